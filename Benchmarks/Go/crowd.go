@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// runInFlight sends all requests at once and waits for the last answer.
+func runInFlight(client *http.Client, w work) error {
+	report := startReport()
+	start := time.Now()
+	latencies := make([]float32, w.concurrency)
+	failures := make(chan error, w.concurrency)
+	var group sync.WaitGroup
+	group.Add(w.concurrency)
+	for i := 0; i < w.concurrency; i++ {
+		go func(i int) {
+			defer group.Done()
+			if err := get(client, w.url); err != nil {
+				failures <- err
+			}
+			latencies[i] = float32(time.Since(start).Seconds() * 1e3)
+		}(i)
+	}
+	group.Wait()
+	select {
+	case err := <-failures:
+		return err
+	default:
+	}
+	report.stop()
+	report.Requests = w.concurrency
+	report.print(latencies)
+	return nil
+}
+
+// runCancel cancels all requests once the server has them, and measures until it has seen every socket closed.
+func runCancel(client *http.Client, w work) error {
+	idle := startReport()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var group sync.WaitGroup
+	group.Add(w.concurrency)
+	for i := 0; i < w.concurrency; i++ {
+		go func() {
+			defer group.Done()
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url, nil)
+			if err == nil {
+				body(client.Do(request))
+			}
+		}()
+	}
+	if _, err := ask(w, fmt.Sprintf("/control/open/%d", w.concurrency)); err != nil {
+		return err
+	}
+	report := startReport()
+	report.IdleRSS = idle.IdleRSS
+	cancel()
+	group.Wait()
+	closed, err := ask(w, "/control/closed")
+	if err != nil {
+		return err
+	}
+	report.stopAt(closed)
+	report.Requests = w.concurrency
+	report.print(nil)
+	return nil
+}
+
+// ask asks the test server, over a connection of its own, and waits for its answer.
+func ask(w work, question string) (uint64, error) {
+	answer, err := body(http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", w.controlPort, question)))
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(string(answer)), 10, 64)
+}

@@ -1,0 +1,3 @@
+module trellis-benchmarks/client-go
+
+go 1.19

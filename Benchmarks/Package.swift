@@ -1,0 +1,53 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Set where only Trellis and the C program are measured, so that nothing of the peers is fetched or built.
+let withoutPeers = Context.environment["TRELLIS_BENCHMARKS_WITHOUT_PEERS"] != nil
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+]
+
+let package = Package(
+    name: "trellis-benchmarks",
+    dependencies: [],
+    targets: [
+        // Command line, clock, CPU time, memory and percentiles: the same for the C program and the Swift clients.
+        .target(name: "CMeasure"),
+        // What the Swift clients share: the kinds of work, over a protocol that each of them implements.
+        .target(name: "ClientKit", dependencies: ["CMeasure"], swiftSettings: settings),
+        .executableTarget(
+            name: "client-libcurl", dependencies: ["CMeasure"], linkerSettings: [.linkedLibrary("curl")]),
+        .executableTarget(name: "client-urlsession", dependencies: ["ClientKit"], swiftSettings: settings),
+        // Late answers, no answers, an upload sink. nginx serves the rest.
+        .executableTarget(name: "server", dependencies: ["CMeasure"]),
+        // Runs a command that cannot outlive the benchmark.
+        .executableTarget(name: "supervise"),
+    ],
+    cLanguageStandard: .gnu17
+)
+
+if !withoutPeers {
+    package.dependencies += [
+        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
+        .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
+    ]
+    package.targets += [
+        .executableTarget(
+            name: "client-async-http-client",
+            dependencies: [
+                "ClientKit",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings)
+    ]
+}

@@ -1,0 +1,68 @@
+#include "measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+uint64_t measure_now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+void measure_raise_file_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static double cpu_seconds(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+/// A field of /proc/self/status in MB. Not ru_maxrss: that one starts from the size of the process that spawned us.
+static double status_mb(const char *field) {
+    FILE *status = fopen("/proc/self/status", "r");
+    if (status == NULL) return 0;
+    double megabytes = 0;
+    char line[256];
+    while (fgets(line, sizeof line, status) != NULL) {
+        if (strncmp(line, field, strlen(field)) == 0) megabytes = atof(line + strlen(field)) * 1024 / 1e6;
+    }
+    fclose(status);
+    return megabytes;
+}
+
+void report_start(report *report) {
+    report->idle_rss_mb = status_mb("VmRSS:");
+    report->cpu_seconds = cpu_seconds();
+    report->start_ns = measure_now_ns();
+}
+
+void report_stop(report *report) {
+    report->seconds = (double)(measure_now_ns() - report->start_ns) / 1e9;
+    report->cpu_seconds = cpu_seconds() - report->cpu_seconds;
+}
+
+static int ascending(const void *left, const void *right) {
+    float a = *(const float *)left, b = *(const float *)right;
+    return (a > b) - (a < b);
+}
+
+void report_print(const report *report, float *latencies_ms, size_t count) {
+    double peak_rss_mb = status_mb("VmHWM:");
+    printf("{\"requests\":%ld,\"seconds\":%.9f,\"cpu_seconds\":%.6f,\"bytes\":%lld,", report->requests, report->seconds,
+           report->cpu_seconds, (long long)report->bytes);
+    if (count > 1) {
+        qsort(latencies_ms, count, sizeof *latencies_ms, ascending);
+        printf("\"p50_ms\":%.4f,\"p99_ms\":%.4f,", latencies_ms[count / 2], latencies_ms[count - 1 - count / 100]);
+    }
+    printf("\"idle_rss_mb\":%.3f,\"peak_rss_mb\":%.3f}\n", report->idle_rss_mb, peak_rss_mb);
+    fflush(stdout);
+}

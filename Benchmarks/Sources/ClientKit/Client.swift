@@ -1,0 +1,38 @@
+public import FoundationEssentials
+
+/// What an HTTP client library must do to be measured. Everything throws unless the answer is a complete 200.
+public protocol Client: Sendable {
+    /// Sends a GET and returns the length of the body.
+    func get(_ url: String) async throws -> Int
+
+    /// Sends a GET, reads every response header and returns the length of all their names and values.
+    func getReadingHeaders(_ url: String) async throws -> Int
+
+    /// Posts a JSON body and returns the answer's.
+    func post(_ json: Data, to url: String) async throws -> Data
+
+    /// Streams the body of a GET into the sink.
+    func download(_ url: String, into sink: inout ByteSink) async throws
+
+    /// Streams a file as the body of a POST and returns what the server says that it received.
+    func upload(file: String, to url: String) async throws -> Int
+
+    /// The executor to prefer where that is what is measured.
+    var executor: (any TaskExecutor)? { get }
+
+    func shutdown() async
+}
+
+extension Client {
+    /// No executor of its own.
+    public var executor: (any TaskExecutor)? { nil }
+}
+
+/// The answer was not what the servers of this benchmark send.
+public struct UnexpectedAnswer: Error, CustomStringConvertible {
+    public let description: String
+
+    public init(_ description: String) {
+        self.description = "unexpected answer: \(description)"
+    }
+}

@@ -1,0 +1,57 @@
+import CMeasure
+import FoundationEssentials
+
+/// get, headers, json: `concurrency` tasks, each sending its next request when the last one is answered.
+struct ClosedLoop<C: Client>: Sendable {
+    let client: C
+    let work: Work
+
+    func run() async throws {
+        try await withTaskExecutorPreference(work.onExecutor ? client.executor : nil) {
+            _ = try await phase(seconds: work.warmUpSeconds, requests: work.requests > 0 ? work.concurrency : 0)
+            var report = Report()
+            let latencies = try await phase(seconds: work.seconds, requests: work.requests)
+            report.stop()
+            report.print(requests: latencies.count, latencies: latencies)
+        }
+    }
+
+    /// Runs all tasks for this long, or for this many requests where that is not 0. Returns the latencies in ms.
+    private func phase(seconds: Double, requests: Int) async throws -> [Float] {
+        let end = requests > 0 ? UInt64.max : measure_now_ns() + UInt64(seconds * 1e9)
+        return try await withThrowingTaskGroup(of: [Float].self) { group in
+            for index in 0..<work.concurrency {
+                let share = (requests + index) / work.concurrency
+                group.addTask { try await worker(end: end, requests: requests > 0 ? share : .max) }
+            }
+            return try await group.reduce(into: []) { $0 += $1 }
+        }
+    }
+
+    private func worker(end: UInt64, requests: Int) async throws -> [Float] {
+        var latencies: [Float] = []
+        let orders = work.kind == .json ? OrderDesk() : nil
+        while latencies.count < requests {
+            let start = measure_now_ns()
+            try await request(orders, identifier: 100_000 + latencies.count)
+            let now = measure_now_ns()
+            latencies.append(Float(now - start) / 1e6)
+            if now >= end { break }
+        }
+        return latencies
+    }
+
+    private func request(_ orders: OrderDesk?, identifier: Int) async throws {
+        switch work.kind {
+        case .json:
+            guard let orders else { return }
+            try orders.check(try await client.post(orders.encoded(identifier: identifier), to: work.url))
+        case .headers:
+            let length = try await client.getReadingHeaders(work.url)
+            guard length > 30 * 2 else { throw UnexpectedAnswer("headers of \(length) bytes") }
+        default:
+            let length = try await client.get(work.url)
+            guard length == 11 else { throw UnexpectedAnswer("a body of \(length) bytes") }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+import CMeasure
+
+/// in-flight: all requests at once, until the last one is answered.
+func measureInFlight(_ client: some Client, _ work: Work) async throws {
+    var report = Report()
+    let start = measure_now_ns()
+    let latencies = try await withThrowingTaskGroup(of: Float.self) { group in
+        for _ in 0..<work.concurrency {
+            group.addTask {
+                _ = try await client.get(work.url)
+                return Float(measure_now_ns() - start) / 1e6
+            }
+        }
+        return try await group.reduce(into: []) { $0.append($1) }
+    }
+    report.stop()
+    report.print(requests: work.concurrency, latencies: latencies)
+}
+
+/// cancel: all requests at once against a server that does not answer; cancels their task group once the server has
+/// them all, and measures until it has seen every socket closed.
+func measureCancel(_ client: some Client, _ work: Work) async {
+    let idle = Report()
+    let requests = Task {
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<work.concurrency {
+                group.addTask { _ = try? await client.get(work.url) }
+            }
+        }
+    }
+    _ = await ask("/control/open/\(work.concurrency)", work)
+    var report = Report()
+    report.takeIdleMemory(from: idle)
+    requests.cancel()
+    await requests.value
+    let closed = await ask("/control/closed", work)
+    report.stop(atNanoseconds: closed)
+    report.print(requests: work.concurrency)
+}
+
+/// Asks the test server, and waits for its answer without blocking a thread of the pool.
+private func ask(_ question: String, _ work: Work) async -> UInt64 {
+    await withCheckedContinuation { continuation in
+        let context = Unmanaged.passRetained(Waiter(continuation)).toOpaque()
+        control_ask_in_background(work.controlPort, question, context) { context, answer in
+            guard let context else { return }
+            Unmanaged<Waiter>.fromOpaque(context).takeRetainedValue().continuation.resume(returning: answer)
+        }
+    }
+}
+
+/// A continuation that a C callback can hold.
+private final class Waiter: Sendable {
+    let continuation: CheckedContinuation<UInt64, Never>
+
+    init(_ continuation: CheckedContinuation<UInt64, Never>) {
+        self.continuation = continuation
+    }
+}

@@ -1,0 +1,46 @@
+import FoundationEssentials
+
+/// The JSON that is posted, about 300 bytes.
+struct Order: Encodable {
+    struct Item: Encodable {
+        var sku: String
+        var quantity: Int
+        var price: Double
+    }
+
+    var id: Int
+    var customer = "Ada Lovelace"
+    var email = "ada@example.com"
+    var express = true
+    var note = "Leave it with the neighbour at number 12"
+    var items = [
+        Item(sku: "TR-1001", quantity: 2, price: 19.5),
+        Item(sku: "TR-2040", quantity: 1, price: 44.25),
+        Item(sku: "TR-3300", quantity: 5, price: 4.2),
+    ]
+}
+
+/// The JSON that comes back.
+struct Receipt: Decodable {
+    var id: Int
+    var accepted: Bool
+    var total: Double
+    var currency: String
+    var warehouse: String
+    var messages: [String]
+}
+
+/// Encodes orders and decodes receipts, with an encoder and a decoder that one task keeps.
+struct OrderDesk {
+    private let encoder = JSONEncoder()
+    private let decoder = JSONDecoder()
+
+    func encoded(identifier: Int) throws -> Data {
+        try encoder.encode(Order(id: identifier))
+    }
+
+    func check(_ answer: Data) throws {
+        let receipt = try decoder.decode(Receipt.self, from: answer)
+        guard receipt.accepted, !receipt.currency.isEmpty else { throw UnexpectedAnswer("not accepted") }
+    }
+}

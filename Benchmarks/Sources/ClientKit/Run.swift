@@ -1,0 +1,29 @@
+import CMeasure
+import Glibc
+
+/// The whole of a client's `main`: does the work that the command line asks for, prints the figures, and ends the
+/// process with status 1 when a request failed.
+public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
+    measure_raise_file_limit()
+    let work = Work.fromCommandLine()
+    do {
+        let client = try makeClient(work)
+        switch work.kind {
+        case .get, .headers, .json: try await ClosedLoop(client: client, work: work).run()
+        case .download, .downloadFile: try await measureDownload(client, work)
+        case .uploadFile: try await measureUpload(client, work)
+        case .inFlight: try await measureInFlight(client, work)
+        case .cancel: await measureCancel(client, work)
+        }
+        await client.shutdown()
+    } catch {
+        fail("\(work.kind.rawValue): \(error)")
+    }
+}
+
+/// Ends the process with a message on stderr.
+func fail(_ message: String, status: Int32 = 1) -> Never {
+    var line = message + "\n"
+    line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+    exit(status)
+}

@@ -1,0 +1,75 @@
+import AsyncHTTPClient
+import ClientKit
+import FoundationEssentials
+import NIOCore
+import NIOFoundationEssentialsCompat
+import NIOPosix
+import NIOSSL
+
+/// AsyncHTTPClient's async API.
+struct AsyncHTTPClientClient: Client {
+    private let client: HTTPClient
+    /// Long enough for every benchmark: 10,000 requests share one machine.
+    private let timeout: TimeAmount = .seconds(120)
+
+    init(_ work: Work) throws {
+        var configuration = HTTPClient.Configuration()
+        // The default of 8 connections per host would queue the rest of the requests.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = work.concurrency
+        configuration.timeout.connect = timeout
+        if let file = work.certificateAuthorityFile {
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.trustRoots = .file(file)
+            configuration.tlsConfiguration = tls
+        }
+        client = HTTPClient(
+            eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup(numberOfThreads: 1)), configuration: configuration)
+    }
+
+    func get(_ url: String) async throws -> Int {
+        let response = try await execute(HTTPClientRequest(url: url))
+        return try await response.body.collect(upTo: 1 << 20).readableBytes
+    }
+
+    func getReadingHeaders(_ url: String) async throws -> Int {
+        let response = try await execute(HTTPClientRequest(url: url))
+        _ = try await response.body.collect(upTo: 1 << 20)
+        return response.headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    }
+
+    func post(_ json: Data, to url: String) async throws -> Data {
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.headers.add(name: "Accept", value: "application/json")
+        request.body = .bytes(json)
+        let body = try await execute(request).body.collect(upTo: 1 << 20)
+        return Data(buffer: body)
+    }
+
+    func download(_ url: String, into sink: inout ByteSink) async throws {
+        let response = try await execute(HTTPClientRequest(url: url))
+        for try await buffer in response.body {
+            try buffer.withUnsafeReadableBytes { try sink.receive($0) }
+        }
+    }
+
+    func upload(file: String, to url: String) async throws -> Int {
+        let chunks = try FileChunks(path: file, chunkSize: 256 << 10)
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.body = .stream(chunks.buffers, length: .known(chunks.length))
+        let body = try await execute(request).body.collect(upTo: 1 << 20)
+        return Int(String(buffer: body).dropLast()) ?? 0
+    }
+
+    func shutdown() async {
+        try? await client.shutdown()
+    }
+
+    private func execute(_ request: HTTPClientRequest) async throws -> HTTPClientResponse {
+        let response = try await client.execute(request, timeout: timeout)
+        guard response.status == .ok else { throw UnexpectedAnswer("status \(response.status)") }
+        return response
+    }
+}

@@ -1,0 +1,63 @@
+// The yardstick: a C program on libcurl's multi_socket interface, written for speed and doing nothing else.
+
+#include "work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "measure.h"
+
+CURLU *parsed_url(const workload *work) {
+    CURLU *url = curl_url();
+    if (url == NULL || curl_url_set(url, CURLUPART_URL, work->url, 0) != CURLUE_OK) {
+        fprintf(stderr, "not a URL: %s\n", work->url);
+        exit(64);
+    }
+    return url;
+}
+
+CURL *easy_for(const workload *work, CURLU *url) {
+    CURL *easy = curl_easy_init();
+    curl_easy_setopt(easy, CURLOPT_CURLU, url);
+    curl_easy_setopt(easy, CURLOPT_PROXY, "");
+    curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 1L);
+    if (work->ca_file != NULL) {
+        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
+        curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+        curl_easy_setopt(easy, CURLOPT_CAINFO, work->ca_file);
+        curl_easy_setopt(easy, CURLOPT_PIPEWAIT, 1L);
+    } else {
+        curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    }
+    return easy;
+}
+
+void check_transfer(CURL *easy, CURLcode result) {
+    long status = 0;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    if (result == CURLE_OK && status == 200) return;
+    fprintf(stderr, "transfer failed: %s, status %ld\n", curl_easy_strerror(result), status);
+    exit(1);
+}
+
+int main(int argc, char **argv) {
+    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
+        printf("%s\n", curl_version_info(CURLVERSION_NOW)->version);
+        return 0;
+    }
+    workload work = workload_parse(argc, argv);
+    measure_raise_file_limit();
+    const char *kind = work.kind;
+    if (strcmp(kind, "get") == 0 || strcmp(kind, "headers") == 0 || strcmp(kind, "json") == 0) {
+        run_closed_loop(&work);
+    } else if (strcmp(kind, "in-flight") == 0 || strcmp(kind, "cancel") == 0) {
+        run_crowd(&work);
+    } else if (strstr(kind, "load") != NULL) {
+        run_bulk(&work);
+    } else {
+        fprintf(stderr, "unknown work: %s\n", kind);
+        return 64;
+    }
+    return 0;
+}

@@ -1,0 +1,3 @@
+import ClientKit
+
+await run(URLSessionClient.init)

@@ -1,0 +1,46 @@
+import Foundation
+import Glibc
+
+/// Something that ends the whole comparison, with what the user can do about it.
+struct Failure: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) {
+        self.description = description
+    }
+}
+
+/// Everything a descriptor has to give.
+func contents(of descriptor: Int32) -> String {
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    while true {
+        let count = read(descriptor, &buffer, buffer.count)
+        guard count > 0 else { break }
+        bytes += buffer[..<count]
+    }
+    return String(decoding: bytes, as: UTF8.self)
+}
+
+/// A text file's contents.
+func readFile(_ path: String) throws -> String {
+    try String(contentsOfFile: path, encoding: .utf8)
+}
+
+/// Writes a text file, whole or not at all.
+func writeFile(_ text: String, to path: String) throws {
+    try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+}
+
+/// A file of this size that takes no room on the disk.
+func makeSparseFile(_ path: String, size: Int) throws {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    guard descriptor >= 0, ftruncate(descriptor, size) == 0 else { throw Failure("cannot make \(path)") }
+    close(descriptor)
+}
+
+/// Prints to stderr, where what is not a result goes.
+func note(_ text: String) {
+    var line = text + "\n"
+    line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }
+}

@@ -1,0 +1,93 @@
+// The test server for what nginx does not do: late answers, no answers, and an upload sink.
+//
+//     server [--delay-ms MILLISECONDS]
+//
+// Listens on a free loopback port, prints the port on stdout, and serves from one thread until it is killed.
+// /delayed, /never, /upload, /control/… as `connection.c` reads them; every other path answers at once.
+
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <getopt.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "connection.h"
+#include "delay.h"
+#include "measure.h"
+
+/// The kernel limits one listener's queue to 4,096 by default. Connections are spread over several, so that 10,000
+/// clients that connect at once do not wait for the retransmission of a dropped SYN.
+enum { listener_count = 4 };
+
+static void fail(const char *step) {
+    perror(step);
+    exit(1);
+}
+
+static int listen_on(uint16_t port) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
+    if (fd < 0) fail("socket");
+    setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) fail("bind");
+    if (listen(fd, 16384) != 0) fail("listen");
+    return fd;
+}
+
+static uint16_t port_of(int fd) {
+    struct sockaddr_in address;
+    socklen_t length = sizeof address;
+    if (getsockname(fd, (struct sockaddr *)&address, &length) != 0) fail("getsockname");
+    return ntohs(address.sin_port);
+}
+
+static void accept_all(int epoll, int listener) {
+    int fd, on = 1;
+    while ((fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC)) >= 0) {
+        setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+        connection *accepted = calloc(1, sizeof *accepted);
+        accepted->fd = fd;
+        struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = accepted};
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) != 0) fail("epoll_ctl");
+    }
+}
+
+int main(int argc, char **argv) {
+    static const struct option options[] = {{"delay-ms", required_argument, NULL, 'd'}, {NULL, 0, NULL, 0}};
+    int option;
+    while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+        if (option != 'd') return 64;
+        delay_set_milliseconds(atol(optarg));
+    }
+    measure_raise_file_limit();
+
+    int epoll = epoll_create1(EPOLL_CLOEXEC), listeners[listener_count];
+    uint16_t port = 0;
+    for (int i = 0; i < listener_count; i++) {
+        listeners[i] = listen_on(port);
+        port = port_of(listeners[i]);
+        struct epoll_event event = {.events = EPOLLIN, .data.ptr = &listeners[i]};
+        if (epoll_ctl(epoll, EPOLL_CTL_ADD, listeners[i], &event) != 0) fail("epoll_ctl");
+    }
+    printf("%u\n", port);
+    fflush(stdout);
+
+    struct epoll_event events[512];
+    for (;;) {
+        int count = epoll_wait(epoll, events, 512, delay_run());
+        for (int i = 0; i < count; i++) {
+            int *listener = events[i].data.ptr;
+            if (listener >= listeners && listener < listeners + listener_count) {
+                accept_all(epoll, *listener);
+            } else {
+                connection_readable(events[i].data.ptr);
+            }
+        }
+    }
+}

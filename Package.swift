@@ -1,0 +1,42 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .strictMemorySafety(),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+]
+
+let package = Package(
+    name: "trellis",
+    products: [
+        .library(name: "Trellis", targets: ["Trellis"]),
+        .library(name: "TrellisTesting", targets: ["TrellisTesting"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.5.1")
+    ],
+    targets: [
+        // Typed wrappers over libcurl's variadic C API. The only place that includes <curl/curl.h>.
+        .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
+        // libcurl on one epoll thread that is also an executor. Knows nothing of HTTP policy.
+        .target(name: "CurlEngine", dependencies: ["CCurl"], swiftSettings: settings),
+        .target(
+            name: "Trellis",
+            dependencies: ["CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
+        .target(
+            name: "TrellisTesting",
+            dependencies: ["Trellis", "CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
+        .testTarget(name: "CurlEngineTests", dependencies: ["CurlEngine", "TrellisTesting"], swiftSettings: settings),
+        .testTarget(name: "TrellisTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
+        .testTarget(
+            name: "TrellisTestingTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
+        .testTarget(name: "IntegrationTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
+        .testTarget(name: "ConventionTests", swiftSettings: settings),
+    ]
+)

@@ -1,0 +1,113 @@
+// Typed wrappers over the variadic parts of libcurl's C API, and the few system calls whose C types Swift cannot
+// import well. No policy lives here.
+#ifndef TRELLIS_CCURL_H
+#define TRELLIS_CCURL_H
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+// Options that the running libcurl may know although the headers of the build do not (curl/multi.h, 8.20).
+static const CURLMoption ccurl_multi_quick_exit = (CURLMoption)21;
+
+typedef size_t (*ccurl_data_callback)(char *_Nullable, size_t, size_t, void *_Nullable);
+typedef int (*ccurl_seek_callback)(void *_Nullable, curl_off_t, int);
+typedef int (*ccurl_prereq_callback)(void *_Nullable, char *_Nullable, char *_Nullable, int, int);
+typedef curl_socket_t (*ccurl_opensocket_callback)(void *_Nullable, curlsocktype, struct curl_sockaddr *_Nullable);
+typedef int (*ccurl_closesocket_callback)(void *_Nullable, curl_socket_t);
+typedef int (*ccurl_socket_callback)(CURL *_Nullable, curl_socket_t, int, void *_Nullable, void *_Nullable);
+typedef int (*ccurl_timer_callback)(CURLM *_Nullable, long, void *_Nullable);
+
+// curl_easy_setopt, one function an argument type.
+CURLcode ccurl_set_long(CURL *_Nonnull easy, CURLoption option, long value);
+CURLcode ccurl_set_offset(CURL *_Nonnull easy, CURLoption option, curl_off_t value);
+CURLcode ccurl_set_string(CURL *_Nonnull easy, CURLoption option, const char *_Nullable value);
+CURLcode ccurl_set_pointer(CURL *_Nonnull easy, CURLoption option, void *_Nullable value);
+CURLcode ccurl_set_data_function(CURL *_Nonnull easy, CURLoption option, ccurl_data_callback _Nullable function);
+CURLcode ccurl_set_seek_function(CURL *_Nonnull easy, ccurl_seek_callback _Nullable function);
+CURLcode ccurl_set_prereq_function(CURL *_Nonnull easy, ccurl_prereq_callback _Nullable function);
+CURLcode ccurl_set_opensocket_function(CURL *_Nonnull easy, ccurl_opensocket_callback _Nullable function);
+CURLcode ccurl_set_closesocket_function(CURL *_Nonnull easy, ccurl_closesocket_callback _Nullable function);
+CURLcode ccurl_set_blob(CURL *_Nonnull easy, CURLoption option, const void *_Nonnull data, size_t length);
+
+// curl_easy_getinfo, by result type; the value for "not known" is 0 or NULL.
+long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
+curl_off_t ccurl_get_offset(CURL *_Nonnull easy, CURLINFO info);
+const char *_Nullable ccurl_get_string(CURL *_Nonnull easy, CURLINFO info);
+void *_Nullable ccurl_get_pointer(CURL *_Nonnull easy, CURLINFO info);
+curl_socket_t ccurl_get_socket(CURL *_Nonnull easy, CURLINFO info);
+
+// curl_multi_setopt, by argument type.
+CURLMcode ccurl_multi_set_long(CURLM *_Nonnull multi, CURLMoption option, long value);
+CURLMcode ccurl_multi_set_socket_function(CURLM *_Nonnull multi, ccurl_socket_callback _Nullable function,
+                                          void *_Nullable context);
+CURLMcode ccurl_multi_set_timer_function(CURLM *_Nonnull multi, ccurl_timer_callback _Nullable function,
+                                         void *_Nullable context);
+const curl_version_info_data *_Nonnull ccurl_version_info(void);
+// The handle and result of the next finished transfer, or NULL.
+CURL *_Nullable ccurl_multi_next_finished(CURLM *_Nonnull multi, CURLcode *_Nonnull result);
+
+// A share handle for TLS sessions only, used on one thread.
+CURLSH *_Nullable ccurl_share_tls_sessions(void);
+
+// A header list in one allocation: `lines` holds `count` zero-terminated strings, `length` bytes in all. Free with
+// `ccurl_free`. libcurl only reads such a list.
+struct curl_slist *_Nullable ccurl_list_pack(const char *_Nonnull lines, size_t length, size_t count);
+void ccurl_free(void *_Nullable block);
+
+// What the framework needs to know of a URL; all strings are owned by the struct.
+struct ccurl_url {
+  char *_Nullable url;     // normalised, percent-encoded, without fragment and user information
+  char *_Nullable scheme;  // lower case
+  char *_Nullable host;    // as libcurl sees it
+  char *_Nullable user;
+  char *_Nullable password;
+  long port;               // explicit or the scheme's own
+};
+CURLUcode ccurl_url_parse(const char *_Nonnull text, struct ccurl_url *_Nonnull result);
+void ccurl_url_free(struct ccurl_url *_Nonnull result);
+
+// epoll, level-triggered, with plain arguments.
+#define CCURL_READ 1u
+#define CCURL_WRITE 2u
+#define CCURL_FAILED 4u
+#define CCURL_READY_CAPACITY 256
+struct ccurl_ready {
+  int32_t fd;
+  uint32_t generation;
+  uint32_t events;  // CCURL_READ | CCURL_WRITE | CCURL_FAILED
+};
+int ccurl_epoll_create(void);
+// Watches `fd` for CCURL_READ | CCURL_WRITE; 0 forgets it. Returns whether the kernel now does what was asked.
+bool ccurl_epoll_watch(int epoll, int fd, uint32_t generation, uint32_t interest);
+// Fills at most CCURL_READY_CAPACITY entries; returns how many, 0 when the time (negative: no limit) ran out.
+int ccurl_epoll_wait(int epoll, struct ccurl_ready *_Nonnull ready, int64_t timeout_ns);
+int ccurl_eventfd_create(void);
+void ccurl_eventfd_signal(int fd);
+void ccurl_eventfd_clear(int fd);
+uint64_t ccurl_monotonic_ns(void);
+
+// A mutex that the thread sanitizer can see.
+void *_Nonnull ccurl_mutex_create(void);
+void ccurl_mutex_destroy(void *_Nonnull mutex);
+void ccurl_mutex_lock(void *_Nonnull mutex);
+void ccurl_mutex_unlock(void *_Nonnull mutex);
+
+// A detached thread with all signals blocked and the given name (at most 15 bytes are kept). Returns 0 or an errno.
+int ccurl_thread_start(const char *_Nonnull name, void (*_Nonnull body)(void *_Nullable), void *_Nullable context);
+// A pointer that each thread has for itself; NULL at first.
+const void *_Nullable ccurl_thread_tag(void);
+void ccurl_thread_set_tag(const void *_Nullable tag);
+void ccurl_thread_yield(void);
+void ccurl_thread_sleep_ms(unsigned milliseconds);
+
+// Throws away what an idle socket has received and shuts it down in both directions, if there is anything to read.
+// Returns true if there were bytes.
+bool ccurl_socket_poison_if_readable(int fd);
+// A non-blocking socket that closes on exec.
+int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address);
+// True where the socket has at least one byte that can be read now.
+bool ccurl_socket_has_bytes(int fd);
+
+#endif

@@ -1,0 +1,151 @@
+#define _GNU_SOURCE
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "CCurl.h"
+
+int ccurl_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+bool ccurl_epoll_watch(int epoll, int fd, uint32_t generation, uint32_t interest) {
+  struct epoll_event event = {.events = 0, .data.u64 = ((uint64_t)generation << 32) | (uint32_t)fd};
+  if (interest == 0) {
+    (void)epoll_ctl(epoll, EPOLL_CTL_DEL, fd, &event);  // ENOENT, EBADF: it is forgotten already
+    return true;
+  }
+  if (interest & CCURL_READ) event.events |= EPOLLIN;
+  if (interest & CCURL_WRITE) event.events |= EPOLLOUT;
+  // Descriptors are used again by the system, so either of the two may be the right one.
+  if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0) return true;
+  return errno == EEXIST && epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0;
+}
+
+int ccurl_epoll_wait(int epoll, struct ccurl_ready *ready, int64_t timeout_ns) {
+  struct epoll_event events[CCURL_READY_CAPACITY];
+  int timeout_ms = -1;
+  // Rounded up: waking before the time would spin until it has come.
+  if (timeout_ns >= 0) timeout_ms = timeout_ns > 3600000000000 ? 3600000 : (int)((timeout_ns + 999999) / 1000000);
+  int count = epoll_wait(epoll, events, CCURL_READY_CAPACITY, timeout_ms);
+  for (int index = 0; index < count; index++) {
+    ready[index].fd = (int32_t)(uint32_t)events[index].data.u64;
+    ready[index].generation = (uint32_t)(events[index].data.u64 >> 32);
+    uint32_t bits = events[index].events, what = 0;
+    // A hang-up is read as an end of file; a failure is found by whatever is tried next (libcurl drops unread data if it
+    // is told of the failure alone).
+    if (bits & (EPOLLIN | EPOLLHUP | EPOLLERR)) what |= CCURL_READ;
+    if (bits & (EPOLLOUT | EPOLLERR)) what |= CCURL_WRITE;
+    if (bits & EPOLLERR) what |= CCURL_FAILED;
+    ready[index].events = what;
+  }
+  return count < 0 ? 0 : count;
+}
+
+int ccurl_eventfd_create(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
+void ccurl_eventfd_signal(int fd) {
+  uint64_t one = 1;
+  ssize_t written = write(fd, &one, sizeof(one));
+  (void)written;  // EAGAIN: the counter is full, so the loop is going to wake anyway
+}
+
+void ccurl_eventfd_clear(int fd) {
+  uint64_t value;
+  ssize_t got = read(fd, &value, sizeof(value));
+  (void)got;
+}
+
+uint64_t ccurl_monotonic_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+void *ccurl_mutex_create(void) {
+  pthread_mutex_t *mutex = malloc(sizeof(pthread_mutex_t));
+  if (mutex == NULL || pthread_mutex_init(mutex, NULL) != 0) abort();
+  return mutex;
+}
+
+void ccurl_mutex_destroy(void *mutex) {
+  pthread_mutex_destroy(mutex);
+  free(mutex);
+}
+
+void ccurl_mutex_lock(void *mutex) { pthread_mutex_lock(mutex); }
+
+void ccurl_mutex_unlock(void *mutex) { pthread_mutex_unlock(mutex); }
+
+struct thread_start {
+  char name[16];
+  void (*body)(void *);
+  void *context;
+};
+
+static void *thread_main(void *argument) {
+  struct thread_start start = *(struct thread_start *)argument;
+  free(argument);
+  pthread_setname_np(pthread_self(), start.name);
+  start.body(start.context);
+  return NULL;
+}
+
+int ccurl_thread_start(const char *name, void (*body)(void *), void *context) {
+  struct thread_start *start = calloc(1, sizeof(*start));
+  if (start == NULL) return ENOMEM;
+  strncpy(start->name, name, sizeof(start->name) - 1);
+  start->body = body;
+  start->context = context;
+  // Threads inherit the mask: libcurl's resolver threads too, and no signal of the program is handled on any of them.
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  pthread_t thread;
+  int code = pthread_create(&thread, &attributes, thread_main, start);
+  pthread_attr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, NULL);
+  if (code != 0) free(start);
+  return code;
+}
+
+static _Thread_local const void *thread_tag = NULL;
+
+const void *ccurl_thread_tag(void) { return thread_tag; }
+
+void ccurl_thread_set_tag(const void *tag) { thread_tag = tag; }
+
+void ccurl_thread_yield(void) { sched_yield(); }
+
+void ccurl_thread_sleep_ms(unsigned milliseconds) {
+  struct timespec time = {.tv_sec = milliseconds / 1000, .tv_nsec = (long)(milliseconds % 1000) * 1000000};
+  nanosleep(&time, NULL);
+}
+
+bool ccurl_socket_has_bytes(int fd) {
+  char byte;
+  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+}
+
+bool ccurl_socket_poison_if_readable(int fd) {
+  char scrap[4096];
+  bool any = false;
+  ssize_t got;
+  // Bounded: a server that keeps sending is cut off by the shutdown.
+  for (int turn = 0; turn < 64 && (got = recv(fd, scrap, sizeof(scrap), MSG_DONTWAIT)) > 0; turn++) any = true;
+  if (any) shutdown(fd, SHUT_RDWR);
+  return any;
+}
+
+int ccurl_socket_open(const struct curl_sockaddr *address) {
+  return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}

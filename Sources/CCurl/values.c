@@ -1,0 +1,56 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "CCurl.h"
+
+struct curl_slist *ccurl_list_pack(const char *lines, size_t length, size_t count) {
+  if (count == 0) return NULL;
+  char *block = malloc(count * sizeof(struct curl_slist) + length);
+  if (block == NULL) return NULL;
+  struct curl_slist *nodes = (struct curl_slist *)block;
+  char *text = block + count * sizeof(struct curl_slist);
+  memcpy(text, lines, length);
+  for (size_t index = 0; index < count; index++) {
+    nodes[index].data = text;
+    nodes[index].next = index + 1 < count ? &nodes[index + 1] : NULL;
+    text += strlen(text) + 1;
+  }
+  return nodes;
+}
+
+void ccurl_free(void *block) { free(block); }
+
+CURLUcode ccurl_url_parse(const char *text, struct ccurl_url *result) {
+  memset(result, 0, sizeof(*result));
+  CURLU *handle = curl_url();
+  if (handle == NULL) return CURLUE_OUT_OF_MEMORY;
+  // A fragment is never sent (RFC 9110, section 4.2.5), and user information is taken out of the URL so that it cannot
+  // reach a log or another host.
+  CURLUcode code = curl_url_set(handle, CURLUPART_URL, text, CURLU_URLENCODE);
+  if (code == CURLUE_OK) code = curl_url_set(handle, CURLUPART_FRAGMENT, NULL, 0);
+  if (code == CURLUE_OK) {
+    (void)curl_url_get(handle, CURLUPART_USER, &result->user, CURLU_URLDECODE);
+    (void)curl_url_get(handle, CURLUPART_PASSWORD, &result->password, CURLU_URLDECODE);
+    if (result->user != NULL) (void)curl_url_set(handle, CURLUPART_USER, NULL, 0);
+    if (result->password != NULL) (void)curl_url_set(handle, CURLUPART_PASSWORD, NULL, 0);
+  }
+  char *port = NULL;
+  if (code == CURLUE_OK) code = curl_url_get(handle, CURLUPART_SCHEME, &result->scheme, 0);
+  if (code == CURLUE_OK) code = curl_url_get(handle, CURLUPART_HOST, &result->host, 0);
+  if (code == CURLUE_OK) code = curl_url_get(handle, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT);
+  if (code == CURLUE_OK) code = curl_url_get(handle, CURLUPART_URL, &result->url, CURLU_NO_DEFAULT_PORT);
+  if (port != NULL) result->port = strtol(port, NULL, 10);
+  curl_free(port);
+  curl_url_cleanup(handle);
+  if (code != CURLUE_OK) ccurl_url_free(result);
+  return code;
+}
+
+void ccurl_url_free(struct ccurl_url *result) {
+  curl_free(result->url);
+  curl_free(result->scheme);
+  curl_free(result->host);
+  curl_free(result->user);
+  curl_free(result->password);
+  memset(result, 0, sizeof(*result));
+}

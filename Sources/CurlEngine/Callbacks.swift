@@ -1,0 +1,68 @@
+import CCurl
+private import Glibc
+
+/// The C functions that libcurl calls. The contexts are an ``EasyHandle`` for transfers and a ``MultiHandle`` for sockets
+/// and timers; both outlive the libcurl handle that knows them.
+enum Callbacks {
+    static let header: ccurl_data_callback = { bytes, size, count, context in
+        let length = size * count
+        guard let transfer = unsafe transfer(context) else { return 0 }
+        return unsafe transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: length))
+    }
+
+    static let body: ccurl_data_callback = { bytes, size, count, context in
+        let length = size * count
+        guard let transfer = unsafe transfer(context) else { return 0 }
+        return unsafe transfer.receiveBody(UnsafeRawBufferPointer(start: bytes, count: length))
+    }
+
+    static let read: ccurl_data_callback = { buffer, size, count, context in
+        let length = size * count
+        guard let transfer = unsafe transfer(context) else { return Int(CURL_READFUNC_ABORT) }
+        return unsafe transfer.fillUpload(UnsafeMutableRawBufferPointer(start: buffer, count: length))
+    }
+
+    /// Streams do not go back; bodies in memory libcurl holds itself.
+    static let seek: ccurl_seek_callback = { _, _, _ in CURL_SEEKFUNC_FAIL }
+
+    static let connected: ccurl_prereq_callback = { context, _, _, _, _ in
+        unsafe transfer(context)?.isConnected() ?? CURL_PREREQFUNC_ABORT
+    }
+
+    static let openSocket: ccurl_opensocket_callback = { context, _, address in
+        guard let address = unsafe address else { return CURL_SOCKET_BAD }
+        let descriptor = unsafe ccurl_socket_open(address)
+        if descriptor >= 0 { unsafe multi(context)?.sockets.didOpen(descriptor) }
+        return descriptor
+    }
+
+    static let closeSocket: ccurl_closesocket_callback = { context, descriptor in
+        unsafe multi(context)?.sockets.willClose(descriptor)
+        return close(descriptor)
+    }
+
+    static let socket: ccurl_socket_callback = { _, descriptor, what, context, _ in
+        unsafe multi(context)?.sockets.want(descriptor, SocketInterest(curl: what))
+        return 0
+    }
+
+    static let timer: ccurl_timer_callback = { _, milliseconds, context in
+        unsafe multi(context)?.setTimer(milliseconds)
+        return 0
+    }
+
+    private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
+        guard let context = unsafe context else { return nil }
+        return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.transfer }
+    }
+
+    private static func multi(_ context: UnsafeMutableRawPointer?) -> MultiHandle? {
+        guard let context = unsafe context else { return nil }
+        return unsafe Unmanaged<MultiHandle>.fromOpaque(context).takeUnretainedValue()
+    }
+}
+
+extension SocketInterest {
+    /// CURL_POLL_IN 1, OUT 2, INOUT 3, REMOVE 4.
+    fileprivate init(curl what: Int32) { self = what == CURL_POLL_REMOVE ? [] : SocketInterest(rawValue: UInt32(what & 3)) }
+}

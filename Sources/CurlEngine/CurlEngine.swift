@@ -1,0 +1,147 @@
+import CCurl
+
+/// libcurl on an engine thread: starts, pauses and cancels transfers. No HTTP policy.
+///
+/// Belongs to the thread of its executor: call it there only. While nothing has run for the idle lifetime of connections,
+/// it holds no libcurl handle and no socket.
+package final class CurlEngine: LoopClient, @unchecked Sendable {
+    // Unchecked: every member but the constants is only touched on the engine thread; `start` checks that in debug builds.
+    private let executor: EngineExecutor
+    private let configuration: EngineConfiguration
+    private var multi: MultiHandle?
+    private var changed: [Transfer] = []
+    private var idleTimer: EngineTimer?
+    private var lastUse = EngineInstant(nanoseconds: 0)
+
+    package init(executor: EngineExecutor, configuration: EngineConfiguration) {
+        self.executor = executor
+        self.configuration = configuration
+    }
+
+    var now: EngineInstant { executor.engineLoop.now }
+
+    /// How many sockets are open.
+    package var openSocketCount: Int { multi?.sockets.openCount ?? 0 }
+
+    // MARK: Transfers
+
+    /// Starts a transfer. Whatever happens to it is told to `delegate`, never before this has returned.
+    package func start(_ options: TransferOptions, delegate: any TransferDelegate) -> Transfer {
+        assert(executor.isCurrent)
+        let transfer = Transfer(engine: self, options: options, delegate: delegate, now: now)
+        guard let multi = openMulti() else {
+            fail(transfer, EngineFailure(kind: .outOfMemory, message: "libcurl has no memory for a handle"))
+            return transfer
+        }
+        if let failure = multi.add(transfer) { fail(transfer, failure) }
+        return transfer
+    }
+
+    private func fail(_ transfer: Transfer, _ failure: EngineFailure) {
+        transfer.failure = failure
+        update(transfer)
+    }
+
+    private func openMulti() -> MultiHandle? {
+        if multi == nil {
+            multi = MultiHandle(configuration: configuration)
+            executor.engineLoop.attach(self)
+        }
+        if idleTimer == nil {
+            let timer = EngineTimer { [unowned self] in closeIfIdle() }
+            idleTimer = timer
+            executor.engineLoop.set(timer, at: now.advanced(by: idleLifetime))
+        }
+        return multi
+    }
+
+    /// Something about the transfer changed; libcurl is told as soon as it is not on the stack.
+    func update(_ transfer: Transfer) {
+        guard !transfer.isDeferred else { return }
+        transfer.isDeferred = true
+        changed.append(transfer)
+    }
+
+    private func applyChanges() {
+        while !changed.isEmpty {
+            let batch = changed
+            changed = []
+            for transfer in batch {
+                transfer.isDeferred = false
+                apply(transfer)
+            }
+        }
+    }
+
+    private func apply(_ transfer: Transfer) {
+        guard transfer.easy != nil else {
+            // It never got into libcurl.
+            if transfer.failure != nil, !transfer.isCancelled { end(transfer, CURLE_OK) }
+            return
+        }
+        if transfer.isCancelled {
+            multi?.remove(transfer)
+        } else if transfer.mustFinishEarly {
+            end(transfer, CURLE_OK)
+        } else {
+            multi?.applyPause(transfer)
+        }
+    }
+
+    private func end(_ transfer: Transfer, _ code: CURLcode) {
+        let end = transfer.end(code)
+        lastUse = now
+        let socket = transfer.easy?.socket ?? -1
+        let isHTTP1 = transfer.parser.isHTTP1
+        multi?.remove(transfer)
+        if isHTTP1 { multi?.sockets.didBecomeIdle(socket) }
+        guard !transfer.isCancelled else { return }
+        transfer.isCancelled = true
+        transfer.delegate?.transferDidEnd(end)
+    }
+
+    // MARK: Loop
+
+    var nextDeadline: EngineInstant? { changed.isEmpty ? multi?.deadline : EngineInstant(nanoseconds: 0) }
+
+    func socketIsReady(_ ready: ReadySocket) {
+        guard let multi, multi.sockets.isWanted(ready) else { return }
+        multi.act(on: ready)
+        finishTransfers()
+    }
+
+    func flush(now: EngineInstant, poller: borrowing Poller) {
+        guard let multi else { return }
+        applyChanges()
+        if let deadline = multi.deadline, deadline <= now {
+            multi.act(on: nil)
+            finishTransfers()
+            applyChanges()
+        }
+        multi.sockets.apply(to: poller)
+    }
+
+    private func finishTransfers() {
+        while let (transfer, code) = multi?.nextFinished() { end(transfer, code) }
+    }
+
+    func close() {
+        changed = []
+        multi = nil
+    }
+
+    // MARK: Idleness
+
+    private var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
+
+    /// Connections that nobody has used for their lifetime are closed, so that an idle session holds none.
+    private func closeIfIdle() {
+        guard let multi, let timer = idleTimer else { return }
+        // The timer is not moved at every use: it looks when the last one was.
+        let isBusy = multi.runningCount > 0 || !changed.isEmpty
+        let deadline = (isBusy ? now : lastUse).advanced(by: idleLifetime)
+        guard deadline <= now else { return executor.engineLoop.set(timer, at: deadline) }
+        idleTimer = nil
+        self.multi = nil
+    }
+}

@@ -1,0 +1,205 @@
+import CCurl
+
+/// The owner of one `CURL *`. Belongs to the engine thread.
+@safe
+final class EasyHandle {
+    let curl: UnsafeMutableRawPointer
+    /// The transfer that uses the handle now.
+    var transfer: Transfer?
+    private let errorBuffer: UnsafeMutablePointer<CChar>
+    private var headerList: UnsafeMutablePointer<curl_slist>?
+    private let configuration: EngineConfiguration
+    private let context: UnsafeMutableRawPointer
+    private let share: UnsafeMutableRawPointer?
+    private var isPristine = false
+
+    init?(configuration: EngineConfiguration, context: UnsafeMutableRawPointer, share: UnsafeMutableRawPointer?) {
+        guard let curl = unsafe curl_easy_init() else { return nil }
+        unsafe self.curl = curl
+        unsafe self.context = context
+        unsafe self.share = share
+        self.configuration = configuration
+        unsafe errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        unsafe errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+    }
+
+    deinit {
+        unsafe curl_easy_cleanup(curl)
+        unsafe ccurl_free(headerList)
+        unsafe errorBuffer.deallocate()
+    }
+
+    // MARK: Options
+
+    /// Prepares the handle for a transfer. `false` where libcurl refuses an option.
+    func prepare(for transfer: Transfer) -> Bool {
+        self.transfer = transfer
+        if !isPristine {
+            unsafe curl_easy_reset(curl)
+            setCommonOptions()
+            isPristine = true
+        }
+        unsafe errorBuffer[0] = 0
+        return setOptions(transfer.options)
+    }
+
+    /// Takes leave of the transfer.
+    func finish() {
+        transfer = nil
+        unsafe set(CURLOPT_HTTPHEADER, nil as UnsafeMutableRawPointer?)
+        unsafe ccurl_free(headerList)
+        unsafe headerList = nil
+    }
+
+    private func setOptions(_ options: TransferOptions) -> Bool {
+        // A plain GET leaves the handle as it was; everything else makes the next transfer begin with a reset.
+        unsafe headerList = options.headerLines.bytes.withUnsafeBufferPointer { bytes in
+            unsafe bytes.withMemoryRebound(to: CChar.self) { bytes in
+                guard let lines = unsafe bytes.baseAddress else { return nil }
+                return unsafe ccurl_list_pack(lines, bytes.count, options.headerLines.count)
+            }
+        }
+        unsafe set(CURLOPT_HTTPHEADER, headerList)
+        let isAccepted = unsafe ccurl_set_string(curl, CURLOPT_URL, options.url.text) == CURLE_OK
+        if options.version != .http2OverTLS || !options.decodesContent { isPristine = false }
+        if !options.decodesContent { unsafe set(CURLOPT_ACCEPT_ENCODING, nil as String?) }
+        return isAccepted && setVersion(options.version) && setMethod(options)
+    }
+
+    private func setMethod(_ options: TransferOptions) -> Bool {
+        switch options.body {
+        case .none where options.method == "GET": return true
+        case .none where options.method == "HEAD": set(CURLOPT_NOBODY, 1)
+        case .none: set(CURLOPT_CUSTOMREQUEST, options.method)
+        case .bytes(let bytes):
+            set(CURLOPT_POST, 1)
+            if options.method != "POST" { set(CURLOPT_CUSTOMREQUEST, options.method) }
+            unsafe ccurl_set_offset(curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes.count))
+            guard unsafe copyPostFields(bytes) == CURLE_OK else { return false }
+        case .stream(let length):
+            set(CURLOPT_UPLOAD, 1)
+            set(CURLOPT_CUSTOMREQUEST, options.method)
+            unsafe ccurl_set_offset(curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(length ?? -1))
+        }
+        isPristine = false
+        return true
+    }
+
+    private func copyPostFields(_ bytes: [UInt8]) -> CURLcode {
+        unsafe bytes.withUnsafeBytes { bytes in
+            guard let start = unsafe bytes.baseAddress else { return unsafe ccurl_set_string(curl, CURLOPT_COPYPOSTFIELDS, "") }
+            return unsafe ccurl_set_pointer(curl, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: start))
+        }
+    }
+
+    private func setVersion(_ version: TransferOptions.Version) -> Bool {
+        let features = LibcurlFeatures.current
+        let value: Int
+        switch version {
+        case .http2OverTLS: return true
+        case .http1: value = CURL_HTTP_VERSION_1_1
+        case .http2PriorKnowledge:
+            value = CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
+            if !features.canReusePriorKnowledge {
+                set(CURLOPT_FRESH_CONNECT, 1)
+                set(CURLOPT_FORBID_REUSE, 1)
+            }
+        case .http3WithFallback: value = features.hasHTTP3 ? CURL_HTTP_VERSION_3 : CURL_HTTP_VERSION_2TLS
+        case .http3Only: value = CURL_HTTP_VERSION_3ONLY
+        }
+        return unsafe ccurl_set_long(curl, CURLOPT_HTTP_VERSION, value) == CURLE_OK
+    }
+
+    /// Lets the connection end with the transfer.
+    func closeAfterwards() {
+        set(CURLOPT_FORBID_REUSE, 1)
+        isPristine = false
+    }
+
+    // MARK: What all transfers have in common
+
+    private func setCommonOptions() {
+        let this = unsafe Unmanaged.passUnretained(self).toOpaque()
+        set(CURLOPT_NOSIGNAL, 1)
+        // Otherwise the end of a transfer can wait for a resolver thread.
+        set(CURLOPT_QUICK_EXIT, 1)
+        set(CURLOPT_PROTOCOLS_STR, "http,https")
+        set(CURLOPT_FOLLOWLOCATION, 0)
+        set(CURLOPT_PROXY, "")
+        set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
+        set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
+        set(CURLOPT_BUFFERSIZE, configuration.receiveBufferSize)
+        set(CURLOPT_UPLOAD_BUFFERSIZE, 128 << 10)
+        set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
+        set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)
+        set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
+        set(CURLOPT_PIPEWAIT, LibcurlFeatures.current.canMultiplex ? 1 : 0)
+        set(CURLOPT_ACCEPT_ENCODING, LibcurlFeatures.current.contentCodings.joined(separator: ", "))
+        if let path = configuration.unixSocketPath { set(CURLOPT_UNIX_SOCKET_PATH, path) }
+        unsafe set(CURLOPT_ERRORBUFFER, errorBuffer)
+        unsafe set(CURLOPT_SHARE, share)
+        unsafe ccurl_set_data_function(curl, CURLOPT_WRITEFUNCTION, Callbacks.body)
+        unsafe set(CURLOPT_WRITEDATA, this)
+        unsafe ccurl_set_data_function(curl, CURLOPT_HEADERFUNCTION, Callbacks.header)
+        unsafe set(CURLOPT_HEADERDATA, this)
+        unsafe ccurl_set_data_function(curl, CURLOPT_READFUNCTION, Callbacks.read)
+        unsafe set(CURLOPT_READDATA, this)
+        unsafe ccurl_set_seek_function(curl, Callbacks.seek)
+        unsafe ccurl_set_prereq_function(curl, Callbacks.connected)
+        unsafe set(CURLOPT_PREREQDATA, this)
+        unsafe ccurl_set_opensocket_function(curl, Callbacks.openSocket)
+        unsafe set(CURLOPT_OPENSOCKETDATA, context)
+        unsafe ccurl_set_closesocket_function(curl, Callbacks.closeSocket)
+        unsafe set(CURLOPT_CLOSESOCKETDATA, context)
+        unsafe set(CURLOPT_PRIVATE, this)
+        setTrust()
+    }
+
+    private func setTrust() {
+        set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
+        switch configuration.trust {
+        case .nothing:
+            set(CURLOPT_SSL_VERIFYPEER, 0)
+            set(CURLOPT_SSL_VERIFYHOST, 0)
+        case .system(nil):
+            // A directory of certificates would keep libcurl from caching the parsed bundle.
+            guard let bundle = CertificateBundle.system else { return }
+            set(CURLOPT_CAPATH, nil as String?)
+            set(CURLOPT_CAINFO, bundle)
+        case .system(let file?):
+            if let directory = CertificateBundle.systemDirectory {
+                set(CURLOPT_CAPATH, directory)
+                set(CURLOPT_CAINFO, file)
+            } else if let blob = CertificateBundle.system(with: file) {
+                _ = unsafe blob.withUnsafeBytes { bytes in
+                    guard let start = unsafe bytes.baseAddress else { return CURLE_OK }
+                    return unsafe ccurl_set_blob(curl, CURLOPT_CAINFO_BLOB, start, bytes.count)
+                }
+            } else {
+                set(CURLOPT_CAINFO, file)
+            }
+        }
+    }
+
+    // A refusal of one of these means that this libcurl lacks the feature; what depends on it asks for the feature first.
+    private func set(_ option: CURLoption, _ value: Int) { _ = unsafe ccurl_set_long(curl, option, value) }
+    private func set(_ option: CURLoption, _ value: String?) { _ = unsafe ccurl_set_string(curl, option, value) }
+    private func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer?) {
+        _ = unsafe ccurl_set_pointer(curl, option, value)
+    }
+
+    // MARK: What libcurl knows
+
+    var report: TransferReport { unsafe TransferReport(curl) }
+
+    var receivedBodyBytes: Int64 { unsafe Int64(ccurl_get_offset(curl, CURLINFO_SIZE_DOWNLOAD_T)) }
+
+    var hasStatusWithoutBody: Bool { [204, 304].contains(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
+
+    var socket: Int32 { unsafe ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
+
+    func failure(_ code: CURLcode) -> EngineFailure {
+        unsafe EngineFailure(
+            code, detail: String(cString: errorBuffer), systemError: Int(ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
+    }
+}

@@ -1,0 +1,27 @@
+/// An actor that lives on an engine thread.
+package protocol EngineActor: Actor {
+    /// The engine whose thread it lives on.
+    nonisolated var executor: EngineExecutor { get }
+}
+
+extension EngineActor {
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+
+    /// Enters the actor from code that runs on its engine thread anyway: a callback of libcurl, a timer, a neighbour.
+    /// Traps on any other thread.
+    @inline(__always)
+    package nonisolated func onEngine<Result: Sendable>(
+        _ body: (isolated Self) throws -> Result
+    ) rethrows -> Result {
+        try assumeIsolated(body)
+    }
+
+    /// Enters the actor at once on its engine thread, and as soon as that comes round from any other.
+    package nonisolated func enter(_ body: @escaping @Sendable (isolated Self) -> Void) {
+        if executor.isCurrent {
+            assumeIsolated(body)
+        } else {
+            executor.submit { self.assumeIsolated(body) }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import CCurl
+
+/// An instant on the engine's time line, in nanoseconds of the monotonic clock.
+package struct EngineInstant: Hashable, Comparable, Sendable {
+    package var nanoseconds: UInt64
+
+    package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
+
+    package static func < (left: EngineInstant, right: EngineInstant) -> Bool { left.nanoseconds < right.nanoseconds }
+
+    /// The instant `duration` later; far in the future instead of overflowing, and itself for a negative duration.
+    package func advanced(by duration: Duration) -> EngineInstant {
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(duration.clampedNanoseconds)
+        return EngineInstant(nanoseconds: overflow ? .max : sum)
+    }
+
+    /// The time from `earlier` to this instant; zero if it is not earlier.
+    package func since(_ earlier: EngineInstant) -> Duration {
+        .nanoseconds(nanoseconds > earlier.nanoseconds ? Int64(clamping: nanoseconds - earlier.nanoseconds) : 0)
+    }
+}
+
+extension Duration {
+    /// Whole nanoseconds, from zero to `UInt64.max`.
+    package var clampedNanoseconds: UInt64 {
+        let (seconds, attoseconds) = components
+        guard seconds >= 0, attoseconds >= 0 else { return 0 }
+        let (product, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
+        return overflow ? .max : product.addingReportingOverflow(UInt64(attoseconds / 1_000_000_000)).partialValue
+    }
+}
+
+/// Where the engine takes the time of its own timers from: the system, or a test that moves it by hand.
+package protocol EngineClock: Sendable {
+    /// The present instant.
+    func now() -> EngineInstant
+    /// How long the loop may sleep until `deadline`, or `nil` where time moves only by hand.
+    func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64?
+    /// Registers what to call when time was moved by hand.
+    func onAdvance(_ wake: @escaping @Sendable () -> Void)
+}
+
+/// The monotonic clock of the system.
+package struct MonotonicClock: EngineClock {
+    package init() {}
+
+    package func now() -> EngineInstant { EngineInstant(nanoseconds: ccurl_monotonic_ns()) }
+
+    package func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? {
+        deadline.nanoseconds > now.nanoseconds ? deadline.nanoseconds - now.nanoseconds : 0
+    }
+
+    package func onAdvance(_ wake: @escaping @Sendable () -> Void) {}
+}

@@ -1,0 +1,140 @@
+import CCurl
+
+/// The engine thread as an executor: the session's actors, its request actors and libcurl share one thread, so a
+/// callback of libcurl enters an actor without a hop and without a lock.
+///
+/// It is a `TaskExecutor` too: a task that prefers it crosses no thread on its way into a session and back.
+/// The thread starts with the first work and ends with ``shutDown()``. Work that comes later still runs, serially, on a
+/// short-lived thread, so that no task waits for ever.
+package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
+    // Unchecked: `queue` has its lock, and `loop` is only touched on the engine thread, of which there is never more than
+    // one at a time (`WorkQueue.thread` sees to that).
+    private let queue = Locked(WorkQueue())
+    private let loop: EventLoop
+
+    /// An executor whose timers follow `clock`.
+    package init(clock: any EngineClock = MonotonicClock()) {
+        loop = EventLoop(clock: clock)
+        clock.onAdvance { [weak self] in self?.submit {} }
+    }
+
+    // MARK: Work
+
+    package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
+
+    /// Runs `body` on the engine thread as soon as it comes round. Calls and jobs run in the order of their coming.
+    package func submit(_ body: @escaping @Sendable () -> Void) { add(.call(body)) }
+
+    private func add(_ work: EngineWork) {
+        switch queue.withLock({ $0.add(work) }) {
+        case .nothing: break
+        case .wake: wake()
+        case .startThread: startThread(isLate: false)
+        case .runLate: startThread(isLate: true)
+        }
+    }
+
+    private func wake() {
+        // The engine thread sleeps, so its loop is open, and `signallers` keeps it so.
+        if let descriptor = loop.wakeUpDescriptor { Poller.signal(descriptor) }
+        queue.withLock { $0.signallers -= 1 }
+    }
+
+    // MARK: Isolation
+
+    /// Whether the caller is on the engine thread.
+    package var isCurrent: Bool { EngineThread.isCurrent(self) }
+
+    package func isIsolatingCurrentContext() -> Bool? { isCurrent }
+
+    package func checkIsolated() {
+        precondition(isCurrent, "This must run on the engine thread of its session")
+    }
+
+    /// The loop, for code that runs on the engine thread.
+    package var engineLoop: EventLoop {
+        assert(isCurrent)
+        return loop
+    }
+
+    // MARK: Life
+
+    /// Ends the thread once the work that is queued now has run; returns when it has ended.
+    package func shutDown() async {
+        await withCheckedContinuation { continuation in stop { continuation.resume() } }
+    }
+
+    /// As ``shutDown()``, without waiting.
+    package func stop(whenEnded: (@Sendable () -> Void)? = nil) {
+        let hasNoThread = queue.withLock { queue in
+            if queue.thread == .notStarted { queue.thread = .ended }
+            return queue.thread == .ended
+        }
+        if hasNoThread {
+            whenEnded?()
+        } else {
+            submit { [self] in loop.stop(whenEnded: whenEnded) }
+        }
+    }
+
+    private func startThread(isLate: Bool) {
+        let code = EngineThread.start(for: self) { [self] in
+            if isLate { runLateWork() } else { run() }
+        }
+        // Without a thread nothing that is queued could ever run, and nobody could be told.
+        precondition(code == 0, "The system refused to start a thread: errno \(code)")
+    }
+
+    /// The life of the engine thread.
+    private func run() {
+        var batch: [EngineWork] = []
+        while !loop.mustEnd || queue.withLock({ !$0.pending.isEmpty }) {
+            queue.withLock { queue in swap(&queue.pending, &batch) }
+            runAll(&batch)
+            loop.turn {
+                queue.withLock { $0.sleep() }
+            } isAwake: {
+                queue.withLock { $0.thread = .running }
+            }
+        }
+        end()
+    }
+
+    private func end() {
+        while queue.withLock({ $0.signallers > 0 }) { ccurl_thread_yield() }
+        let whenEnded = loop.tearDown()
+        let isLeftOver = queue.withLock { queue in
+            queue.thread = .ended
+            return !queue.pending.isEmpty
+        }
+        if isLeftOver { runLateWork() }
+        for body in whenEnded { body() }
+    }
+
+    /// Runs what came after the end, until nothing is left.
+    private func runLateWork() {
+        var isDone = false
+        while !isDone {
+            // The work stays in the queue while it runs, so that nobody starts a second drain.
+            var batch = queue.withLock { $0.pending }
+            let count = batch.count
+            runAll(&batch)
+            isDone = queue.withLock { queue in
+                queue.pending.removeFirst(count)
+                return queue.pending.isEmpty
+            }
+        }
+    }
+
+    private func runAll(_ batch: inout [EngineWork]) {
+        for work in batch {
+            switch work {
+            case .job(let job):
+                unsafe job.runSynchronously(
+                    isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+            case .call(let body): body()
+            }
+        }
+        batch.removeAll(keepingCapacity: true)
+    }
+}

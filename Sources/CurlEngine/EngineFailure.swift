@@ -1,0 +1,74 @@
+import CCurl
+
+/// Why a transfer failed, in libcurl's terms. The framework turns it into the error that users see.
+package struct EngineFailure: Error, Sendable {
+    package enum Kind: Hashable, Sendable {
+        case unsupported
+        case nameResolution
+        case connect
+        case tlsHandshake
+        case untrusted
+        case certificateAuthorityFile
+        case send
+        case receive
+        case emptyReply
+        case bodyCutShort
+        case malformedResponse
+        case contentCoding
+        case http2
+        case http3
+        case bodyNotReplayable
+        case outOfMemory
+        /// A kept connection died and the request must not be sent a second time.
+        case replayRefused
+        case head(HeadFailure)
+        case internalError
+    }
+
+    package let kind: Kind
+    /// In words, from libcurl.
+    package let message: String
+    /// The CURLcode, 0 where libcurl is not the one that failed.
+    package let code: Int
+    /// The `errno` of the failed system call, or 0.
+    package let systemError: Int
+
+    package init(kind: Kind, message: String, code: Int = 0, systemError: Int = 0) {
+        self.kind = kind
+        self.message = message
+        self.code = code
+        self.systemError = systemError
+    }
+
+    /// The one place where libcurl's codes get their meaning.
+    init(_ code: CURLcode, detail: String, systemError: Int) {
+        let kind: Kind =
+            switch code {
+            case CURLE_UNSUPPORTED_PROTOCOL: detail.contains("HTTP/0.9") ? .malformedResponse : .unsupported
+            case CURLE_NOT_BUILT_IN, CURLE_HTTP_RETURNED_ERROR: .unsupported
+            case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameResolution
+            case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT: .connect
+            case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_INITFAILED: .tlsHandshake
+            case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS: .untrusted
+            case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE: .certificateAuthorityFile
+            case CURLE_SEND_ERROR: .send
+            // Without a failed system call it is the chunked framing that is wrong, not the connection.
+            case CURLE_RECV_ERROR: systemError == 0 && Self.isFraming(detail) ? .malformedResponse : .receive
+            case CURLE_GOT_NOTHING: .emptyReply
+            case CURLE_PARTIAL_FILE: .bodyCutShort
+            case CURLE_WEIRD_SERVER_REPLY: .malformedResponse
+            case CURLE_BAD_CONTENT_ENCODING: .contentCoding
+            case CURLE_HTTP2, CURLE_HTTP2_STREAM: .http2
+            case CURLE_HTTP3, CURLE_QUIC_CONNECT_ERROR: .http3
+            case CURLE_SEND_FAIL_REWIND: .bodyNotReplayable
+            case CURLE_OUT_OF_MEMORY: .outOfMemory
+            default: .internalError
+            }
+        let text = unsafe detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
+        self.init(kind: kind, message: text, code: Int(code.rawValue), systemError: systemError)
+    }
+
+    private static func isFraming(_ detail: String) -> Bool {
+        ["chunk", "hex", "encoding", "header"].contains { detail.lowercased().contains($0) }
+    }
+}

@@ -1,0 +1,33 @@
+import CCurl
+
+/// The thread of an engine: detached, all signals blocked.
+enum EngineThread {
+    private final class Start {
+        let body: () -> Void
+        init(_ body: @escaping () -> Void) { self.body = body }
+    }
+
+    /// Whether the calling thread runs the engine `engine`.
+    static func isCurrent(_ engine: AnyObject) -> Bool {
+        unsafe ccurl_thread_tag() == UnsafeRawPointer(Unmanaged.passUnretained(engine).toOpaque())
+    }
+
+    /// Starts a thread that runs `body` as the thread of `engine`. Returns zero or an `errno`.
+    static func start(for engine: AnyObject, _ body: @escaping @Sendable () -> Void) -> Int32 {
+        let start = Start { [engine] in
+            unsafe ccurl_thread_set_tag(Unmanaged.passUnretained(engine).toOpaque())
+            body()
+            ccurl_thread_set_tag(nil)
+        }
+        let context = unsafe Unmanaged.passRetained(start)
+        let code = unsafe ccurl_thread_start(
+            "trellis-engine", { context in unsafe EngineThread.run(context) }, context.toOpaque())
+        if code != 0 { unsafe context.release() }
+        return code
+    }
+
+    private static func run(_ context: UnsafeMutableRawPointer?) {
+        guard let context = unsafe context else { return }
+        unsafe Unmanaged<Start>.fromOpaque(context).takeRetainedValue().body()
+    }
+}

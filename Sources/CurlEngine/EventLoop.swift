@@ -1,0 +1,130 @@
+import CCurl
+
+/// Something that has sockets and a timer of its own on the loop: libcurl's multi handle.
+protocol LoopClient: AnyObject {
+    /// When it wants ``flush(now:)`` at the latest, on the system's clock.
+    var nextDeadline: EngineInstant? { get }
+    /// A socket is ready.
+    func socketIsReady(_ ready: ReadySocket)
+    /// Does what is due, and brings the poller up to date. Called before every wait and after every batch of events.
+    func flush(now: EngineInstant, poller: borrowing Poller)
+    /// Ends everything and closes every socket.
+    func close()
+}
+
+/// What the engine thread does between jobs: waits for sockets and timers. Belongs to the engine thread.
+package final class EventLoop {
+    private let clock: any EngineClock
+    private let usesSystemClock: Bool
+    private var timers = TimerHeap()
+    private var poller: Poller?
+    private var isStopping = false
+    private var isTornDown = false
+    private var whenEnded: [@Sendable () -> Void] = []
+    private var client: (any LoopClient)?
+
+    /// The present instant on the engine's clock, read once a turn.
+    package private(set) var now: EngineInstant
+    /// The present instant on the system's clock, read once a turn.
+    private(set) var systemNow: EngineInstant
+
+    init(clock: any EngineClock) {
+        self.clock = clock
+        usesSystemClock = clock is MonotonicClock
+        now = clock.now()
+        systemNow = MonotonicClock().now()
+    }
+
+    // MARK: Timers
+
+    /// Sets a timer of the framework; it moves if it is set already.
+    package func set(_ timer: EngineTimer, at deadline: EngineInstant) { timers.set(timer, at: deadline) }
+
+    /// Cancels a timer.
+    package func cancel(_ timer: EngineTimer) { timers.remove(timer) }
+
+    /// How many timers are set: none, where nothing is going on.
+    package var timerCount: Int { timers.count }
+
+    // MARK: Turns
+
+    func attach(_ client: any LoopClient) { self.client = client }
+
+    /// The descriptor that wakes the loop; exists from the first turn to ``tearDown()``.
+    var wakeUpDescriptor: Int32? { poller?.wakeUpDescriptor }
+
+    /// Opens the poller if it is not there yet. `false` where the process has no descriptors left for now.
+    func open() -> Bool {
+        if poller == nil { poller = Poller() }
+        return poller != nil
+    }
+
+    /// One turn: waits (unless `maySleep` says that there is work), then handles what happened.
+    func turn(maySleep: () -> Bool, isAwake: () -> Void) {
+        guard open(), let waited = wait(maySleep: maySleep, isAwake: isAwake) else {
+            ccurl_thread_sleep_ms(1)
+            readClocks()
+            return fireTimers()
+        }
+        for ready in waited { client?.socketIsReady(ready) }
+        fireTimers()
+    }
+
+    private var readySockets: [ReadySocket] = []
+
+    private func wait(maySleep: () -> Bool, isAwake: () -> Void) -> [ReadySocket]? {
+        guard poller != nil else { return nil }
+        client?.flush(now: systemNow, poller: poller!)
+        let limit = isStopping ? 0 : sleepLimit()
+        let sleeps = limit != 0 && maySleep()
+        readySockets.removeAll(keepingCapacity: true)
+        poller!.wait(nanoseconds: sleeps ? limit : 0) { readySockets.append($0) }
+        if sleeps { isAwake() }
+        readClocks()
+        return readySockets
+    }
+
+    private func readClocks() {
+        systemNow = MonotonicClock().now()
+        now = usesSystemClock ? systemNow : clock.now()
+    }
+
+    private func sleepLimit() -> UInt64? {
+        var limit: UInt64?
+        if let deadline = timers.nextDeadline { limit = clock.sleep(until: deadline, from: now) }
+        if let deadline = client?.nextDeadline {
+            let wait = deadline > systemNow ? deadline.nanoseconds - systemNow.nanoseconds : 0
+            limit = min(limit ?? wait, wait)
+        }
+        return limit
+    }
+
+    private func fireTimers() {
+        while let timer = timers.popDue(at: now) { timer.action() }
+    }
+
+    // MARK: End
+
+    /// Lets the thread end as soon as there is no more work.
+    func stop(whenEnded body: (@Sendable () -> Void)?) {
+        guard !isTornDown else {
+            body?()
+            return
+        }
+        isStopping = true
+        if let body { whenEnded.append(body) }
+    }
+
+    /// Whether ``stop(whenEnded:)`` was called.
+    var mustEnd: Bool { isStopping }
+
+    /// Closes everything and returns whom to tell.
+    func tearDown() -> [@Sendable () -> Void] {
+        client?.close()
+        client = nil
+        isTornDown = true
+        poller = nil
+        defer { whenEnded = [] }
+        return whenEnded
+    }
+}

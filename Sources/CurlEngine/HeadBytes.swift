@@ -1,0 +1,112 @@
+/// The status line of a response.
+struct StatusLine {
+    let version: WireVersion
+    let status: Int
+    let reason: String?
+
+    /// `HTTP/1.1 200 OK` of HTTP/1, or libcurl's rendering `HTTP/2 200 ` of the others. `nil` where it is neither
+    /// (RFC 9112, section 4: the name is case-sensitive, the status has three digits; the reason may be left out).
+    init?(_ line: UnsafeRawBufferPointer) {
+        let rest: Int
+        if unsafe line.hasPrefix("HTTP/1.1 ") {
+            (version, rest) = (.http1_1, 9)
+        } else if unsafe line.hasPrefix("HTTP/1.0 ") {
+            (version, rest) = (.http1_0, 9)
+        } else if unsafe line.hasPrefix("HTTP/2 ") {
+            (version, rest) = (.http2, 7)
+        } else if unsafe line.hasPrefix("HTTP/3 ") {
+            (version, rest) = (.http3, 7)
+        } else {
+            return nil
+        }
+        guard line.count >= rest + 3 else { return nil }
+        var status = 0
+        for index in rest..<rest + 3 {
+            let digit = unsafe line[index]
+            guard digit >= 48, digit <= 57 else { return nil }
+            status = status * 10 + Int(digit - 48)
+        }
+        self.status = status
+        guard line.count > rest + 3 else {
+            reason = nil
+            return
+        }
+        guard unsafe line[rest + 3] == UInt8(ascii: " ") else { return nil }
+        let text = unsafe UnsafeRawBufferPointer(rebasing: line[(rest + 4)...])
+        guard unsafe text.isFieldValue else { return nil }
+        reason = unsafe version == .http2 || version == .http3 || text.isEmpty ? nil : String(decoding: text, as: UTF8.self)
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Without CRLF or LF at the end.
+    var withoutLineEnd: UnsafeRawBufferPointer {
+        var end = count
+        if end > 0, unsafe self[end - 1] == 10 { end -= 1 }
+        if end > 0, unsafe self[end - 1] == 13 { end -= 1 }
+        return unsafe UnsafeRawBufferPointer(rebasing: self[..<end])
+    }
+
+    var startsStatusLine: Bool { unsafe hasPrefix("HTTP/") }
+
+    func hasPrefix(_ text: StaticString) -> Bool {
+        guard count >= text.utf8CodeUnitCount else { return false }
+        for index in 0..<text.utf8CodeUnitCount where unsafe self[index] != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// `text` must be in lower case.
+    func isEqualIgnoringCase(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<count where unsafe self[index] | 0x20 != text.utf8Start[index] | 0x20 { return false }
+        return true
+    }
+
+    /// Where the token (RFC 9110, section 5.6.2) at the start ends; `nil` if there is none or it fills everything.
+    var endOfToken: Int? {
+        var index = 0
+        while index < count, unsafe self[index].isTokenByte { index += 1 }
+        return index > 0 && index < count ? index : nil
+    }
+
+    /// From `start` on, without spaces and tabs at both ends.
+    func trimmed(from start: Int) -> UnsafeRawBufferPointer {
+        var (low, high) = (start, count)
+        while low < high, unsafe self[low] == 32 || self[low] == 9 { low += 1 }
+        while high > low, unsafe self[high - 1] == 32 || self[high - 1] == 9 { high -= 1 }
+        return unsafe UnsafeRawBufferPointer(rebasing: self[low..<high])
+    }
+
+    /// Holds no NUL, CR or LF (RFC 9110, section 5.5).
+    var isFieldValue: Bool {
+        for unsafe byte in unsafe self where byte == 0 || byte == 10 || byte == 13 { return false }
+        return true
+    }
+
+    /// A number of at most 18 digits, `nil` for anything else.
+    var decimal: Int64? {
+        guard count > 0, count <= 18 else { return nil }
+        var value: Int64 = 0
+        for unsafe byte in unsafe self {
+            guard byte >= 48, byte <= 57 else { return nil }
+            value = value * 10 + Int64(byte - 48)
+        }
+        return value
+    }
+
+    /// The beginning, for messages.
+    var excerpt: String {
+        let text = unsafe String(decoding: prefix(80), as: UTF8.self)
+        let printable = String(text.map { $0.isASCII && ($0.asciiValue ?? 0) < 32 ? "·" : $0 })
+        return count > 80 ? printable + "…" : printable
+    }
+}
+
+extension UInt8 {
+    /// `!#$%&'*+-.^_`|~`, digits and letters, as two bit sets of 64.
+    fileprivate var isTokenByte: Bool {
+        let low: UInt64 = 0x03FF_6CFA_0000_0000
+        let high: UInt64 = 0x57FF_FFFF_C7FF_FFFE
+        return self < 128 && (self < 64 ? low >> UInt64(self) : high >> UInt64(self - 64)) & 1 == 1
+    }
+}

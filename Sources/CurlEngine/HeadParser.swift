@@ -1,0 +1,124 @@
+/// What is wrong with a head.
+package enum HeadFailure: Error, Hashable, Sendable {
+    case badStatusLine(String)
+    case unexpectedStatus(Int)
+    case badFieldLine(String)
+    case conflictingContentLength
+    case badContentLength(String)
+    case tooLarge(limit: Int)
+    case secondHead
+    case cutShort
+}
+
+/// Reads the lines that libcurl hands on: informational heads, the final head, trailers. Stricter than libcurl, whose
+/// leniency differs from version to version.
+struct HeadParser {
+    enum Outcome {
+        case more
+        case informational(WireHead)
+        case final(WireHead)
+    }
+
+    private enum Place { case statusLine, fields, trailers }
+
+    private var place = Place.statusLine
+    private var version = WireVersion.http1_1
+    private var status = 0
+    private var reason: String?
+    private var fields = WireFields()
+    private var size = 0
+    private let limit: Int
+    /// The fields that came after the body.
+    private(set) var trailers = WireFields()
+    /// The body's length, where the head gives it.
+    private(set) var contentLength: Int64?
+    /// The body is chunked.
+    private(set) var hasTransferEncoding = false
+
+    init(limit: Int) { self.limit = limit }
+
+    /// The response came over HTTP/1.
+    var isHTTP1: Bool { version == .http1_1 || version == .http1_0 }
+
+    /// Whether the final head has come whole.
+    var hasFinalHead: Bool { place == .trailers }
+
+    /// Takes the next line, with its line end.
+    mutating func parse(_ raw: UnsafeRawBufferPointer) throws(HeadFailure) -> Outcome {
+        size += raw.count
+        guard size <= limit else { throw .tooLarge(limit: limit) }
+        let line = unsafe raw.withoutLineEnd
+        if unsafe place == .statusLine || line.startsStatusLine {
+            guard place != .trailers else { throw .secondHead }
+            try unsafe beginHead(line)
+            return .more
+        }
+        guard line.count > 0 else { return try endOfHead() }
+        try unsafe parseField(line)
+        return .more
+    }
+
+    private mutating func beginHead(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
+        guard let parsed = unsafe StatusLine(line) else { throw .badStatusLine(unsafe line.excerpt) }
+        (version, status, reason) = (parsed.version, parsed.status, parsed.reason)
+        guard status >= 100 else { throw .unexpectedStatus(status) }
+        // Nothing here asks for an upgrade, and after one the bytes would no longer be HTTP (RFC 9110, section 15.2.2).
+        guard status != 101 else { throw .unexpectedStatus(status) }
+        fields = WireFields()
+        contentLength = nil
+        hasTransferEncoding = false
+        place = .fields
+    }
+
+    private mutating func endOfHead() throws(HeadFailure) -> Outcome {
+        guard place == .fields else { return .more }
+        let head = WireHead(version: version, status: status, reason: reason, fields: fields)
+        fields = WireFields()
+        if status < 200 {
+            // `size` goes on counting, so that informational heads without end meet the limit.
+            place = .statusLine
+            return .informational(head)
+        }
+        place = .trailers
+        size = 0
+        return .final(head)
+    }
+
+    private mutating func parseField(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
+        if unsafe line[0] == UInt8(ascii: " ") || line[0] == UInt8(ascii: "\t") {
+            let value = unsafe line.trimmed(from: 0)
+            guard fields.count > 0, unsafe value.isFieldValue else { throw .badFieldLine(unsafe line.excerpt) }
+            unsafe fields.continueLast(with: value)
+            return
+        }
+        guard let colon = unsafe line.endOfToken, unsafe line[colon] == UInt8(ascii: ":") else {
+            throw .badFieldLine(unsafe line.excerpt)
+        }
+        let name = unsafe UnsafeRawBufferPointer(rebasing: line[..<colon])
+        let value = unsafe line.trimmed(from: colon + 1)
+        guard unsafe value.isFieldValue else { throw .badFieldLine(unsafe line.excerpt) }
+        if place == .trailers {
+            unsafe trailers.append(name: name, value: value)
+            return
+        }
+        try unsafe noteFraming(name, value)
+        unsafe fields.append(name: name, value: value)
+    }
+
+    private mutating func noteFraming(
+        _ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer
+    ) throws(HeadFailure) {
+        switch name.count {
+        case 14 where unsafe name.isEqualIgnoringCase("content-length"):
+            // A list of equal values is one value (RFC 9112, section 6.3).
+            for unsafe part in unsafe value.split(separator: 0x2c, omittingEmptySubsequences: false) {
+                let text = unsafe UnsafeRawBufferPointer(rebasing: part).trimmed(from: 0)
+                guard let length = unsafe text.decimal else { throw .badContentLength(unsafe value.excerpt) }
+                guard contentLength == nil || contentLength == length else { throw .conflictingContentLength }
+                contentLength = length
+            }
+        case 17 where unsafe name.isEqualIgnoringCase("transfer-encoding"): hasTransferEncoding = true
+        default: break
+        }
+    }
+}

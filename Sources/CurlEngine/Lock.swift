@@ -1,0 +1,28 @@
+import CCurl
+
+/// A value guarded by a mutex, for the few places that more than one thread touches.
+///
+/// `Synchronization.Mutex` would do, but the thread sanitizer cannot see it; this one it can.
+@safe
+package final class Locked<Value: ~Copyable>: @unchecked Sendable {
+    // Unchecked: `value` is only reached inside `withLock`, which holds the mutex.
+    private let mutex: UnsafeMutableRawPointer
+    private var value: Value
+
+    package init(_ value: consuming sending Value) {
+        unsafe mutex = ccurl_mutex_create()
+        self.value = value
+    }
+
+    deinit { unsafe ccurl_mutex_destroy(mutex) }
+
+    /// Runs `body` with exclusive access to the value. Keep it short: the engine thread may be waiting.
+    @inline(__always)
+    package func withLock<Result: ~Copyable, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        unsafe ccurl_mutex_lock(mutex)
+        defer { unsafe ccurl_mutex_unlock(mutex) }
+        return try body(&value)
+    }
+}

@@ -1,0 +1,143 @@
+import CCurl
+
+/// The owner of one `CURLM *` with its sockets, timer and pool of easy handles. Belongs to the engine thread.
+@safe
+final class MultiHandle {
+    private let multi: UnsafeMutableRawPointer
+    private let share: UnsafeMutableRawPointer?
+    private let configuration: EngineConfiguration
+    private var idleHandles: [EasyHandle] = []
+    private var running: [ObjectIdentifier: EasyHandle] = [:]
+    var sockets = SocketTable()
+    /// When libcurl wants to be called at the latest.
+    private(set) var deadline: EngineInstant?
+    /// libcurl is on the stack: its handles must not be changed now.
+    private(set) var isInside = false
+
+    init?(configuration: EngineConfiguration) {
+        _ = LibcurlGlobals.shared
+        guard let multi = unsafe curl_multi_init() else { return nil }
+        unsafe self.multi = multi
+        unsafe share = LibcurlFeatures.current.sharesTLSSessions ? nil : ccurl_share_tls_sessions()
+        self.configuration = configuration
+        let this = unsafe Unmanaged.passUnretained(self).toOpaque()
+        unsafe ccurl_multi_set_socket_function(multi, Callbacks.socket, this)
+        unsafe ccurl_multi_set_timer_function(multi, Callbacks.timer, this)
+        set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections)
+        set(CURLMOPT_PIPELINING, LibcurlFeatures.current.canMultiplex ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING)
+        if LibcurlFeatures.current.canMultiplex {
+            set(CURLMOPT_MAX_HOST_CONNECTIONS, configuration.maximumConnectionsPerHost)
+        }
+        // Options of newer versions; older ones refuse them.
+        set(ccurl_multi_quick_exit, 1)
+    }
+
+    deinit {
+        // The order is libcurl's: transfers leave first, then the multi closes its connections, then the share goes.
+        isInside = true
+        for easy in running.values { unsafe curl_multi_remove_handle(multi, easy.curl) }
+        unsafe curl_multi_cleanup(multi)
+        running = [:]
+        idleHandles = []
+        if let share = unsafe share { unsafe curl_share_cleanup(share) }
+    }
+
+    private func set(_ option: CURLMoption, _ value: Int) { _ = unsafe ccurl_multi_set_long(multi, option, value) }
+
+    var runningCount: Int { running.count }
+
+    // MARK: Transfers
+
+    /// Gives a transfer to libcurl. Returns why not.
+    func add(_ transfer: Transfer) -> EngineFailure? {
+        let this = unsafe Unmanaged.passUnretained(self).toOpaque()
+        guard let easy = unsafe idleHandles.popLast()
+            ?? EasyHandle(configuration: configuration, context: this, share: share)
+        else { return EngineFailure(kind: .outOfMemory, message: "libcurl has no memory for a handle") }
+        guard easy.prepare(for: transfer) else {
+            easy.finish()
+            return EngineFailure(kind: .unsupported, message: "this libcurl refuses an option of the request")
+        }
+        transfer.easy = easy
+        let code = inside { unsafe curl_multi_add_handle(multi, easy.curl) }
+        guard code == CURLM_OK else {
+            transfer.easy = nil
+            easy.finish()
+            return EngineFailure(kind: .internalError, message: "libcurl refused the transfer with \(code.rawValue)")
+        }
+        running[ObjectIdentifier(easy)] = easy
+        return nil
+    }
+
+    /// Takes a transfer back. Unless it has ended, its connection or stream is closed.
+    func remove(_ transfer: Transfer) {
+        guard let easy = transfer.easy else { return }
+        inside { _ = unsafe curl_multi_remove_handle(multi, easy.curl) }
+        running[ObjectIdentifier(easy)] = nil
+        transfer.easy = nil
+        easy.finish()
+        if idleHandles.count < Self.maximumIdleHandles { idleHandles.append(easy) }
+    }
+
+    private static let maximumIdleHandles = 256
+
+    /// Tells libcurl which directions of a transfer are paused.
+    func applyPause(_ transfer: Transfer) {
+        guard let easy = transfer.easy, transfer.appliedPause != transfer.wantedPause else { return }
+        transfer.appliedPause = transfer.wantedPause
+        // Code 43 says that there is no connection yet; the pause then comes with the first bytes.
+        inside { _ = unsafe curl_easy_pause(easy.curl, transfer.wantedPause) }
+    }
+
+    // MARK: Turns
+
+    /// Does what the timer or a socket asks for.
+    func act(on ready: ReadySocket?) {
+        if let ready {
+            let bits = Int32(ready.interest.rawValue) | (ready.hasFailed ? CURL_CSELECT_ERR : 0)
+            action(ready.descriptor, bits)
+        } else {
+            deadline = nil
+            action(CURL_SOCKET_TIMEOUT, 0)
+            // The callback stays silent while libcurl's next expiry is the one it named before.
+            if deadline == nil { askForTimer() }
+        }
+    }
+
+    private func action(_ descriptor: Int32, _ bits: Int32) {
+        var count: Int32 = 0
+        inside { _ = unsafe curl_multi_socket_action(multi, descriptor, bits, &count) }
+    }
+
+    private func askForTimer() {
+        var milliseconds = -1
+        _ = unsafe curl_multi_timeout(multi, &milliseconds)
+        setTimer(milliseconds)
+    }
+
+    func setTimer(_ milliseconds: Int) {
+        deadline = milliseconds < 0
+            ? nil
+            : milliseconds == 0
+                ? EngineInstant(nanoseconds: 0)
+                : MonotonicClock().now().advanced(by: .milliseconds(milliseconds))
+    }
+
+    /// The next transfer that has ended, with libcurl's result.
+    func nextFinished() -> (Transfer, CURLcode)? {
+        var code = CURLE_OK
+        while let curl = unsafe ccurl_multi_next_finished(multi, &code) {
+            guard let context = unsafe ccurl_get_pointer(curl, CURLINFO_PRIVATE) else { continue }
+            let easy = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+            if let transfer = easy.transfer { return (transfer, code) }
+        }
+        return nil
+    }
+
+    private func inside<Result>(_ body: () -> Result) -> Result {
+        let wasInside = isInside
+        isInside = true
+        defer { isInside = wasInside }
+        return body()
+    }
+}

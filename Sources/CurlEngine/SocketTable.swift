@@ -1,0 +1,101 @@
+import CCurl
+
+/// What libcurl wants of each socket, and what the kernel was told. Changes are collected and applied once a turn, the
+/// last word wins.
+///
+/// A socket that goes idle stays registered: mostly it is wanted again soon, and two system calls are saved. Whatever
+/// comes in on an idle HTTP/1 connection is either its end or bytes that nobody asked for; such a connection is made
+/// unusable, so that those bytes never become the next response.
+struct SocketTable {
+    private struct Entry {
+        var wanted: SocketInterest = []
+        var registered: SocketInterest = []
+        var generation: UInt32 = 0
+        /// Opened through libcurl's callback, so that its closing is heard of.
+        var isOurs = false
+        var isDirty = false
+        /// In the pool, after an HTTP/1 response.
+        var isIdleHTTP1 = false
+    }
+
+    private var entries: [Entry] = []
+    private var dirty: [Int32] = []
+    private var stale: [Int32] = []
+    /// Sockets that are open now.
+    private(set) var openCount = 0
+
+    private subscript(descriptor: Int32) -> Entry {
+        get { entries[Int(descriptor)] }
+        _modify { yield &entries[Int(descriptor)] }
+    }
+
+    private mutating func makeRoom(for descriptor: Int32) {
+        while entries.count <= Int(descriptor) { entries.append(Entry()) }
+    }
+
+    mutating func didOpen(_ descriptor: Int32) {
+        makeRoom(for: descriptor)
+        let generation = self[descriptor].generation &+ 1
+        self[descriptor] = Entry(generation: generation, isOurs: true, isDirty: self[descriptor].isDirty)
+        openCount += 1
+    }
+
+    /// The kernel forgets a socket when it is closed.
+    mutating func willClose(_ descriptor: Int32) {
+        guard descriptor >= 0, Int(descriptor) < entries.count else { return }
+        if self[descriptor].isOurs { openCount -= 1 }
+        self[descriptor] = Entry(generation: self[descriptor].generation &+ 1, isDirty: self[descriptor].isDirty)
+    }
+
+    mutating func want(_ descriptor: Int32, _ interest: SocketInterest) {
+        guard descriptor >= 0 else { return }
+        makeRoom(for: descriptor)
+        self[descriptor].wanted = interest
+        if !interest.isEmpty { self[descriptor].isIdleHTTP1 = false }
+        guard !self[descriptor].isDirty else { return }
+        self[descriptor].isDirty = true
+        dirty.append(descriptor)
+    }
+
+    /// A response over HTTP/1 has ended, and the socket may be used again.
+    mutating func didBecomeIdle(_ descriptor: Int32) {
+        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].wanted.isEmpty else { return }
+        self[descriptor].isIdleHTTP1 = true
+    }
+
+    /// Tells the kernel what changed since the last turn.
+    mutating func apply(to poller: borrowing Poller) {
+        forgetStale(poller)
+        guard !dirty.isEmpty else { return }
+        for descriptor in dirty {
+            self[descriptor].isDirty = false
+            let entry = self[descriptor]
+            let isKept = entry.wanted.isEmpty && entry.isOurs && entry.registered == .read
+            guard entry.wanted != entry.registered, !isKept else { continue }
+            // A refusal leaves the socket unwatched; the request's own timeouts end what waits for it.
+            let isDone = poller.watch(descriptor, generation: entry.generation, for: entry.wanted)
+            self[descriptor].registered = isDone ? entry.wanted : []
+        }
+        dirty.removeAll(keepingCapacity: true)
+    }
+
+    /// Whether libcurl should hear of a ready socket.
+    mutating func isWanted(_ ready: ReadySocket) -> Bool {
+        let descriptor = ready.descriptor
+        guard Int(descriptor) < entries.count, self[descriptor].generation == ready.generation else { return false }
+        guard self[descriptor].wanted.isEmpty else { return true }
+        if self[descriptor].isIdleHTTP1, !ready.hasFailed { ccurl_socket_poison_if_readable(descriptor) }
+        // An idle socket is level-triggered too: out of the kernel's list with it.
+        stale.append(descriptor)
+        return false
+    }
+
+    /// Takes idle sockets on which something came in out of the kernel's list.
+    private mutating func forgetStale(_ poller: borrowing Poller) {
+        for descriptor in stale where self[descriptor].wanted.isEmpty && !self[descriptor].registered.isEmpty {
+            _ = poller.watch(descriptor, generation: self[descriptor].generation, for: [])
+            self[descriptor].registered = []
+        }
+        stale.removeAll(keepingCapacity: true)
+    }
+}

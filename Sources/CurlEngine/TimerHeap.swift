@@ -1,0 +1,84 @@
+/// A timer of the engine thread: an action at an instant, at most once until it is set again.
+///
+/// Belongs to the engine thread; create, set and cancel it there.
+package final class EngineTimer {
+    package let action: () -> Void
+    fileprivate(set) package var deadline = EngineInstant(nanoseconds: .max)
+    fileprivate var index = -1
+
+    package init(action: @escaping () -> Void) { self.action = action }
+
+    /// Whether the timer waits in a heap.
+    package var isSet: Bool { index >= 0 }
+}
+
+/// A binary heap of timers that knows where each one is, so that moving and removing cost O(log n).
+struct TimerHeap {
+    private var timers: [EngineTimer] = []
+
+    /// When the first timer is due.
+    var nextDeadline: EngineInstant? { timers.first?.deadline }
+
+    var count: Int { timers.count }
+
+    /// Sets or moves a timer.
+    mutating func set(_ timer: EngineTimer, at deadline: EngineInstant) {
+        timer.deadline = deadline
+        if timer.index < 0 {
+            timer.index = timers.count
+            timers.append(timer)
+        }
+        siftUp(timer.index)
+        siftDown(timer.index)
+    }
+
+    /// Takes a timer out; nothing happens if it is not set.
+    mutating func remove(_ timer: EngineTimer) {
+        let index = timer.index
+        guard index >= 0 else { return }
+        timer.index = -1
+        let last = timers.removeLast()
+        guard last !== timer else { return }
+        timers[index] = last
+        last.index = index
+        siftUp(index)
+        siftDown(last.index)
+    }
+
+    /// Takes out the first timer that is due at `now`.
+    mutating func popDue(at now: EngineInstant) -> EngineTimer? {
+        guard let first = timers.first, first.deadline <= now else { return nil }
+        remove(first)
+        return first
+    }
+
+    private mutating func siftUp(_ start: Int) {
+        var index = start
+        while index > 0 {
+            let parent = (index - 1) / 2
+            guard timers[index].deadline < timers[parent].deadline else { return }
+            swap(index, parent)
+            index = parent
+        }
+    }
+
+    private mutating func siftDown(_ start: Int) {
+        var index = start
+        while true {
+            var smallest = index
+            let left = 2 * index + 1
+            for child in left..<Swift.min(left + 2, Swift.max(left, timers.count)) {
+                if timers[child].deadline < timers[smallest].deadline { smallest = child }
+            }
+            guard smallest != index else { return }
+            swap(index, smallest)
+            index = smallest
+        }
+    }
+
+    private mutating func swap(_ first: Int, _ second: Int) {
+        timers.swapAt(first, second)
+        timers[first].index = first
+        timers[second].index = second
+    }
+}

@@ -1,0 +1,103 @@
+package import FoundationEssentials
+
+/// One request on its way through libcurl and its response on the way back.
+///
+/// Belongs to the engine thread.
+package final class Transfer: @unchecked Sendable {
+    // Unchecked: every member is only touched on the engine thread; `CurlEngine`, the sole source of transfers, is entered
+    // there only, and so are libcurl's callbacks.
+    let engine: CurlEngine
+    let options: TransferOptions
+    weak var delegate: (any TransferDelegate)?
+    /// The handle while the transfer is in libcurl.
+    var easy: EasyHandle?
+    var parser: HeadParser
+    var upload = UploadBuffer()
+    var hasAskedForBody = false
+    /// How often the request was about to be sent; more than once is a replay.
+    var attempts = 0
+    /// Why the transfer was given up in a callback; goes before libcurl's own view.
+    var failure: EngineFailure?
+    /// The delegate does not want to hear any more.
+    var isCancelled = false
+    var isReceivingPaused = false
+    var isSendingPaused = false
+    var isSuspended = false
+    /// The pause bits that libcurl was told last.
+    var appliedPause: Int32 = 0
+    var isDeferred = false
+    var mustFinishEarly = false
+    /// When bytes last moved in either direction.
+    package internal(set) var lastActivity: EngineInstant
+    /// When bytes last left.
+    package internal(set) var lastSend: EngineInstant
+
+    init(engine: CurlEngine, options: TransferOptions, delegate: any TransferDelegate, now: EngineInstant) {
+        self.engine = engine
+        self.options = options
+        self.delegate = delegate
+        parser = HeadParser(limit: options.maximumHeaderBytes)
+        lastActivity = now
+        lastSend = now
+    }
+
+    // MARK: Control
+
+    /// Ends the transfer and closes its connection (HTTP/2 and 3: its stream). The delegate hears nothing more.
+    package func cancel() {
+        guard !isCancelled else { return }
+        isCancelled = true
+        engine.update(self)
+    }
+
+    /// Stops or goes on receiving. A little may still come after it was stopped.
+    package func pauseReceiving(_ isPaused: Bool) {
+        guard isReceivingPaused != isPaused else { return }
+        isReceivingPaused = isPaused
+        engine.update(self)
+    }
+
+    /// Stops or goes on in both directions.
+    package func suspend(_ isSuspended: Bool) {
+        guard self.isSuspended != isSuspended else { return }
+        self.isSuspended = isSuspended
+        if !isSuspended { lastActivity = engine.now }
+        engine.update(self)
+    }
+
+    /// Hands on the next chunk of the body.
+    package func send(_ chunk: Data) {
+        hasAskedForBody = false
+        upload.append(chunk)
+        resumeSending()
+    }
+
+    /// Ends the body.
+    package func finishSending() {
+        upload.isFinished = true
+        resumeSending()
+    }
+
+    private func resumeSending() {
+        guard isSendingPaused else {
+            askForBody()
+            return
+        }
+        isSendingPaused = false
+        engine.update(self)
+    }
+
+    func askForBody() {
+        guard !hasAskedForBody, !upload.isFinished, upload.buffered < UploadBuffer.lowWater else { return }
+        hasAskedForBody = true
+        delegate?.transferNeedsBody()
+    }
+
+    /// The bits for `curl_easy_pause`, which sets both directions at once.
+    var wantedPause: Int32 {
+        (isReceivingPaused || isSuspended ? 1 : 0) | (isSendingPaused || isSuspended ? 4 : 0)
+    }
+
+    /// What libcurl says of the connection at this moment, for errors that come from elsewhere than libcurl.
+    package var report: TransferReport { easy.map { $0.report } ?? TransferReport() }
+}

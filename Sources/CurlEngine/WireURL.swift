@@ -1,0 +1,64 @@
+import CCurl
+
+/// A URL as libcurl understands it: what is connected to and what is sent come from one parser.
+package struct WireURL: Hashable, Sendable {
+    /// Absolute, normalised and percent-encoded, without fragment and user information.
+    package let text: String
+    /// `http` or `https`.
+    package let scheme: String
+    /// As in the URL, IPv6 addresses in brackets.
+    package let host: String
+    /// Explicit, or the scheme's own.
+    package let port: UInt16
+    /// The part of ``text`` before the path: scheme, host and any port but the scheme's own (RFC 9110, section 4.3.1).
+    package let origin: String
+    /// From `user:password@`, percent-decoded.
+    package let user: String?
+    /// From `user:password@`, percent-decoded.
+    package let password: String?
+
+    /// Why a text is no URL that can be requested.
+    package enum ParseFailure: Error, Hashable, Sendable {
+        case empty
+        case relative
+        case unsupportedScheme(String)
+        case malformed(String)
+    }
+
+    /// Parses an absolute http or https URL; spaces and non-ASCII characters are percent-encoded.
+    package init(parsing text: String) throws(ParseFailure) {
+        guard !text.isEmpty else { throw .empty }
+        guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
+            throw .malformed("it contains a control character")
+        }
+        var parts = unsafe ccurl_url()
+        let code = unsafe ccurl_url_parse(text, &parts)
+        defer { unsafe ccurl_url_free(&parts) }
+        guard code == CURLUE_OK, let url = unsafe parts.url, let scheme = unsafe parts.scheme,
+            let host = unsafe parts.host
+        else { throw Self.failure(code, text) }
+        unsafe self.text = String(cString: url)
+        unsafe self.scheme = String(cString: scheme)
+        unsafe self.host = String(cString: host)
+        let bytes = self.text.utf8
+        let authority = bytes.dropFirst(self.scheme.utf8.count + 3)
+        origin = String(self.text[..<(authority.firstIndex { $0 == 0x2f || $0 == 0x3f } ?? bytes.endIndex)])
+        port = unsafe UInt16(clamping: parts.port)
+        unsafe user = parts.user.map { unsafe String(cString: $0) }
+        unsafe password = parts.password.map { unsafe String(cString: $0) }
+        guard self.scheme == "http" || self.scheme == "https" else { throw .unsupportedScheme(self.scheme) }
+        // A trailing dot names the same host to DNS and another one to cookies, certificates and pools.
+        guard !self.host.hasSuffix("."), !self.host.isEmpty else { throw .malformed("its host is empty or ends in a dot") }
+    }
+
+    private static func failure(_ code: CURLUcode, _ text: String) -> ParseFailure {
+        switch code {
+        case CURLUE_UNSUPPORTED_SCHEME: return .unsupportedScheme(String(text.prefix { $0 != ":" }))
+        case CURLUE_BAD_SCHEME: return text.contains("://") ? .malformed("its scheme is malformed") : .relative
+        case CURLUE_NO_HOST: return .malformed("it has no host")
+        default:
+            guard let message = unsafe curl_url_strerror(code) else { return .malformed("error \(code.rawValue)") }
+            return .malformed(unsafe String(cString: message))
+        }
+    }
+}

@@ -1,0 +1,13 @@
+/// Who gives requests their slots: the session. Called on the engine thread.
+protocol Admission: AnyObject, Sendable {
+    /// The request wants a slot. It is given one through ``RequestActor/admit()``, now or later.
+    func enter(_ request: RequestActor)
+    /// The request no longer wants one.
+    func leave(_ request: RequestActor)
+    /// The request gives its slot back.
+    func release(_ request: RequestActor)
+    /// The request has ended, with or without a slot.
+    func didEnd(_ request: RequestActor)
+    /// What keeps the request waiting, for errors.
+    func reasonForWaiting(_ request: RequestActor) -> String
+}

@@ -1,0 +1,96 @@
+import CurlEngine
+import FoundationEssentials
+
+/// Brings the chunks of a request's body to the transport, one whenever it has room.
+///
+/// The source runs in a task of its own, off the engine thread, that ends with the request: nobody waits for a source that
+/// does not notice its cancellation.
+final class BodyPump: Sendable {
+    private struct State {
+        var hasRoom = true
+        var isStopped = false
+        var waiter: CheckedContinuation<Void, any Error>?
+        var task: Task<Void, Never>?
+    }
+
+    /// The request, which does not live longer because its source does.
+    private struct Target: Sendable {
+        weak let request: RequestActor?
+        init(_ request: RequestActor) { self.request = request }
+    }
+
+    private let state = Locked(State())
+
+    init(_ source: PreparedRequest.StreamedBody, into request: RequestActor) {
+        let target = Target(request)
+        let task = Task { [self] in
+            do {
+                let sent = Locked(Int64(0))
+                try await source.chunks { chunk in
+                    try await self.awaitRoom()
+                    let total = sent.withLock { total in
+                        total += Int64(chunk.count)
+                        return total
+                    }
+                    if let length = source.length, total > length {
+                        throw TrellisError(.bodyFailed(.lengthMismatch(promised: length, given: total)))
+                    }
+                    target.request?.enter { $0.task?.send(chunk) }
+                }
+                let total = sent.withLock { $0 }
+                if let length = source.length, total != length {
+                    throw TrellisError(.bodyFailed(.lengthMismatch(promised: length, given: total)))
+                }
+                target.request?.enter { $0.task?.finishSending() }
+            } catch {
+                let failure = error as? TrellisError ?? TrellisError(.bodyFailed(.sourceFailed), underlying: error)
+                target.request?.enter { $0.fail(failure) }
+            }
+        }
+        state.withLock { $0.task = task }
+    }
+
+    /// Waits until the transport can take another chunk.
+    private func awaitRoom() async throws {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (waiter: CheckedContinuation<Void, any Error>) in
+                let result = state.withLock { state -> Result<Void, any Error>? in
+                    if state.isStopped { return .failure(CancellationError()) }
+                    if state.hasRoom {
+                        state.hasRoom = false
+                        return .success(())
+                    }
+                    state.waiter = waiter
+                    return nil
+                }
+                if let result { waiter.resume(with: result) }
+            }
+        } onCancel: {
+            stop()
+        }
+    }
+
+    /// The transport can take another chunk.
+    func transportHasRoom() {
+        let waiter = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+            guard let waiter = state.waiter else {
+                state.hasRoom = true
+                return nil
+            }
+            state.waiter = nil
+            return waiter
+        }
+        waiter?.resume()
+    }
+
+    /// Ends the source.
+    func stop() {
+        let (waiter, task) = state.withLock { state in
+            state.isStopped = true
+            defer { (state.waiter, state.task) = (nil, nil) }
+            return (state.waiter, state.task)
+        }
+        waiter?.resume(throwing: CancellationError())
+        task?.cancel()
+    }
+}

@@ -1,0 +1,23 @@
+import CurlEngine
+import FoundationEssentials
+
+/// The transport's calls, from whatever thread they come.
+extension RequestActor: TransportEvents {
+    nonisolated func transportIsConnected() { enter { $0.connected() } }
+
+    nonisolated func transportDidReceiveInformational(_ head: ResponseHead) {
+        enter { $0.informational.append(head) }
+    }
+
+    nonisolated func transportDidReceiveHead(_ head: ResponseHead) { enter { $0.received(head) } }
+
+    nonisolated func transportDidReceiveBody(_ bytes: RawSpan) {
+        if executor.isCurrent { return onEngine { $0.received(bytes) } }
+        let copy = [UInt8](copying: bytes)
+        enter { request in copy.withBytes { request.received($0) } }
+    }
+
+    nonisolated func transportNeedsBody() { enter { $0.pump?.transportHasRoom() } }
+
+    nonisolated func transportDidEnd(_ end: TransportEnd) { enter { $0.ended(end) } }
+}

@@ -1,0 +1,30 @@
+import CurlEngine
+
+/// How tasks wait for a request: the task's cancellation becomes the request's.
+extension RequestActor {
+    /// Starts the request and waits for the whole answer.
+    nonisolated func collected() async throws -> CollectedResponse {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                executor.submit { self.onEngine { $0.begin(collecting: continuation) } }
+            }
+        } onCancel: {
+            cancelWithTask()
+        }
+    }
+
+    /// Starts the request and waits for its head.
+    nonisolated func head(inbox: BodyInbox) async throws -> Response {
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                executor.submit { self.onEngine { $0.begin(awaitingHead: continuation, inbox: inbox) } }
+            }
+        } onCancel: {
+            cancelWithTask()
+        }
+    }
+
+    private nonisolated func cancelWithTask() {
+        executor.submit { self.onEngine { $0.cancel(CancellationError()) } }
+    }
+}

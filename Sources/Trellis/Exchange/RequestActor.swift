@@ -1,0 +1,275 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// One request from the call to its end. Lives on the engine thread of its session, where libcurl's callbacks enter it
+/// without a hop.
+///
+/// Who may call what: the verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:)``, ``resume()``,
+/// ``suspend()`` and ``cancel(_:)`` from anywhere; the session calls ``admit()``, the transport the `TransportEvents`.
+/// Everything that changes goes through ``handle(_:)``, the only place that performs what ``RequestState`` decides.
+actor RequestActor: EngineActor {
+    nonisolated let executor: EngineExecutor
+    nonisolated let prepared: PreparedRequest
+    private let transport: any Transport
+    private let admission: any Admission
+    private(set) var state = RequestState()
+
+    // What is performed.
+    var task: (any TransportTask)?
+    var pump: BodyPump?
+    var sink = ResponseSink.memory
+    private var timer: EngineTimer?
+    private var deadlines: Deadlines
+
+    // What has come.
+    var head: ResponseHead?
+    var informational: [ResponseHead] = []
+    var body = ByteAccumulator()
+    var bodyCount = 0
+    private var failure: (any Error)?
+    private var failedPhase = TrellisError.Phase.composing
+    private var end: TransportEnd?
+    private var isPausedByReader = false
+    private var hasRestarted = false
+
+    // Who waits.
+    private var whenCollected: [CheckedContinuation<CollectedResponse, any Error>] = []
+    private var collected: Result<CollectedResponse, any Error>?
+    private var whenHead: CheckedContinuation<Response, any Error>?
+
+    init(
+        _ prepared: PreparedRequest, executor: EngineExecutor, transport: any Transport, admission: any Admission
+    ) {
+        self.prepared = prepared
+        self.executor = executor
+        self.transport = transport
+        self.admission = admission
+        deadlines = Deadlines(timeouts: prepared.timeouts, start: prepared.start)
+    }
+
+    // MARK: Called by handles
+
+    /// Starts the request; the answer goes to `continuation`.
+    func begin(collecting continuation: CheckedContinuation<CollectedResponse, any Error>) {
+        if let collected { return continuation.resume(with: collected) }
+        whenCollected.append(continuation)
+        if !state.isSuspended { handle(.resume) }
+    }
+
+    /// Starts the request; the head goes to `continuation`, the body to `inbox`.
+    func begin(awaitingHead continuation: CheckedContinuation<Response, any Error>, inbox: BodyInbox) {
+        sink = .stream(inbox)
+        if let failure, state.isEnded { return continuation.resume(throwing: failure) }
+        whenHead = continuation
+        handle(.resume)
+    }
+
+    func resume() { handle(.resume) }
+
+    func suspend() { handle(.suspend) }
+
+    /// Ends the request with an error: `CancellationError` for a cancelled task.
+    func cancel(_ error: any Error) {
+        guard !state.isEnded else { return }
+        failure = error
+        handle(.cancel)
+    }
+
+    /// The reader of a stream has taken everything.
+    func readerHasDrained() {
+        guard isPausedByReader else { return }
+        isPausedByReader = false
+        task?.pauseReceiving(false)
+        updateTimer()
+    }
+
+    // MARK: Called by the session
+
+    func admit() { handle(.admit) }
+
+    // MARK: The machine
+
+    private func handle(_ event: RequestState.Event) {
+        let progress = state.progress
+        let effects = state.handle(event)
+        if event == .cancel || event == .fail { failedPhase = TrellisError.Phase(progress) }
+        if !effects.isEmpty { perform(effects) }
+        if state.progress != progress || event == .resume || event == .suspend { updateTimer() }
+    }
+
+    private func perform(_ effects: RequestState.Effects) {
+        if effects.contains(.stopTransport) {
+            if end == nil, let report = task?.report { end = TransportEnd(report: report) }
+            task?.cancel()
+        }
+        if effects.contains(.leaveQueue) { admission.leave(self) }
+        if effects.contains(.releaseSlot) { admission.release(self) }
+        if effects.contains(.enterQueue) { admission.enter(self) }
+        if effects.contains(.startTransport) { startTransport() }
+        if effects.contains(.pauseTransport) { task?.suspend(true) }
+        if effects.contains(.resumeTransport) { task?.suspend(false) }
+        if effects.contains(.reportHead) { reportHead() }
+        if effects.contains(.reportEnd) { reportEnd() }
+    }
+
+    private func startTransport() {
+        deadlines.attemptStart = executor.engineLoop.now
+        task = transport.start(prepared.transportRequest, events: self)
+        pump = prepared.streamedBody.map { BodyPump($0, into: self) }
+    }
+
+    private func reportHead() {
+        whenHead?.resume(returning: response(metrics: metrics(end?.report ?? task?.report ?? TransportReport())))
+        whenHead = nil
+    }
+
+    private func reportEnd() {
+        pump?.stop()
+        pump = nil
+        task = nil
+        if let timer {
+            executor.engineLoop.cancel(timer)
+            self.timer = nil
+        }
+        admission.didEnd(self)
+        deliver(outcome())
+    }
+
+    private func outcome() -> Result<Response, any Error> {
+        let metrics = metrics(end?.report ?? TransportReport())
+        if var error = failure as? TrellisError {
+            error.method = prepared.method
+            error.url = URLRedaction.redact(prepared.url)
+            error.phase = failedPhase
+            error.metrics = metrics
+            failure = error
+        }
+        if let failure { return .failure(failure) }
+        return .success(response(metrics: metrics))
+    }
+
+    private func deliver(_ outcome: Result<Response, any Error>) {
+        if case .stream(let inbox) = sink { inbox.finish(outcome) }
+        whenHead?.resume(with: outcome)
+        whenHead = nil
+        let collected = outcome.map { (body.take(), $0) }
+        self.collected = collected
+        for continuation in whenCollected { continuation.resume(with: collected) }
+        whenCollected = []
+    }
+
+    private func response(metrics: Metrics) -> Response {
+        Response(
+            responseHead: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
+            trailerFields: end?.trailerFields ?? [:], metrics: metrics)
+    }
+
+    private func metrics(_ report: TransportReport) -> Metrics {
+        let hasAttempt = deadlines.attemptStart != prepared.start || task != nil || end != nil
+        return Metrics(
+            report, start: prepared.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
+            now: executor.engineLoop.now, version: head?.version)
+    }
+
+    // MARK: Called by the transport
+
+    func fail(_ error: any Error) {
+        guard !state.isEnded else { return }
+        failure = error
+        handle(.fail)
+    }
+
+    func connected() { handle(.connect) }
+
+    func received(_ head: ResponseHead) {
+        self.head = head
+        handle(.head)
+    }
+
+    func received(_ bytes: RawSpan) {
+        guard state.progress == .receiving else { return }
+        bodyCount += bytes.byteCount
+        if prepared.maximumBodySize.isExceeded(by: bodyCount) {
+            return fail(TrellisError(.invalidResponse(.bodyTooLarge(limit: prepared.maximumBodySize.bytes))))
+        }
+        switch sink {
+        case .memory:
+            if !body.append(bytes) { fail(TrellisError(.other("no memory for the response's body"))) }
+        case .stream(let inbox): pass(inbox.append(bytes), on: inbox)
+        }
+    }
+
+    private func pass(_ consequence: BodyInbox.Consequence, on inbox: BodyInbox) {
+        if consequence.isOutOfMemory { return fail(TrellisError(.other("no memory for the response's body"))) }
+        // At the end of this turn, so that all that libcurl has read by then is one chunk.
+        if consequence.mustWake { executor.submit { inbox.wake() } }
+        guard consequence.mustPause else { return }
+        isPausedByReader = true
+        task?.pauseReceiving(true)
+    }
+
+    func ended(_ end: TransportEnd) {
+        self.end = end
+        if let failure = end.failure {
+            return mayRestart(after: failure) ? restart() : fail(TrellisError(failure.reason))
+        }
+        guard state.progress == .receiving else {
+            return fail(TrellisError(.invalidResponse(.malformed("it ended before its head"))))
+        }
+        handle(.complete)
+    }
+
+    /// A kept connection was dead and libcurl cannot rewind a stream: an idempotent request whose body can be made again
+    /// goes out once more.
+    private func mayRestart(after failure: TransportFailure) -> Bool {
+        guard failure.reason == .bodyFailed(.notReplayable), !hasRestarted, head == nil else { return false }
+        return prepared.method.isIdempotent && prepared.streamedBody?.isReplayable == true
+    }
+
+    private func restart() {
+        hasRestarted = true
+        end = nil
+        pump?.stop()
+        task = transport.start(prepared.transportRequest, events: self)
+        pump = prepared.streamedBody.map { BodyPump($0, into: self) }
+    }
+
+    // MARK: Time
+
+    private func updateTimer() {
+        guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
+        if let timer, timer.isSet, timer.deadline <= expiry.instant { return }
+        let timer = timer ?? EngineTimer { [weak self] in self?.onEngine { $0.timerFired() } }
+        self.timer = timer
+        executor.engineLoop.set(timer, at: expiry.instant)
+    }
+
+    private func nextExpiry(_ progress: RequestState.Progress) -> Deadlines.Expiry? {
+        deadlines.next(
+            progress, activity: task?.activity.map { ($0.last, $0.lastSend) },
+            isHeld: isPausedByReader || state.isSuspended)
+    }
+
+    /// The timer is not moved at every byte: it looks at what has happened since.
+    private func timerFired() {
+        guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
+        guard expiry.instant <= executor.engineLoop.now else { return updateTimer() }
+        var error = TrellisError(.timedOut(expiry.timeout))
+        if progress == .queued { error.detail = admission.reasonForWaiting(self) }
+        fail(error)
+    }
+}
+
+extension TrellisError.Phase {
+    fileprivate init(_ progress: RequestState.Progress?) {
+        self =
+            switch progress {
+            case nil: .composing
+            case .parked, .queued: .queued
+            case .connecting: .connecting
+            case .sending: .sending
+            case .receiving: .receiving
+            }
+    }
+}

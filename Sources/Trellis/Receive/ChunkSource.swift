@@ -1,0 +1,20 @@
+package import FoundationEssentials
+
+/// Where the chunks of a body come from.
+package protocol ChunkSource: AnyObject, Sendable {
+    /// The next chunk, `nil` at the end.
+    func next() async throws -> Data?
+    /// The response with its trailers and final metrics, once the rest of the body has been read.
+    func finalResponse() async throws -> Response
+    /// Ends the transfer, unless it has ended.
+    func cancel(explicitly: Bool)
+}
+
+/// Ends the transfer of a source when it goes itself: a reader that left, or a response that nobody kept.
+final class ReaderToken: Sendable {
+    let source: any ChunkSource
+
+    init(_ source: any ChunkSource) { self.source = source }
+
+    deinit { source.cancel(explicitly: false) }
+}

@@ -1,0 +1,178 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// What a session adds to its requests, and the checks that every request has to pass. Runs in the caller's task.
+struct RequestPreparation: Sendable {
+    /// Bodies up to this many bytes are handed over whole, larger ones in slices.
+    static let inlineBodyLimit = 64 << 10
+
+    private let configuration: SessionConfiguration
+    private let defaultFields: HTTPFields
+    private let defaultLines: HeaderLines
+
+    init(_ configuration: SessionConfiguration) {
+        self.configuration = configuration
+        var fields = configuration.defaultHeaderFields
+        if let userAgent = configuration.userAgent, fields[.userAgent] == nil { fields[.userAgent] = userAgent }
+        defaultFields = fields
+        var lines = HeaderLines()
+        for field in fields { _ = lines.append(field) }
+        defaultLines = lines
+    }
+
+    /// Completes and checks a request.
+    ///
+    /// - Parameters:
+    ///   - isCollected: The response's body is collected in memory, so that the session's limit holds for it.
+    ///   - start: When the call was made.
+    func prepare(_ request: Request, isCollected: Bool, start: EngineInstant) throws -> PreparedRequest {
+        do throws(TrellisError) {
+            return try assemble(request, isCollected, start)
+        } catch {
+            var error = error
+            error.method = request.method
+            error.url = URLRedaction.redact(request.url)
+            throw error
+        }
+    }
+
+    private func assemble(
+        _ request: Request, _ isCollected: Bool, _ start: EngineInstant
+    ) throws(TrellisError) -> PreparedRequest {
+        let url = try Self.parse(request.url)
+        try Self.check(request)
+        var request = request
+        let (body, streamed) = try Self.body(request)
+        var wire = TransferOptions(
+            url: url, method: request.method.rawValue, headerLines: try lines(&request, url, hasBody: body.exists))
+        wire.body = body
+        wire.version = try Self.version(request.httpVersion ?? configuration.httpVersion, url)
+        wire.mayBeReplayed = request.method.isIdempotent
+        wire.decodesContent = request.decodesContent ?? configuration.decodesContent
+        wire.maximumHeaderBytes = configuration.maximumHeaderSize
+        return PreparedRequest(
+            transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
+            timeouts: request.timeouts ?? configuration.timeouts,
+            maximumBodySize: request.maximumBodySize ?? (isCollected ? configuration.maximumBodySize : .unlimited),
+            start: start)
+    }
+
+    // MARK: Checks
+
+    private static func parse(_ text: String) throws(TrellisError) -> WireURL {
+        do throws(WireURL.ParseFailure) {
+            return try WireURL(parsing: text)
+        } catch {
+            switch error {
+            case .empty: throw TrellisError(.invalidURL("it is empty"))
+            case .relative: throw TrellisError(.invalidURL("it is not absolute"))
+            case .unsupportedScheme(let scheme): throw TrellisError(.invalidURL("its scheme is \(scheme), not http or https"))
+            case .malformed(let why): throw TrellisError(.invalidURL(why))
+            }
+        }
+    }
+
+    private static func check(_ request: Request) throws(TrellisError) {
+        let method = request.method.rawValue
+        // CONNECT makes a tunnel, which is no exchange (RFC 9110, section 9.3.6).
+        guard HTTPRequest.Method(method) != nil, method != "CONNECT" else {
+            throw TrellisError(.invalidRequest(.method(method)))
+        }
+        if request.body != nil, method == "HEAD" || method == "TRACE" {
+            throw TrellisError(.invalidRequest(.body("\(method) has none")))
+        }
+    }
+
+    private static func version(
+        _ policy: HTTPVersionPolicy, _ url: WireURL
+    ) throws(TrellisError) -> TransferOptions.Version {
+        switch policy {
+        case .automatic: return .http2OverTLS
+        case .http1Only: return .http1
+        case .http2PriorKnowledge: return .http2PriorKnowledge
+        case .http3Preferred: return url.scheme == "https" ? .http3WithFallback : .http2OverTLS
+        case .http3Only:
+            guard LibcurlFeatures.current.hasHTTP3 else { throw TrellisError(.unsupported("HTTP/3")) }
+            guard url.scheme == "https" else { throw TrellisError(.unsupported("HTTP/3 without TLS")) }
+            return .http3Only
+        }
+    }
+
+    // MARK: Body
+
+    private static func body(
+        _ request: Request
+    ) throws(TrellisError) -> (TransferOptions.Body, PreparedRequest.StreamedBody?) {
+        switch request.body?.source {
+        case nil: return (request.method.expectsContent ? .bytes([]) : .none, nil)
+        case .data(let data) where data.count <= inlineBodyLimit: return (.bytes([UInt8](data)), nil)
+        case .data(let data):
+            let length = Int64(data.count)
+            return (.stream(length: length), .init(length: length, isReplayable: true) { try await slices(of: data, $0) })
+        case .file(let path):
+            let length = try FileChunks.size(ofFileAt: path)
+            return (
+                .stream(length: length),
+                .init(length: length, isReplayable: true) {
+                    try await FileChunks.send(fileAt: path, length: length, $0)
+                }
+            )
+        case .stream(let length, let chunks):
+            return (.stream(length: length), .init(length: length, isReplayable: false, chunks: chunks))
+        }
+    }
+
+    private static func slices(of data: Data, _ send: @Sendable (Data) async throws -> Void) async throws {
+        var rest = data
+        while !rest.isEmpty {
+            try await send(rest.prefix(FileChunks.chunkSize))
+            rest = rest.dropFirst(FileChunks.chunkSize)
+        }
+    }
+
+    // MARK: Fields
+
+    private func lines(
+        _ request: inout Request, _ url: WireURL, hasBody: Bool
+    ) throws(TrellisError) -> HeaderLines {
+        if request.headerFields.isEmpty, !hasBody, url.user == nil {
+            request.headerFields = defaultFields
+            return defaultLines
+        }
+        complete(&request, url)
+        var lines = HeaderLines()
+        for field in request.headerFields where field.name != .contentLength && field.name != .transferEncoding {
+            guard lines.append(field) else { throw TrellisError(.invalidRequest(.headerField(field.name.rawName))) }
+        }
+        if hasBody {
+            // libcurl would add a type of its own, and wait for a 100 that may never come.
+            if request.headerFields[.contentType] == nil { lines.suppress("Content-Type") }
+            if request.headerFields[.expect] == nil { lines.suppress("Expect") }
+        }
+        return lines
+    }
+
+    private func complete(_ request: inout Request, _ url: WireURL) {
+        for field in defaultFields where !request.headerFields.contains(field.name) {
+            request.headerFields.append(field)
+        }
+        if let type = request.body?.contentType, !request.headerFields.contains(.contentType) {
+            request.headerFields[.contentType] = type
+        }
+        // User information in a URL stands for Basic authentication (RFC 7617, section 2).
+        if let user = url.user, !request.headerFields.contains(.authorization) {
+            let credentials = Data("\(user):\(url.password ?? "")".utf8).base64EncodedString()
+            request.headerFields[.authorization] = "Basic \(credentials)"
+        }
+    }
+}
+
+extension TransferOptions.Body {
+    fileprivate var exists: Bool { if case .none = self { false } else { true } }
+}
+
+extension HeaderLines {
+    /// Adds a field; `false` where a byte would end its line.
+    fileprivate mutating func append(_ field: HTTPField) -> Bool { append(name: field.name.rawName, value: field.value.utf8) }
+}

@@ -1,0 +1,71 @@
+public import FoundationEssentials
+
+extension Session {
+    /// Sends a request and collects the answer in memory.
+    ///
+    /// Any status is an answer. The decoded body is limited by ``Request/maximumBodySize`` or
+    /// ``SessionConfiguration/maximumBodySize``.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
+    public func data(_ request: some RequestConvertible) async throws -> (Data, Response) {
+        try await collect(request)
+    }
+
+    /// Sends a request and returns when the head of the answer has come; the body follows at the pace of its reader.
+    ///
+    /// Dropping the result, or leaving the loop over its body, ends the transfer.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
+    public func stream(_ request: some RequestConvertible) async throws -> StreamResponse {
+        try await open(request)
+    }
+
+    /// Sends a request with a body and collects the answer in memory.
+    ///
+    /// - Parameters:
+    ///   - body: The body: bytes, a file, or an asynchronous sequence of chunks.
+    ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
+    public func upload(_ body: RequestBody, to request: some RequestConvertible) async throws -> (Data, Response) {
+        var request = try request.asRequest()
+        request.body = body
+        if request.method == .get { request.method = .post }
+        return try await collect(request)
+    }
+
+    /// As ``upload(_:to:)-(RequestBody,_)``, with bytes in memory.
+    public func upload(_ data: Data, to request: some RequestConvertible) async throws -> (Data, Response) {
+        try await upload(.data(data), to: request)
+    }
+
+    /// As ``upload(_:to:)-(RequestBody,_)``, with a file.
+    public func upload(fileAt path: String, to request: some RequestConvertible) async throws -> (Data, Response) {
+        try await upload(.file(path), to: request)
+    }
+
+    /// As ``upload(_:to:)-(RequestBody,_)``, with chunks from an asynchronous sequence.
+    ///
+    /// - Parameter length: The number of bytes, where it is known.
+    public func upload<Chunks: AsyncSequence & Sendable>(
+        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible
+    ) async throws -> (Data, Response) where Chunks.Element: DataProtocol {
+        try await upload(.stream(chunks, length: length), to: request)
+    }
+
+    /// Sends a request and hands head and body to `handle`; the transfer has ended when this returns, whatever happens.
+    ///
+    /// - Throws: What `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
+    public func withResponse<Value>(
+        to request: some RequestConvertible, _ handle: (Response, ResponseBody) async throws -> Value
+    ) async throws -> Value {
+        let response = try await open(request)
+        defer { response.cancel() }
+        return try await handle(response.head, response.chunks)
+    }
+
+    /// A handle on a request that has not started yet: it starts when its response is asked for, or with
+    /// ``DataRequest/resume()``, and can be suspended and cancelled from anywhere.
+    public func request(_ request: some RequestConvertible) -> DataRequest {
+        DataRequest(Result { try makeRequest(request, isCollected: true) }, session: self)
+    }
+}

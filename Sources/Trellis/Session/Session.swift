@@ -1,0 +1,90 @@
+package import CurlEngine
+private import FoundationEssentials
+
+/// The front door: sends requests, and shares connections, limits and defaults between them.
+///
+/// A session is cheap while it is idle: no thread before the first request, no wake-ups between requests, no sockets after
+/// their idle lifetime. When the last reference to it and to its streams goes, its thread and its connections end.
+///
+/// ```swift
+/// let (data, response) = try await Session.default.data("https://example.com/")
+/// ```
+public final class Session: Sendable {
+    /// A session with the default configuration, for the whole process.
+    public static let `default` = Session()
+
+    /// What the session was made with.
+    public let configuration: SessionConfiguration
+    let engine: EngineExecutor
+    let actor: SessionActor
+    let transport: any Transport
+    let preparation: RequestPreparation
+    let clock: any EngineClock
+
+    /// A session on libcurl.
+    public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
+        let engine = EngineExecutor()
+        let transport = LibcurlTransport(executor: engine, configuration: EngineConfiguration(configuration))
+        self.init(configuration: configuration, engine: engine, transport: transport, clock: MonotonicClock())
+    }
+
+    /// A session on another transport, for tests and for servers in the same process.
+    public convenience init(
+        configuration: SessionConfiguration = SessionConfiguration(), transport: any Transport
+    ) {
+        self.init(configuration: configuration, transport: transport, clock: MonotonicClock())
+    }
+
+    /// A session on another transport whose time limits follow another clock.
+    package convenience init(
+        configuration: SessionConfiguration, transport: any Transport, clock: any EngineClock
+    ) {
+        self.init(
+            configuration: configuration, engine: EngineExecutor(clock: clock), transport: transport, clock: clock)
+    }
+
+    private init(
+        configuration: SessionConfiguration, engine: EngineExecutor, transport: any Transport, clock: any EngineClock
+    ) {
+        self.configuration = configuration
+        self.engine = engine
+        self.transport = transport
+        self.clock = clock
+        preparation = RequestPreparation(configuration)
+        actor = SessionActor(executor: engine, limits: configuration.limits)
+    }
+
+    deinit { engine.stop() }
+
+    /// The thread of the session as an executor. A task that prefers it crosses no thread on its way into the session and
+    /// back, which makes small requests faster:
+    ///
+    /// ```swift
+    /// try await withTaskExecutorPreference(session.executor) { … }
+    /// ```
+    ///
+    /// Whatever such a task does in between holds up every other request of the session: keep it short, and never block.
+    public var executor: any TaskExecutor { engine }
+
+    /// Ends the session: takes no more requests, lets those in flight go on for `grace`, then ends them with an error of
+    /// kind ``TrellisError/Kind/cancelled``. Returns when all connections are closed and the session's thread has ended.
+    ///
+    /// - Parameter grace: How long requests in flight may still take; none unless given.
+    public func shutdown(drainingFor grace: Duration = .zero) async {
+        await actor.shutDown(drainingFor: grace)
+        await engine.shutDown()
+    }
+}
+
+extension EngineConfiguration {
+    fileprivate init(_ configuration: SessionConfiguration) {
+        self.init()
+        trust = configuration.tls.isInsecure
+            ? .nothing : .system(additionalFile: configuration.tls.additionalCertificateAuthorityFile)
+        idleLifetimeSeconds = Int(configuration.limits.idleLifetime.components.seconds)
+        maximumLifetimeSeconds = Int(configuration.limits.maximumLifetime.components.seconds)
+        maximumConnections = configuration.limits.total
+        maximumConnectionsPerHost = configuration.limits.perOrigin
+        unixSocketPath = configuration.unixSocketPath
+    }
+}

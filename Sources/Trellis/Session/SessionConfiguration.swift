@@ -1,0 +1,71 @@
+public import HTTPTypes
+
+/// What all requests of a session have in common. Every default is safe and finite.
+public struct SessionConfiguration: Sendable {
+    /// The limits on time.
+    public var timeouts = Timeouts()
+    /// The limits on connections.
+    public var limits = ConnectionLimits()
+    /// Whom TLS trusts.
+    public var tls = TLSConfiguration()
+    /// The protocol versions that may be used.
+    public var httpVersion = HTTPVersionPolicy.automatic
+    /// Fields that are sent with every request that does not have fields of the same name.
+    public var defaultHeaderFields: HTTPFields = [:]
+    /// The `User-Agent`; `nil` sends none.
+    public var userAgent: String? = UserAgent.default
+    /// The limit on a decoded body that is collected in memory, 64 MiB unless set. Streams have none of their own.
+    public var maximumBodySize = ByteLimit.bytes(64 << 20)
+    /// The limit on a response's head in bytes, 64 KiB unless set; also for all its informational heads together, and for
+    /// its trailers.
+    public var maximumHeaderSize = 64 << 10
+    /// Whether compressed bodies are asked for (`Accept-Encoding`) and decoded, as far as the running libcurl can.
+    public var decodesContent = true
+    /// A socket in the file system that all requests go to, whatever the host in their URL.
+    public var unixSocketPath: String?
+
+    /// The defaults.
+    public init() {}
+}
+
+/// How many connections a session may have, and for how long.
+///
+/// A request over HTTP/1 takes a connection for itself; over HTTP/2 and HTTP/3 up to 100 share one, where the running
+/// libcurl multiplexes reliably (8.4 and later). Requests beyond the limits wait in the session's queue: first come, first
+/// served within an origin, and in turns between origins.
+public struct ConnectionLimits: Sendable, Hashable {
+    /// Connections in all, 256 unless set.
+    public var total = 256
+    /// Connections to one origin, 64 unless set.
+    public var perOrigin = 64
+    /// How long an unused connection is kept, 45 s unless set; whole seconds count.
+    public var idleLifetime = Duration.seconds(45)
+    /// How old a connection may become before it is no longer used for new requests, one hour unless set; whole seconds
+    /// count.
+    public var maximumLifetime = Duration.seconds(3600)
+
+    /// The defaults.
+    public init() {}
+}
+
+/// Whom TLS trusts. Always TLS 1.2 or newer.
+public struct TLSConfiguration: Sendable, Hashable {
+    /// A PEM file of certificate authorities that are trusted as well as the system's.
+    public var additionalCertificateAuthorityFile: String?
+    /// Neither certificates nor host names are verified: anyone on the network can read and change everything.
+    public private(set) var isInsecure = false
+
+    /// The system's trust, and that in a file if one is given.
+    public init(additionalCertificateAuthorityFile: String? = nil) {
+        self.additionalCertificateAuthorityFile = additionalCertificateAuthorityFile
+    }
+
+    /// **No verification at all.** Anyone on the network path can read and change everything. For experiments on your own
+    /// machine only; for a server with a certificate of your own making, name its authority in
+    /// ``additionalCertificateAuthorityFile`` instead.
+    public static func insecureWithoutAnyVerification() -> TLSConfiguration {
+        var configuration = TLSConfiguration()
+        configuration.isInsecure = true
+        return configuration
+    }
+}

@@ -1,0 +1,66 @@
+package import CurlEngine
+import FoundationEssentials
+
+/// The transport that uses libcurl, on the session's engine thread.
+package struct LibcurlTransport: Transport {
+    private let engine: CurlEngine
+
+    package init(executor: EngineExecutor, configuration: EngineConfiguration) {
+        engine = CurlEngine(executor: executor, configuration: configuration)
+    }
+
+    package func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+        let task = LibcurlTask(events: events)
+        task.begin(engine.start(request.wire, delegate: task))
+        return task
+    }
+
+    /// How many sockets are open. Engine thread only.
+    package var openSocketCount: Int { engine.openSocketCount }
+}
+
+/// One transfer of libcurl's as a transport task.
+final class LibcurlTask: TransportTask, TransferDelegate, @unchecked Sendable {
+    // Unchecked: `transfer` is set once, on the engine thread, before anyone else has the task; after that it is only read,
+    // and what it refers to belongs to the engine thread, on which every member is called.
+    private var transfer: Transfer?
+    private let events: any TransportEvents
+
+    init(events: any TransportEvents) { self.events = events }
+
+    func begin(_ transfer: Transfer) { self.transfer = transfer }
+
+    // MARK: What the exchange asks
+
+    func cancel() { transfer?.cancel() }
+    func pauseReceiving(_ isPaused: Bool) { transfer?.pauseReceiving(isPaused) }
+    func suspend(_ isSuspended: Bool) { transfer?.suspend(isSuspended) }
+    func send(_ chunk: Data) { transfer?.send(chunk) }
+    func finishSending() { transfer?.finishSending() }
+    var report: TransportReport { transfer.map { TransportReport($0.report) } ?? TransportReport() }
+    var activity: TransportActivity? {
+        transfer.map { TransportActivity(last: $0.lastActivity, lastSend: $0.lastSend) }
+    }
+
+    // MARK: What libcurl tells
+
+    func transferIsConnected() { events.transportIsConnected() }
+
+    func transferDidReceiveInformational(_ head: WireHead) {
+        events.transportDidReceiveInformational(ResponseHead(head))
+    }
+
+    func transferDidReceiveHead(_ head: WireHead) { events.transportDidReceiveHead(ResponseHead(head)) }
+
+    func transferDidReceiveBody(_ bytes: RawSpan) { events.transportDidReceiveBody(bytes) }
+
+    func transferNeedsBody() { events.transportNeedsBody() }
+
+    func transferDidEnd(_ end: TransferEnd) {
+        events.transportDidEnd(
+            TransportEnd(
+                failure: end.failure.map(TransportFailure.init),
+                trailerFields: end.trailers.count == 0 ? [:] : HTTPFields(end.trailers),
+                report: TransportReport(end.report)))
+    }
+}

@@ -1,0 +1,121 @@
+public import FoundationEssentials
+public import HTTPTypes
+package import CurlEngine
+
+/// What carries requests: libcurl, or in tests something that answers without a network.
+///
+/// A transport gets one absolute URL and one hop. Redirects, retries, queues and time limits are the framework's and the
+/// same on every transport.
+///
+/// ```swift
+/// struct Teapot: Transport {
+///     func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+///         events.transportIsConnected()
+///         events.transportDidReceiveHead(ResponseHead(status: .init(code: 418)))
+///         events.transportDidEnd(TransportEnd())
+///         return IdleTransportTask()
+///     }
+/// }
+/// ```
+public protocol Transport: Sendable {
+    /// Starts one attempt. Called on the session's engine thread: return at once.
+    ///
+    /// The events come in order, from any thread, one after the other; the last is
+    /// ``TransportEvents/transportDidEnd(_:)``. None need come after ``TransportTask/cancel()``.
+    func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask
+}
+
+/// One attempt, as a transport gets it.
+public struct TransportRequest: Sendable {
+    /// The request, with the session's default fields.
+    public let request: Request
+    /// The absolute URL, normalised.
+    public let url: String
+    package let wire: TransferOptions
+
+    package init(request: Request, wire: TransferOptions) {
+        self.request = request
+        self.wire = wire
+        url = wire.url.text
+    }
+}
+
+/// What an exchange asks of its attempt. Called on the session's engine thread.
+public protocol TransportTask: AnyObject, Sendable {
+    /// Ends the attempt and closes what it holds.
+    func cancel()
+    /// Stops or goes on receiving; a little may still come after it was stopped.
+    func pauseReceiving(_ isPaused: Bool)
+    /// Stops or goes on in both directions.
+    func suspend(_ isSuspended: Bool)
+    /// The next chunk of the request's body.
+    func send(_ chunk: Data)
+    /// The request's body is complete.
+    func finishSending()
+    /// What was measured so far.
+    var report: TransportReport { get }
+    /// How many nanoseconds ago bytes last moved, in either direction and in that of the request; `nil`: not known.
+    var activity: TransportActivity? { get }
+}
+
+/// When bytes last moved.
+public struct TransportActivity: Sendable {
+    package let last: EngineInstant
+    package let lastSend: EngineInstant
+
+    package init(last: EngineInstant, lastSend: EngineInstant) {
+        self.last = last
+        self.lastSend = lastSend
+    }
+}
+
+extension TransportTask {
+    /// Nothing was measured.
+    public var report: TransportReport { TransportReport() }
+    /// Not known.
+    public var activity: TransportActivity? { nil }
+}
+
+/// What an attempt tells its exchange. Call it from any thread, one call after the other.
+public protocol TransportEvents: AnyObject, Sendable {
+    /// The connection is ready and the request goes out now.
+    func transportIsConnected()
+    /// A head with a status of 1xx has come.
+    func transportDidReceiveInformational(_ head: ResponseHead)
+    /// The final head has come.
+    func transportDidReceiveHead(_ head: ResponseHead)
+    /// Bytes of the decoded body have come.
+    func transportDidReceiveBody(_ bytes: RawSpan)
+    /// There is room for more of the request's body.
+    func transportNeedsBody()
+    /// The attempt is over.
+    func transportDidEnd(_ end: TransportEnd)
+}
+
+/// How an attempt ended.
+public struct TransportEnd: Sendable {
+    /// Why it failed, `nil` if the response is whole.
+    public var failure: TransportFailure?
+    /// The fields after the body.
+    public var trailerFields: HTTPFields
+    /// What was measured.
+    public var report: TransportReport
+
+    /// An end.
+    public init(
+        failure: TransportFailure? = nil, trailerFields: HTTPFields = [:], report: TransportReport = TransportReport()
+    ) {
+        self.failure = failure
+        self.trailerFields = trailerFields
+        self.report = report
+    }
+}
+
+/// Why an attempt failed.
+public struct TransportFailure: Error, Sendable {
+    /// What goes into the error that the caller gets.
+    public var reason: TrellisError.Reason
+
+    /// A failure.
+    public init(_ reason: TrellisError.Reason) { self.reason = reason }
+}

@@ -1,0 +1,43 @@
+import CurlEngine
+
+extension TransportFailure {
+    /// The one place where the engine's failures become the framework's.
+    init(_ failure: EngineFailure) { self.init(Self.reason(failure)) }
+
+    private static func reason(_ failure: EngineFailure) -> TrellisError.Reason {
+        let text = failure.message
+        return switch failure.kind {
+        case .unsupported: .unsupported(text)
+        case .nameResolution: .connectionFailed(.nameResolution(text))
+        case .connect: .connectionFailed(.unreachable(text))
+        case .tlsHandshake: .securityFailed(.handshake(text))
+        case .untrusted: .securityFailed(.untrusted(text))
+        case .certificateAuthorityFile: .securityFailed(.certificateAuthorityFile(text))
+        case .send: .exchangeFailed(.send(text))
+        case .receive: .exchangeFailed(.receive(text))
+        case .emptyReply: .exchangeFailed(.receive("the server closed the connection without an answer"))
+        case .bodyCutShort: .invalidResponse(.bodyCutShort(text))
+        case .malformedResponse: .invalidResponse(.malformed(text))
+        case .contentCoding: .invalidResponse(.contentCoding(text))
+        case .http2: .exchangeFailed(.http2(text))
+        case .http3: .exchangeFailed(.http3(text))
+        case .bodyNotReplayable: .bodyFailed(.notReplayable)
+        case .replayRefused: .exchangeFailed(.connectionLost)
+        case .head(let head): reason(head)
+        case .outOfMemory, .internalError: .other("libcurl: \(text)")
+        }
+    }
+
+    private static func reason(_ failure: HeadFailure) -> TrellisError.Reason {
+        switch failure {
+        case .badStatusLine(let line): .invalidResponse(.malformed("status line \"\(line)\""))
+        case .unexpectedStatus(let status): .invalidResponse(.malformed("status \(status) where none of its kind can be"))
+        case .badFieldLine(let line): .invalidResponse(.malformed("header line \"\(line)\""))
+        case .conflictingContentLength: .invalidResponse(.malformed("two different content lengths"))
+        case .badContentLength(let value): .invalidResponse(.malformed("content length \"\(value)\""))
+        case .tooLarge(let limit): .invalidResponse(.headTooLarge(limit: limit))
+        case .secondHead: .invalidResponse(.malformed("a second head after the final one"))
+        case .cutShort: .invalidResponse(.malformed("the head was cut short"))
+        }
+    }
+}

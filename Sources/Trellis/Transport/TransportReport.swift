@@ -1,0 +1,39 @@
+package import CurlEngine
+
+/// What a transport measured of one attempt. Durations count from the start of the attempt; zero: it did not come to that,
+/// or the connection was reused.
+public struct TransportReport: Sendable, Hashable {
+    /// The name was resolved.
+    public var nameLookup: Duration = .zero
+    /// TCP was connected.
+    public var connect: Duration = .zero
+    /// TLS was done.
+    public var tls: Duration = .zero
+    /// The first byte of the response.
+    public var firstByte: Duration = .zero
+    /// Bytes of head and body sent.
+    public var bytesSent: Int64 = 0
+    /// Bytes of heads and body received, before decoding.
+    public var bytesReceived: Int64 = 0
+    /// No connection was made.
+    public var reusedConnection = false
+    /// The peer, with its port.
+    public var peerAddress: String?
+
+    /// A report of nothing.
+    public init() {}
+
+    package init(_ report: TransferReport) {
+        nameLookup = .microseconds(report.nameLookup)
+        connect = .microseconds(report.connect)
+        tls = .microseconds(report.tls)
+        firstByte = .microseconds(report.firstByte)
+        bytesSent = report.bytesSent
+        bytesReceived = report.bytesReceived
+        reusedConnection = report.reusedConnection
+        if !report.peerAddress.isEmpty {
+            let host = report.peerAddress
+            peerAddress = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(report.peerPort)" : "\(host):\(report.peerPort)"
+        }
+    }
+}

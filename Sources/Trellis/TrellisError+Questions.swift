@@ -1,0 +1,77 @@
+extension TrellisError {
+    /// A stable name for each sort of failure, for logs and for tools.
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        case invalidURL = "invalid_url"
+        case invalidRequest = "invalid_request"
+        case dns, connect, tls, untrusted
+        case connectTimeout = "timeout_connect"
+        case idleTimeout = "timeout_idle"
+        case deadline = "timeout_deadline"
+        case cancelled, send, receive
+        case truncatedBody = "truncated_body"
+        case malformedResponse = "malformed_response"
+        case bodyTooLarge = "body_too_large"
+        case contentCoding = "content_coding"
+        case http2, http3, unsupported
+        case bodyNotReplayable = "body_not_replayable"
+        case file, other
+    }
+
+    /// The sort of failure.
+    public var kind: Kind {
+        switch reason {
+        case .invalidRequest(.url): .invalidURL
+        case .invalidRequest: .invalidRequest
+        case .connectionFailed(.nameResolution): .dns
+        case .connectionFailed(.unreachable): .connect
+        case .securityFailed(.handshake): .tls
+        case .securityFailed(.untrusted): .untrusted
+        case .securityFailed(.certificateAuthorityFile): .file
+        case .timedOut(.connect): .connectTimeout
+        case .timedOut(.idle), .timedOut(.responseHead): .idleTimeout
+        case .timedOut(.total): .deadline
+        case .cancelled: .cancelled
+        case .exchangeFailed(.send): .send
+        case .exchangeFailed(.receive), .exchangeFailed(.connectionLost): .receive
+        case .exchangeFailed(.http2): .http2
+        case .exchangeFailed(.http3): .http3
+        case .invalidResponse(.malformed), .invalidResponse(.headTooLarge): .malformedResponse
+        case .invalidResponse(.bodyCutShort): .truncatedBody
+        case .invalidResponse(.bodyTooLarge): .bodyTooLarge
+        case .invalidResponse(.contentCoding): .contentCoding
+        case .bodyFailed(.file): .file
+        case .bodyFailed(.lengthMismatch): .invalidRequest
+        case .bodyFailed(.sourceFailed), .other: .other
+        case .bodyFailed(.notReplayable): .bodyNotReplayable
+        case .unsupported: .unsupported
+        }
+    }
+
+    /// A limit of ``Timeouts`` was reached.
+    public var isTimeout: Bool { if case .timedOut = reason { true } else { false } }
+
+    /// No connection came about: the name, TCP, TLS, or the time for them.
+    public var isConnectionFailure: Bool {
+        switch reason {
+        case .connectionFailed, .securityFailed(.handshake), .securityFailed(.untrusted), .timedOut(.connect): true
+        default: false
+        }
+    }
+
+    /// The request was ended on purpose.
+    public var isCancellation: Bool { if case .cancelled = reason { true } else { false } }
+
+    /// The server may have seen part of the request. `false` only where it is certain that it did not.
+    public var maySentBytes: Bool { phase == .sending || phase == .receiving }
+
+    /// The same request may succeed if it is sent again: the failure is one of the moment, and sending again does no harm
+    /// because the method is idempotent (RFC 9110, section 9.2.2) or nothing was sent.
+    public var isRetryable: Bool {
+        switch reason {
+        case .connectionFailed, .timedOut(.connect), .timedOut(.responseHead), .timedOut(.idle), .exchangeFailed,
+            .invalidResponse(.bodyCutShort):
+            !maySentBytes || (method?.isIdempotent ?? false)
+        default: false
+        }
+    }
+}

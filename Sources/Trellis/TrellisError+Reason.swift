@@ -1,0 +1,156 @@
+extension TrellisError {
+    /// What went wrong, on two levels: the part of the work, and in it the cause.
+    public enum Reason: Sendable, Hashable {
+        /// The request cannot be sent as it is.
+        case invalidRequest(InvalidRequest)
+        /// No connection came about.
+        case connectionFailed(ConnectionFailure)
+        /// No trustworthy TLS connection came about.
+        case securityFailed(SecurityFailure)
+        /// A limit of ``Timeouts`` was reached.
+        case timedOut(Timeout)
+        /// The request was ended on purpose.
+        case cancelled(Cancellation)
+        /// The connection broke while the exchange was under way.
+        case exchangeFailed(ExchangeFailure)
+        /// The response is not one that can be used.
+        case invalidResponse(InvalidResponse)
+        /// The request's body failed.
+        case bodyFailed(BodyFailure)
+        /// The running libcurl lacks what was asked for.
+        case unsupported(String)
+        /// Something inside the framework or libcurl; the text is libcurl's.
+        case other(String)
+
+        /// Shorthand for a URL that cannot be requested.
+        static func invalidURL(_ why: String) -> Reason { .invalidRequest(.url(why)) }
+    }
+
+    /// Why a request cannot be sent as it is.
+    public enum InvalidRequest: Sendable, Hashable {
+        /// The URL is empty, relative, malformed, or neither `http` nor `https`.
+        case url(String)
+        /// The method is no token, or is `CONNECT`.
+        case method(String)
+        /// A field holds bytes that would end its line.
+        case headerField(String)
+        /// The method cannot have a body.
+        case body(String)
+    }
+
+    /// Why no connection came about.
+    public enum ConnectionFailure: Sendable, Hashable {
+        /// The name could not be resolved.
+        case nameResolution(String)
+        /// The server refused the connection, or could not be reached.
+        case unreachable(String)
+    }
+
+    /// Why no trustworthy TLS connection came about.
+    public enum SecurityFailure: Sendable, Hashable {
+        /// The handshake failed, or the other side does not speak TLS.
+        case handshake(String)
+        /// The server's certificate is not trusted: expired, for another host, or from an unknown authority.
+        case untrusted(String)
+        /// A file of certificate authorities cannot be read.
+        case certificateAuthorityFile(String)
+    }
+
+    /// Which limit was reached.
+    public enum Timeout: String, Sendable, Hashable, CaseIterable {
+        /// ``Timeouts/connect``
+        case connect
+        /// ``Timeouts/responseHead``
+        case responseHead
+        /// ``Timeouts/idle``
+        case idle
+        /// ``Timeouts/total``
+        case total
+    }
+
+    /// Who ended the request.
+    public enum Cancellation: Sendable, Hashable {
+        /// ``DataRequest/cancel()`` or ``StreamResponse/cancel()``.
+        case explicitly
+        /// ``Session/shutdown(drainingFor:)``.
+        case sessionShutDown
+    }
+
+    /// How the exchange broke.
+    public enum ExchangeFailure: Sendable, Hashable {
+        /// The request could not be sent.
+        case send(String)
+        /// The response could not be received, or the server closed without one.
+        case receive(String)
+        /// A kept connection died under a request that must not be sent twice.
+        case connectionLost
+        /// The server reset the HTTP/2 stream or broke the protocol.
+        case http2(String)
+        /// The same for HTTP/3.
+        case http3(String)
+    }
+
+    /// Why a response cannot be used.
+    public enum InvalidResponse: Sendable, Hashable {
+        /// It breaks the rules of HTTP.
+        case malformed(String)
+        /// The head, or all informational heads, or the trailers are larger than so many bytes.
+        case headTooLarge(limit: Int)
+        /// The body ended before its announced end.
+        case bodyCutShort(String)
+        /// The decoded body is larger than so many bytes.
+        case bodyTooLarge(limit: Int)
+        /// The body does not decode as its `Content-Encoding` says.
+        case contentCoding(String)
+    }
+
+    /// How a request's body failed.
+    public enum BodyFailure: Sendable, Hashable {
+        /// The file cannot be used.
+        case file(path: String, why: String)
+        /// The source gave more or fewer bytes than it had promised.
+        case lengthMismatch(promised: Int64, given: Int64)
+        /// The source threw; the error is ``TrellisError/underlying``.
+        case sourceFailed
+        /// The body would have had to be sent a second time, and cannot be.
+        case notReplayable
+    }
+}
+
+extension TrellisError.Reason: CustomStringConvertible {
+    /// What went wrong, in words.
+    public var description: String {
+        switch self {
+        case .invalidRequest(.url(let why)): "the URL cannot be requested: \(why)"
+        case .invalidRequest(.method(let method)): "the method \(method) cannot be requested"
+        case .invalidRequest(.headerField(let name)): "the header field \(name) holds bytes that no field may hold"
+        case .invalidRequest(.body(let why)): "the body cannot be sent: \(why)"
+        case .connectionFailed(.nameResolution(let why)): "the name could not be resolved: \(why)"
+        case .connectionFailed(.unreachable(let why)): "no connection: \(why)"
+        case .securityFailed(.handshake(let why)): "the TLS handshake failed: \(why)"
+        case .securityFailed(.untrusted(let why)): "the server's certificate is not trusted: \(why)"
+        case .securityFailed(.certificateAuthorityFile(let why)): "the certificate authorities cannot be read: \(why)"
+        case .timedOut(let timeout): "timed out (\(timeout.rawValue))"
+        case .cancelled(.explicitly): "the request was cancelled"
+        case .cancelled(.sessionShutDown): "the session was shut down"
+        case .exchangeFailed(.send(let why)): "sending failed: \(why)"
+        case .exchangeFailed(.receive(let why)): "receiving failed: \(why)"
+        case .exchangeFailed(.connectionLost):
+            "the connection was lost, and the request may have arrived, so it was not sent again"
+        case .exchangeFailed(.http2(let why)): "HTTP/2 failed: \(why)"
+        case .exchangeFailed(.http3(let why)): "HTTP/3 failed: \(why)"
+        case .invalidResponse(.malformed(let why)): "the response is malformed: \(why)"
+        case .invalidResponse(.headTooLarge(let limit)): "the response's head exceeds \(limit) bytes"
+        case .invalidResponse(.bodyCutShort(let why)): "the response's body was cut short: \(why)"
+        case .invalidResponse(.bodyTooLarge(let limit)): "the response's body exceeds \(limit) bytes"
+        case .invalidResponse(.contentCoding(let why)): "the response's body cannot be decoded: \(why)"
+        case .bodyFailed(.file(let path, let why)): "the file \(path) cannot be sent: \(why)"
+        case .bodyFailed(.lengthMismatch(let promised, let given)):
+            "the body's source promised \(promised) bytes and gave \(given)"
+        case .bodyFailed(.sourceFailed): "the body's source failed"
+        case .bodyFailed(.notReplayable): "the body would have had to be sent again, and cannot be"
+        case .unsupported(let what): "not supported by the running libcurl: \(what)"
+        case .other(let what): what
+        }
+    }
+}

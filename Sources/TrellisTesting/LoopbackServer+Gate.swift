@@ -1,0 +1,104 @@
+import Synchronization
+
+extension LoopbackServer {
+    /// A one-way switch between a test and a server's script: shut at first, opened once, open for ever.
+    ///
+    /// The script blocks on it with ``Connection/wait(for:)``; the test waits for one with ``opened()``:
+    ///
+    /// ```swift
+    /// let answer = LoopbackServer.Gate(), asked = LoopbackServer.Gate()
+    /// let server = try LoopbackServer { connection in
+    ///     try connection.readRequest()
+    ///     asked.open()
+    ///     try connection.wait(for: answer)
+    ///     try connection.write("HTTP/1.1 204 No Content\r\n\r\n")
+    /// }
+    /// ```
+    public final class Gate: Sendable {
+        let event = LoopbackEvent()
+        private let waiters = Waiters<Bool>(false)
+
+        /// A gate that is shut.
+        public init() {}
+
+        /// Opens the gate for everyone who waits or will wait. Opening twice is opening once.
+        public func open() {
+            event.raise()
+            waiters.update { $0 = true }
+        }
+
+        /// Whether it was opened.
+        public var isOpen: Bool { waiters.value }
+
+        /// Returns when the gate is open; throws `CancellationError` when the task is cancelled first.
+        public func opened() async throws { try await waiters.wait { $0 } }
+    }
+
+    /// A value that tasks can wait on: each waiter resumes when the value first satisfies its condition.
+    final class Waiters<Value: Sendable>: Sendable {
+        private struct Waiter: Sendable {
+            let condition: @Sendable (Value) -> Bool
+            let continuation: CheckedContinuation<Void, any Error>
+        }
+
+        private struct State: Sendable {
+            var value: Value
+            var waiters: [Int: Waiter] = [:]
+            /// Tasks cancelled before they came to wait.
+            var cancelled: Set<Int> = []
+            var nextID = 0
+        }
+
+        private let state: Mutex<State>
+
+        init(_ value: Value) { state = Mutex(State(value: value)) }
+
+        var value: Value { state.withLock { $0.value } }
+
+        /// Changes the value and resumes those whose condition now holds.
+        @discardableResult
+        func update<Result: Sendable>(_ change: (inout Value) -> Result) -> Result {
+            let (result, ready) = state.withLock { state in
+                let result = change(&state.value)
+                let ready = state.waiters.filter { $0.value.condition(state.value) }
+                for id in ready.keys { state.waiters[id] = nil }
+                return (result, ready.values.map(\.continuation))
+            }
+            for continuation in ready { continuation.resume() }
+            return result
+        }
+
+        func wait(until condition: @escaping @Sendable (Value) -> Bool) async throws {
+            let id = state.withLock { state in
+                state.nextID += 1
+                return state.nextID
+            }
+            try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    enter(id, Waiter(condition: condition, continuation: continuation))
+                }
+            } onCancel: {
+                leave(id)
+            }
+        }
+
+        private func enter(_ id: Int, _ waiter: Waiter) {
+            let outcome: Result<Void, any Error>? = state.withLock { state in
+                if state.cancelled.remove(id) != nil { return .failure(CancellationError()) }
+                if waiter.condition(state.value) { return .success(()) }
+                state.waiters[id] = waiter
+                return nil
+            }
+            if let outcome { waiter.continuation.resume(with: outcome) }
+        }
+
+        private func leave(_ id: Int) {
+            let waiter = state.withLock { state in
+                let waiter = state.waiters.removeValue(forKey: id)
+                if waiter == nil { state.cancelled.insert(id) }
+                return waiter
+            }
+            waiter?.continuation.resume(throwing: CancellationError())
+        }
+    }
+}

@@ -1,0 +1,152 @@
+public import FoundationEssentials
+
+extension LoopbackServer {
+    /// A request as it came over the wire.
+    public struct ReceivedRequest: Sendable {
+        /// Which connection it came over, counted from 1.
+        public let connection: Int
+        /// The method, as sent.
+        public let method: String
+        /// The request target, as sent: path and query, or an absolute URL through a proxy.
+        public let target: String
+        /// The version, such as `HTTP/1.1`.
+        public let version: String
+        /// Every field line in order, names as sent, values without the space around them.
+        public let fields: [(name: String, value: String)]
+        /// The whole head, byte for byte, with its empty line.
+        public let headBytes: Data
+        /// The body without its framing; empty until it was read, and where the server does not store bodies.
+        public internal(set) var body = Data()
+        /// How long the body was.
+        public internal(set) var bodyLength = 0
+        /// The field lines after a chunked body.
+        public internal(set) var trailers: [(name: String, value: String)] = []
+
+        /// The target without its query.
+        public var path: String { String(target.prefix { $0 != "?" }) }
+
+        /// The query without its question mark, nil where there is none.
+        public var query: String? {
+            target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
+        }
+
+        /// The value of the first field with this name, in whatever case.
+        public subscript(name: String) -> String? { values(of: name).first }
+
+        /// The values of all fields with this name, in order.
+        public func values(of name: String) -> [String] {
+            fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
+        }
+    }
+
+    /// A script asked for a request and got something else.
+    public struct MalformedRequest: Error, Sendable, Hashable {
+        /// What was wrong.
+        public let reason: String
+    }
+}
+
+extension LoopbackServer.ReceivedRequest {
+    init(head: [UInt8], connection: Int) throws {
+        var lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: true)
+        guard !lines.isEmpty else { throw LoopbackServer.MalformedRequest(reason: "no request line") }
+        let words = lines.removeFirst().split(separator: " ", omittingEmptySubsequences: false)
+        guard words.count == 3 else {
+            throw LoopbackServer.MalformedRequest(reason: "a request line of \(words.count) words")
+        }
+        self.connection = connection
+        method = String(words[0])
+        target = String(words[1])
+        version = String(words[2])
+        fields = try lines.map(Self.field)
+        headBytes = Data(head)
+    }
+
+    static func field(_ line: some StringProtocol) throws -> (name: String, value: String) {
+        guard let colon = line.firstIndex(of: ":") else {
+            throw LoopbackServer.MalformedRequest(reason: "a field line without a colon: \(line)")
+        }
+        let value = line[line.index(after: colon)...]
+        let isSpace = { (character: Character) in character == " " || character == "\t" }
+        let trimmed = value.drop(while: isSpace).reversed().drop(while: isSpace).reversed()
+        return (String(line[..<colon]), String(trimmed))
+    }
+}
+
+extension LoopbackServer.Connection {
+    /// Reads a whole request, head and body, and records it.
+    ///
+    /// - Parameter storingBody: false to count a body's bytes without keeping them.
+    @discardableResult
+    public func readRequest(storingBody: Bool = true) throws -> LoopbackServer.ReceivedRequest {
+        guard let request = try nextRequest(storingBody: storingBody) else {
+            throw LoopbackServer.Interruption.closedByPeer
+        }
+        return request
+    }
+
+    /// Reads a whole request and records it; nil when the peer ended the connection instead.
+    public func nextRequest(storingBody: Bool = true) throws -> LoopbackServer.ReceivedRequest? {
+        guard let head = try readHead() else { return nil }
+        return try readBody(of: head, storing: storingBody)
+    }
+
+    /// Reads the head alone and records the request with an empty body; nil when the peer ended the connection instead.
+    public func readHead() throws -> LoopbackServer.ReceivedRequest? {
+        guard let head = try read(through: Array("\r\n\r\n".utf8)) else { return nil }
+        let request = try LoopbackServer.ReceivedRequest(head: head, connection: ordinal)
+        listener.record.update { $0.requests.append(request) }
+        return request
+    }
+
+    /// Reads the body that follows a head.
+    public func readBody(
+        of head: LoopbackServer.ReceivedRequest, storing: Bool = true
+    ) throws -> LoopbackServer.ReceivedRequest {
+        var request = head
+        func receive(_ bytes: [UInt8]) {
+            request.bodyLength += bytes.count
+            if storing { request.body.append(contentsOf: bytes) }
+        }
+        if head["Transfer-Encoding"]?.lowercased() == "chunked" {
+            while case let size = try readChunkSize(), size > 0 {
+                try readPieces(of: size, receive)
+                _ = try read(exactly: 2)
+            }
+            while case let line = try readLine(), !line.isEmpty {
+                request.trailers.append(try LoopbackServer.ReceivedRequest.field(line))
+            }
+        } else if let length = head["Content-Length"].flatMap({ Int($0) }) {
+            try readPieces(of: length, receive)
+        }
+        listener.record.update { record in
+            let mine = record.requests.lastIndex { $0.connection == ordinal }
+            if let mine { record.requests[mine] = request }
+        }
+        return request
+    }
+
+    /// One line, without its end.
+    public func readLine() throws -> String {
+        guard let line = try read(through: Array("\r\n".utf8)) else { throw LoopbackServer.Interruption.closedByPeer }
+        return String(decoding: line.dropLast(2), as: UTF8.self)
+    }
+
+    private func readChunkSize() throws -> Int {
+        let line = try readLine()
+        guard let size = Int(line.prefix { $0 != ";" }, radix: 16), size >= 0 else {
+            throw LoopbackServer.MalformedRequest(reason: "a chunk size that is none: \(line)")
+        }
+        return size
+    }
+
+    private func readPieces(of length: Int, _ receive: ([UInt8]) -> Void) throws {
+        var missing = length
+        while missing > 0 {
+            let bytes = try read(upTo: min(missing, 64 << 10))
+            if bytes.isEmpty { throw LoopbackServer.Interruption.closedByPeer }
+            receive(bytes)
+            missing -= bytes.count
+        }
+    }
+}

@@ -1,0 +1,154 @@
+public import FoundationEssentials
+
+extension LoopbackServer {
+    /// What a route answers. The framing (`Content-Length`, chunks, connection) is written by the server.
+    public struct Answer: Sendable {
+        /// The status code.
+        public var status: Int
+        /// Field lines, in order; framing fields are added to them.
+        public var headers: [(name: String, value: String)]
+        /// The body.
+        public var body: Body
+
+        /// The kinds of body.
+        public enum Body: Sendable {
+            /// All at once.
+            case bytes(Data)
+            /// Streamed, with this `Content-Length`.
+            case sized(Int, @Sendable (BodyWriter) throws -> Void)
+            /// Streamed in chunks: each write is one chunk.
+            case chunked(@Sendable (BodyWriter) throws -> Void)
+            /// No answer by the server at all: the closure says what happens on the wire, and the connection ends after it.
+            case raw(@Sendable (Connection) throws -> Void)
+        }
+
+        /// An answer with a body in memory.
+        public init(_ status: Int = 200, headers: [(name: String, value: String)] = [], body: Data = Data()) {
+            self.init(status, headers: headers, body: .bytes(body))
+        }
+
+        /// An answer with a body of any kind.
+        public init(_ status: Int = 200, headers: [(name: String, value: String)] = [], body: Body) {
+            self.status = status
+            self.headers = headers
+            self.body = body
+        }
+
+        /// Text, as UTF-8.
+        public static func text(_ text: String, status: Int = 200, type: String = "text/plain; charset=utf-8") -> Answer
+        {
+            Answer(status, headers: [("Content-Type", type)], body: Data(text.utf8))
+        }
+
+        /// JSON, already encoded.
+        public static func json(_ json: String, status: Int = 200) -> Answer {
+            .text(json, status: status, type: "application/json")
+        }
+    }
+
+    /// Writes a streamed body. A write blocks while the client does not read: that is its backpressure.
+    public struct BodyWriter {
+        /// The connection, for what a well-formed answer would not do: a reset half-way, a wait for a gate.
+        public let connection: Connection
+        let isChunked: Bool
+
+        /// Writes text as UTF-8.
+        public func write(_ text: String) throws { try write(Array(text.utf8)) }
+
+        /// Writes bytes; one chunk of a chunked body. Nothing for an empty array.
+        public func write(_ bytes: [UInt8]) throws {
+            guard !bytes.isEmpty else { return }
+            guard isChunked else { return try connection.write(bytes) }
+            try connection.write(Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + Array("\r\n".utf8))
+        }
+    }
+
+    /// A server that answers each request with what the handler returns, and keeps connections alive.
+    ///
+    /// ```swift
+    /// let server = try LoopbackServer.http { request in
+    ///     switch request.path {
+    ///     case "/users": .json(#"[{"name": "Ada"}]"#)
+    ///     case "/log": .init(body: .chunked { body in for line in 1...9 { try body.write("line \(line)\n") } })
+    ///     default: .init(404)
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// The handler runs on the connection's thread and may block. When it throws, the answer is 500 and the error is in
+    /// ``errors``. `Expect: 100-continue` is answered with 100; HEAD, 204 and 304 get no body.
+    ///
+    /// - Parameters:
+    ///   - address: where to listen.
+    ///   - storesBodies: false to count the bytes of request bodies without keeping them.
+    ///   - handler: what to answer.
+    public static func http(
+        on address: Address = .ipv4, storesBodies: Bool = true,
+        _ handler: @escaping @Sendable (ReceivedRequest) throws -> Answer
+    ) throws -> LoopbackServer {
+        try LoopbackServer(on: address) { connection in
+            while let head = try connection.readHead() {
+                if head["Expect"]?.lowercased() == "100-continue" {
+                    try connection.write("HTTP/1.1 100 Continue\r\n\r\n")
+                }
+                let request = try connection.readBody(of: head, storing: storesBodies)
+                guard try connection.answer(request, with: handler) else { return }
+            }
+        }
+    }
+}
+
+extension LoopbackServer.Connection {
+    /// Answers one request; whether the connection may carry another.
+    fileprivate func answer(
+        _ request: LoopbackServer.ReceivedRequest,
+        with handler: (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Answer
+    ) throws -> Bool {
+        let answer: LoopbackServer.Answer
+        do {
+            answer = try handler(request)
+        } catch {
+            listener.record.update { $0.errors.append(error) }
+            answer = .text("\(error)", status: 500)
+        }
+        let hasNoBody = request.method == "HEAD" || answer.status == 204 || answer.status == 304
+        let head = { (framing: String) in
+            "HTTP/1.1 \(answer.status) \(reasonPhrase(answer.status))\r\n"
+                + answer.headers.map { "\($0.name): \($0.value)\r\n" }.joined() + framing + "\r\n"
+        }
+        switch answer.body {
+        case .raw(let act):
+            try act(self)
+            return false
+        case .bytes(let data):
+            let isSilent = answer.status == 204 || answer.status == 304
+            let text = head(isSilent ? "" : "Content-Length: \(data.count)\r\n")
+            try write(Array(text.utf8) + (hasNoBody ? [] : Array(data)))
+        case .sized(let length, let produce):
+            try write(head("Content-Length: \(length)\r\n"))
+            if !hasNoBody { try produce(.init(connection: self, isChunked: false)) }
+        case .chunked(let produce):
+            try write(head("Transfer-Encoding: chunked\r\n"))
+            if !hasNoBody {
+                try produce(.init(connection: self, isChunked: true))
+                try write("0\r\n\r\n")
+            }
+        }
+        return request.version != "HTTP/1.0" && request["Connection"]?.lowercased() != "close"
+    }
+}
+
+/// The usual phrase; one nobody knows is as good as none.
+private func reasonPhrase(_ status: Int) -> String {
+    switch status {
+    case 200: "OK"
+    case 201: "Created"
+    case 204: "No Content"
+    case 206: "Partial Content"
+    case 304: "Not Modified"
+    case 404: "Not Found"
+    case 500: "Internal Server Error"
+    case 503: "Service Unavailable"
+    default: "Status"
+    }
+}

@@ -1,0 +1,205 @@
+import Glibc
+import Synchronization
+
+/// A socket of the loopback server, with blocking calls: the one place that speaks to the kernel, so the one place
+/// with unsafe code.
+///
+/// One thread reads and writes; any thread may ``interrupt()``, which makes every blocked call return as if the peer
+/// had gone. The lock keeps an interrupt from reaching a descriptor number that was closed and given to someone else.
+final class LoopbackSocket: Sendable {
+    /// Used by the owning thread only, which is also the only one that closes it.
+    private let descriptor: CInt
+    private let isOpen = Mutex(true)
+
+    private init(_ descriptor: CInt) { self.descriptor = descriptor }
+
+    deinit { close() }
+
+    /// What ended a wait on the socket.
+    enum Wake { case gate, peerGone, timedOut }
+
+    // MARK: Listening
+
+    /// Binds and listens. A port is chosen by the kernel; a Unix path is removed first, should it be there.
+    static func listen(on address: LoopbackServer.Address) throws -> (socket: LoopbackSocket, port: Int) {
+        let family =
+            switch address {
+            case .ipv4: AF_INET
+            case .ipv6: AF_INET6
+            case .unix: AF_UNIX
+            }
+        let descriptor = Glibc.socket(family, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard descriptor >= 0 else { throw LoopbackServer.SystemError("socket") }
+        let socket = LoopbackSocket(descriptor)
+        try socket.bind(to: address)
+        guard Glibc.listen(descriptor, 4096) == 0 else { throw LoopbackServer.SystemError("listen") }
+        return (socket, try socket.boundPort(of: address))
+    }
+
+    private func bind(to address: LoopbackServer.Address) throws {
+        let status: CInt
+        switch address {
+        case .ipv4:
+            var name = sockaddr_in()
+            name.sin_family = sa_family_t(AF_INET)
+            name.sin_addr.s_addr = in_addr_t(0x7f00_0001).bigEndian
+            status = unsafe Self.withGenericAddress(&name) { unsafe Glibc.bind(descriptor, $0, $1) }
+        case .ipv6:
+            var name = sockaddr_in6()
+            name.sin6_family = sa_family_t(AF_INET6)
+            name.sin6_addr = in6addr_loopback
+            status = unsafe Self.withGenericAddress(&name) { unsafe Glibc.bind(descriptor, $0, $1) }
+        case .unix(let path):
+            var name = sockaddr_un()
+            name.sun_family = sa_family_t(AF_UNIX)
+            let bytes = Array(path.utf8)
+            let fits = unsafe withUnsafeMutableBytes(of: &name.sun_path) { room in
+                guard bytes.count < room.count else { return false }
+                unsafe room.copyBytes(from: bytes)
+                return true
+            }
+            guard fits else { throw LoopbackServer.SystemError("bind", code: ENAMETOOLONG) }
+            _ = unsafe unlink(path)
+            status = unsafe Self.withGenericAddress(&name) { unsafe Glibc.bind(descriptor, $0, $1) }
+        }
+        guard status == 0 else { throw LoopbackServer.SystemError("bind") }
+    }
+
+    private func boundPort(of address: LoopbackServer.Address) throws -> Int {
+        var name = sockaddr_storage()
+        let status = unsafe Self.withGenericAddress(&name) { pointer, length in
+            var length = length
+            return unsafe getsockname(descriptor, pointer, &length)
+        }
+        guard status == 0 else { throw LoopbackServer.SystemError("getsockname") }
+        return unsafe withUnsafeBytes(of: &name) { bytes in
+            switch address {
+            case .unix: 0
+            // The port follows the family in both families, in network order.
+            case .ipv4, .ipv6: Int(unsafe bytes[2]) << 8 | Int(unsafe bytes[3])
+            }
+        }
+    }
+
+    @unsafe private static func withGenericAddress<Name, Result>(
+        _ name: inout Name, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result
+    ) -> Result {
+        unsafe withUnsafeMutableBytes(of: &name) { bytes in
+            unsafe bytes.withMemoryRebound(to: sockaddr.self) { name in
+                // A socket address is never empty.
+                unsafe body(name.baseAddress.unsafelyUnwrapped, socklen_t(bytes.count))
+            }
+        }
+    }
+
+    /// The next connection; nil when the listener was interrupted.
+    func accept() throws -> LoopbackSocket? {
+        while true {
+            let accepted = Glibc.accept(descriptor, nil, nil)
+            if accepted >= 0 {
+                _ = fcntl(accepted, F_SETFD, FD_CLOEXEC)
+                return LoopbackSocket(accepted)
+            }
+            switch errno {
+            case EINTR, ECONNABORTED: continue
+            case EINVAL: return nil
+            default: throw LoopbackServer.SystemError("accept")
+            }
+        }
+    }
+
+    // MARK: Bytes
+
+    /// Blocks for the next bytes; an empty array is the end of the peer's stream.
+    func receive(upTo count: Int) throws -> [UInt8] {
+        var failure: CInt = 0
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            var received: Int
+            repeat {
+                received = unsafe recv(descriptor, buffer.baseAddress, count, 0)
+            } while received < 0 && errno == EINTR
+            if received < 0 { failure = errno }
+            filled = max(0, received)
+        }
+        guard failure == 0 else { throw LoopbackServer.SystemError("recv", code: failure) }
+        return bytes
+    }
+
+    /// Blocks until the kernel took some of the bytes; how many it took.
+    func send(_ bytes: ArraySlice<UInt8>) throws -> Int {
+        let sent = unsafe bytes.withUnsafeBytes { buffer in
+            var sent: Int
+            repeat {
+                sent = unsafe Glibc.send(descriptor, buffer.baseAddress, buffer.count, CInt(MSG_NOSIGNAL))
+            } while sent < 0 && errno == EINTR
+            return sent
+        }
+        guard sent >= 0 else { throw LoopbackServer.SystemError("send") }
+        return sent
+    }
+
+    /// Sends each write as its own segment: a script decides what arrives together.
+    func sendWithoutDelay() {
+        var on: CInt = 1
+        // Fails on a Unix socket, which has no delay to begin with.
+        _ = unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
+    }
+
+    /// Bounds how much the kernel takes off the script's hands before a write blocks.
+    func limitSendBuffer(to bytes: Int) {
+        var size = CInt(clamping: bytes)
+        _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+    }
+
+    /// Blocks until the gate opens, the peer closes its side or resets, or the time is over.
+    func wait(for gate: LoopbackEvent?, timeout: Duration?) -> Wake {
+        let hangUp: Int16 = 0x2000  // POLLRDHUP, which Glibc's module map leaves out
+        let milliseconds = timeout.map { CInt(clamping: Int64(max(0, $0 / .milliseconds(1)))) }
+        var polled = [
+            pollfd(fd: descriptor, events: hangUp, revents: 0),
+            pollfd(fd: gate?.descriptor ?? -1, events: Int16(POLLIN), revents: 0),
+        ]
+        var count: CInt
+        repeat {
+            count = unsafe poll(&polled, nfds_t(polled.count), milliseconds ?? -1)
+        } while count < 0 && errno == EINTR
+        if polled[1].revents != 0 { return .gate }
+        return polled[0].revents != 0 ? .peerGone : .timedOut
+    }
+
+    // MARK: Ending
+
+    /// Ends this side of the conversation (FIN); the other side may go on.
+    func shutdownWrite() { _ = shutdown(descriptor, CInt(SHUT_WR)) }
+
+    /// Makes every blocked and every later call return at once. From any thread.
+    func interrupt() {
+        isOpen.withLock { isOpen in
+            if isOpen { _ = shutdown(descriptor, CInt(SHUT_RDWR)) }
+        }
+    }
+
+    /// Closes with a reset (RST) instead of an orderly end.
+    func reset() {
+        var linger = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
+        close()
+    }
+
+    func close() {
+        isOpen.withLock { isOpen in
+            if isOpen { _ = Glibc.close(descriptor) }
+            isOpen = false
+        }
+    }
+}
+
+extension LoopbackServer.SystemError {
+    /// The error of a call that just failed.
+    init(_ call: String) { self.init(call, code: errno) }
+
+    init(_ call: String, code: CInt) { self.init(call: call, code: code) }
+
+    /// Whether it only says that the other end is gone.
+    var meansDisconnection: Bool { [ECONNRESET, EPIPE, ENOTCONN, EBADF].contains(code) }
+}

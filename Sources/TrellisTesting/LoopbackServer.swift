@@ -1,0 +1,145 @@
+import Synchronization
+
+/// A server for tests that says exactly the bytes it is told to, on the loopback interface.
+///
+/// A script runs for every connection, on a thread of its own with blocking calls, so it reads from top to bottom like
+/// the conversation it stands for:
+///
+/// ```swift
+/// let server = try LoopbackServer { connection in
+///     try connection.readRequest()
+///     try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf ")
+///     connection.reset()
+/// }
+/// await #expect(throws: TrellisError.self) { try await session.data(server.url("/")) }
+/// ```
+///
+/// What a script can do stands with ``Connection``; for well-formed answers by path there is ``http(on:storesBodies:_:)``.
+/// A script that returns ends its side of the connection and waits for the peer to end the other, so ``openCount``
+/// counts the connections that the *client* still holds. A script that throws does the same; its error is kept in
+/// ``errors``, unless it only says that the peer or the server went away (``Interruption``).
+///
+/// Nothing here sleeps or polls. Waiting for the server is `await`ing a count
+/// (``waitUntilClosed(count:)``, ``waitUntilAccepted(count:)``, ``waitUntilRequested(count:)``); making the server
+/// wait for the test is a ``Gate``. ``stop()``, which `deinit` calls too, interrupts every script and joins every thread.
+public final class LoopbackServer: Sendable {
+    /// What a connection does, from its first byte to its last.
+    public typealias Script = @Sendable (Connection) throws -> Void
+
+    /// Where a server listens. Ports are chosen by the kernel.
+    public enum Address: Sendable, Hashable {
+        /// 127.0.0.1.
+        case ipv4
+        /// ::1.
+        case ipv6
+        /// A Unix-domain socket; a file already at the path is replaced.
+        case unix(path: String)
+    }
+
+    /// Where the server listens.
+    public let address: Address
+
+    /// The port, or 0 on a Unix-domain socket.
+    public let port: Int
+
+    private let listener: Listener
+
+    /// Starts to listen, and to run the script once for each connection.
+    ///
+    /// - Parameters:
+    ///   - address: where to listen.
+    ///   - script: what each connection does. Runs on the connection's own thread and may block there.
+    /// - Throws: ``SystemError`` when the system refuses.
+    public init(on address: Address = .ipv4, script: @escaping Script) throws {
+        self.address = address
+        let (socket, port) = try LoopbackSocket.listen(on: address)
+        self.port = port
+        listener = Listener(socket: socket, script: script)
+        try listener.start()
+    }
+
+    deinit { stop() }
+
+    /// Ends everything: interrupts the scripts, closes every socket, joins every thread. Waits for that, so on return no
+    /// thread and no descriptor of this server is left. A script that computes for ever without touching its connection
+    /// cannot be interrupted.
+    public func stop() { listener.stop() }
+
+    /// The URL of a path on this server, such as `http://127.0.0.1:40123/users`. On a Unix-domain socket the host is
+    /// `localhost`.
+    public func url(_ path: String = "/", scheme: String = "http") -> String {
+        switch address {
+        case .ipv4: "\(scheme)://127.0.0.1:\(port)\(path)"
+        case .ipv6: "\(scheme)://[::1]:\(port)\(path)"
+        case .unix: "\(scheme)://localhost\(path)"
+        }
+    }
+
+    // MARK: What happened
+
+    /// Connections accepted so far.
+    public var acceptedCount: Int { listener.record.value.accepted }
+
+    /// Connections that neither side has closed.
+    public var openCount: Int { listener.record.value.accepted - listener.record.value.closed }
+
+    /// Connections that are over, whoever ended them.
+    public var closedCount: Int { listener.record.value.closed }
+
+    /// Connections that the peer closed or reset while the server still held them.
+    public var closedByPeerCount: Int { listener.record.value.closedByPeer }
+
+    /// The requests read so far, from all connections, in order of arrival of their heads. A body appears when its last
+    /// byte was read.
+    public var requests: [ReceivedRequest] { listener.record.value.requests }
+
+    /// What scripts threw, ``Interruption`` excepted.
+    public var errors: [any Error] { listener.record.value.errors }
+
+    /// Body and head bytes that the kernel took from all scripts so far: while a client applies backpressure it stands
+    /// still.
+    public var bytesWritten: Int { listener.bytesWritten.load(ordering: .relaxed) }
+
+    /// Returns when this many connections, counted from the start, are over.
+    public func waitUntilClosed(count: Int) async throws {
+        try await listener.record.wait { $0.closed >= count }
+    }
+
+    /// Returns when every connection accepted so far is over.
+    public func waitUntilAllClosed() async throws {
+        try await listener.record.wait { $0.closed == $0.accepted }
+    }
+
+    /// Returns when this many connections were accepted.
+    public func waitUntilAccepted(count: Int) async throws {
+        try await listener.record.wait { $0.accepted >= count }
+    }
+
+    /// Returns when this many request heads were read.
+    public func waitUntilRequested(count: Int) async throws {
+        try await listener.record.wait { $0.requests.count >= count }
+    }
+}
+
+extension LoopbackServer {
+    /// Why a blocking call of a script ended without its result. Let it pass: the server ends the connection.
+    public enum Interruption: Error, Sendable, Hashable {
+        /// The peer closed or reset the connection.
+        case closedByPeer
+        /// The script closed the connection itself before.
+        case closedByScript
+        /// The server was stopped.
+        case stopped
+    }
+
+    /// A refusal of the operating system.
+    public struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
+        /// The system call.
+        public let call: String
+        /// Its `errno`.
+        public let code: Int32
+
+        /// The call and its `errno`.
+        public var description: String { "\(call) failed with errno \(code)" }
+    }
+}

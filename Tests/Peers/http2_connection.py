@@ -1,0 +1,124 @@
+"""One HTTP/2 connection of the scripted server, and its streams as scenarios see them."""
+
+import asyncio
+
+import h2.config
+import h2.connection
+import h2.errors
+import h2.events
+import h2.exceptions
+import hyperframe.frame
+
+
+class Stream:
+    """A request, and what a scenario may do to its answer."""
+
+    def __init__(self, connection, stream_id, headers):
+        self.id = stream_id
+        self.headers = dict(headers)
+        self.path = self.headers[b":path"].decode()
+        self.connection = connection
+        self.received = bytearray()
+        self.ended = asyncio.Event()
+
+    async def body(self):
+        """The request's body, whole."""
+        await self.ended.wait()
+        return bytes(self.received)
+
+    def head(self, status=200, fields=(), end=False):
+        self._do("send_headers", [(":status", str(status)), *fields], end_stream=end)
+
+    def trailers(self, fields):
+        self._do("send_headers", list(fields), end_stream=True)
+
+    async def data(self, data, end=False):
+        """Sends data as flow control allows."""
+        protocol = self.connection.protocol
+        while data:
+            room = min(protocol.local_flow_control_window(self.id), protocol.max_outbound_frame_size)
+            if room <= 0:
+                await self.connection.window_opened()
+                continue
+            piece, data = data[:room], data[room:]
+            self._do("send_data", piece, end_stream=end and not data)
+            await self.connection.writer.drain()
+
+    def end(self):
+        self._do("end_stream")
+
+    def reset(self, code):
+        self._do("reset_stream", int(code))
+
+    def goaway(self, last_stream_id, code=0):
+        """A GOAWAY as a raw frame: with its own, the library would end its connection too."""
+        frame = hyperframe.frame.GoAwayFrame(0, last_stream_id=last_stream_id, error_code=int(code))
+        self.raw(frame.serialize())
+
+    def raw(self, data):
+        """Bytes that need not be HTTP/2."""
+        self.connection.writer.write(data)
+
+    def close_connection(self):
+        self.connection.writer.close()
+
+    def _do(self, call, *arguments, **options):
+        getattr(self.connection.protocol, call)(self.id, *arguments, **options)
+        self.connection.flush()
+
+
+class Connection:
+    """Reads frames, and runs a scenario for each request."""
+
+    def __init__(self, reader, writer, play):
+        configuration = h2.config.H2Configuration(
+            client_side=False, validate_outbound_headers=False, normalize_outbound_headers=False
+        )
+        self.protocol = h2.connection.H2Connection(configuration)
+        self.reader, self.writer, self.play = reader, writer, play
+        self._streams, self._tasks = {}, set()
+        self._window = asyncio.Event()
+
+    async def run(self):
+        self.protocol.initiate_connection()
+        self.flush()
+        try:
+            while data := await self.reader.read(65536):
+                for event in self.protocol.receive_data(data):
+                    self._handle(event)
+                self.flush()
+        except h2.exceptions.ProtocolError:
+            self.flush()
+        finally:
+            for task in self._tasks:
+                task.cancel()
+
+    def flush(self):
+        if data := self.protocol.data_to_send():
+            self.writer.write(data)
+
+    async def window_opened(self):
+        self._window.clear()
+        await self._window.wait()
+
+    def _handle(self, event):
+        match event:
+            case h2.events.RequestReceived():
+                stream = Stream(self, event.stream_id, event.headers)
+                self._streams[event.stream_id] = stream
+                task = asyncio.ensure_future(self._run(stream))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+            case h2.events.DataReceived():
+                self._streams[event.stream_id].received += event.data
+                self.protocol.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            case h2.events.StreamEnded():
+                self._streams[event.stream_id].ended.set()
+            case h2.events.WindowUpdated() | h2.events.RemoteSettingsChanged():
+                self._window.set()
+
+    async def _run(self, stream):
+        try:
+            await self.play(stream)
+        except (h2.exceptions.H2Error, OSError):
+            pass  # The client reset the stream or left.

@@ -1,0 +1,173 @@
+"""What happens to a stream, told by its path: `/name/argument/…` runs the function `name` with its arguments.
+
+CODE is the name of an HTTP/2 error code, such as REFUSED_STREAM. KEY is any text a test makes up, to tell the first
+attempt of a request from the next.
+"""
+
+import asyncio
+import collections
+
+from h2.errors import ErrorCodes
+
+HALF = b"x" * 50
+_attempts = collections.Counter()
+_held = collections.defaultdict(list)
+
+
+async def play(stream):
+    name, *arguments = stream.path.split("?")[0].strip("/").split("/")
+    scenario = SCENARIOS.get(name)
+    if scenario is None:
+        stream.head(404, end=True)
+    else:
+        await scenario(stream, *arguments)
+
+
+async def ok(stream, size="2"):
+    """A good answer of that many bytes."""
+    stream.head(fields=[("content-length", size)], end=size == "0")
+    await stream.data(b"x" * int(size), end=True)
+
+
+async def echo(stream):
+    """The request's body as the answer's."""
+    body = await stream.body()
+    stream.head(fields=[("content-length", str(len(body)))], end=not body)
+    await stream.data(body, end=True)
+
+
+async def rst(stream, where, code):
+    """RST_STREAM with CODE, at `before-head`, `after-head` or `in-body`."""
+    if where != "before-head":
+        stream.head(fields=[("content-length", "100")])
+    if where == "in-body":
+        await stream.data(HALF)
+    stream.reset(ErrorCodes[code])
+
+
+async def refused_once(stream, key):
+    """REFUSED_STREAM the first time, a good answer the next."""
+    _attempts[key] += 1
+    if _attempts[key] == 1:
+        stream.reset(ErrorCodes.REFUSED_STREAM)
+    else:
+        await ok(stream)
+
+
+async def goaway(stream, where, key=""):
+    """GOAWAY `after` a whole answer, in the `body` of one that goes on, in the body of one that is `cut` short with the
+    connection, or `before` the stream, which it does not cover: then the next attempt gets its answer."""
+    if where == "before":
+        _attempts[key] += 1
+        if _attempts[key] == 1:
+            stream.goaway(stream.id - 2 if stream.id > 1 else 0)
+            return stream.close_connection()
+        return await ok(stream)
+    if where == "after":
+        await ok(stream)
+        return stream.goaway(stream.id)
+    stream.head(fields=[("content-length", "100")])
+    await stream.data(HALF)
+    stream.goaway(stream.id)
+    if where == "cut":
+        stream.close_connection()
+    else:
+        await stream.data(HALF, end=True)
+
+
+async def goaway_error(stream, code):
+    """GOAWAY that covers the stream, with CODE, and the end of the connection, before any head."""
+    stream.goaway(stream.id, ErrorCodes[code])
+    stream.close_connection()
+
+
+async def truncated(stream, how, length="with-length"):
+    """Half a body, ended by `end-stream`, by `rst` with NO_ERROR, or by `close` of the connection."""
+    stream.head(fields=[("content-length", "100")] if length == "with-length" else [])
+    if how == "end-stream":
+        await stream.data(HALF, end=True)
+    elif how == "rst":
+        await stream.data(HALF)
+        stream.reset(ErrorCodes.NO_ERROR)
+    else:
+        await stream.data(HALF)
+        stream.close_connection()
+
+
+async def overlong(stream):
+    """More body than content-length allows."""
+    stream.head(fields=[("content-length", "10")])
+    await stream.data(HALF, end=True)
+
+
+async def trailers(stream, length="without-length"):
+    stream.head(fields=[("content-length", "50")] if length == "with-length" else [])
+    await stream.data(HALF)
+    stream.trailers([("x-checksum", "1234")])
+
+
+async def hints(stream, count="1"):
+    """103 so many times, then the answer."""
+    for number in range(int(count)):
+        stream.head(103, fields=[("link", f"</{number}.css>; rel=preload")])
+    await ok(stream)
+
+
+async def together(stream, key, count):
+    """No answer until so many requests with KEY are in flight at once; then all get one."""
+    _held[key].append(asyncio.Event())
+    mine = _held[key][-1]
+    if len(_held[key]) == int(count):
+        for held in _held.pop(key):
+            held.set()
+    await mine.wait()
+    await ok(stream)
+
+
+async def silent(stream, where):
+    """Nothing more, `before-head`, `after-head` or `in-body`."""
+    if where != "before-head":
+        stream.head(fields=[("content-length", "100")])
+    if where == "in-body":
+        await stream.data(HALF)
+
+
+async def early(stream, status):
+    """A whole answer before the request's body was read, then RST_STREAM with NO_ERROR (RFC 9113, section 8.1)."""
+    await ok_with_status(stream, int(status))
+    stream.reset(ErrorCodes.NO_ERROR)
+
+
+async def ok_with_status(stream, status):
+    stream.head(status, fields=[("content-length", "2")])
+    await stream.data(b"xx", end=True)
+
+
+async def field(stream, kind):
+    """A response field that HTTP/2 forbids."""
+    forbidden = {
+        "uppercase": [("X-Upper", "1")],
+        "connection": [("connection", "keep-alive")],
+        "pseudo": [(":method", "GET")],
+        "newline": [("x-newline", "a\r\nb: c")],
+        # In pieces, as encoding a long value takes its length squared.
+        "huge": [(f"x-huge-{number}", "y" * 4_000) for number in range(80)],
+    }
+    stream.head(fields=forbidden[kind], end=True)
+
+
+async def status(stream, value):
+    """A status that may be none."""
+    stream.head(value, end=True)
+
+
+async def garbage(stream):
+    """Bytes that are no frames."""
+    stream.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" * 10)
+
+
+SCENARIOS = {
+    name.replace("_", "-"): function
+    for name, function in list(globals().items())
+    if asyncio.iscoroutinefunction(function) and name != "play"
+}

@@ -1,0 +1,93 @@
+"""HTTPS servers, good and bad, each on a port of its own. Prints {"ca": PATH, "ports": {NAME: PORT}}.
+
+    valid         127.0.0.1, localhost and ::1, signed by `ca`
+    expired       as valid, but over since two days
+    wrong-host    for another name
+    unknown-ca    signed by nobody known
+    no-san        common name localhost, no subject alternative name
+    tls1.1        speaks TLS 1.1 at best
+    cut-off       reads the client's hello and closes
+    reset         reads the client's hello and resets
+    stalled       reads the client's hello and says nothing more
+    cut-in-body   a good handshake and head, then the connection ends without a close_notify, the body unfinished
+
+The good ones answer any request with `secure`.
+"""
+
+import asyncio
+import socket
+import ssl
+import struct
+import warnings
+
+import peer
+from certificates import Authority
+
+
+async def answer(reader, writer):
+    """Answers requests until the client leaves."""
+    while True:
+        head = await reader.readuntil(b"\r\n\r\n")
+        body = b"" if head.startswith(b"HEAD ") else b"secure"
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\n" + body)
+        await writer.drain()
+
+
+async def cut_in_body(reader, writer):
+    await reader.readuntil(b"\r\n\r\n")
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsecure")
+    await writer.drain()
+    writer.transport.abort()
+
+
+async def cut_off(reader, writer):
+    await reader.read(65536)
+    writer.close()
+
+
+async def reset(reader, writer):
+    await reader.read(65536)
+    raw = writer.get_extra_info("socket")
+    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+
+
+async def stall(reader, writer):
+    while await reader.read(65536):
+        pass
+
+
+def old_context(authority):
+    context = authority.context()
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    return context
+
+
+async def main():
+    authority = Authority()
+    connections = peer.Connections()
+
+    def start(handler, context=None):
+        return connections.listen(handler, context)
+
+    ports = {
+        "valid": await start(answer, authority.context()),
+        "expired": await start(answer, authority.context(expired=True)),
+        "wrong-host": await start(answer, authority.context("elsewhere.example")),
+        "unknown-ca": await start(answer, authority.context_of_unknown_authority()),
+        "no-san": await start(answer, authority.context_without_alternative_name()),
+        "tls1.1": await start(answer, old_context(authority)),
+        "cut-in-body": await start(cut_in_body, authority.context()),
+        "cut-off": await start(cut_off),
+        "reset": await start(reset),
+        "stalled": await start(stall),
+    }
+    await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, connections)
+
+
+if __name__ == "__main__":
+    peer.run(main)

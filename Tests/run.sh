@@ -1,0 +1,154 @@
+#!/usr/bin/env bash
+# All tests, from a bare machine with the Swift toolchain: set-up, build, every test on the system's libcurl and again
+# on the current one, the leaf packages, a package from outside, formatting. Ends with one line that says it all.
+#
+#   Tests/run.sh                     everything
+#   Tests/run.sh --quick             build and test on the system's libcurl, for the everyday loop
+#   Tests/run.sh --sanitize thread   the tests under a sanitizer (thread or address), on both libcurls, and nothing else
+#   … --filter PATTERN               only the tests that match, as `swift test --filter` has it
+#
+# Suites whose servers are missing are skipped with a line that says so; with CI=true they fail instead.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+quick=false sanitizer='' filter=()
+while [ $# -gt 0 ]; do
+    case $1 in
+        --quick) quick=true ;;
+        --sanitize) sanitizer=${2:?thread or address}; shift ;;
+        --filter) filter=(--filter "${2:?a pattern}"); shift ;;
+        -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
+        *) echo "unknown option $1" >&2; exit 64 ;;
+    esac
+    shift
+done
+
+ci=false
+[ "${CI:-}" = true ] && ci=true
+logs=$PWD/.build-peers/logs
+mkdir -p "$logs"
+started=$SECONDS
+passed=() failed=() skipped=() verdicts=()
+
+# step NAME COMMAND…: runs a step under a heading and remembers how it went.
+step() {
+    local name=$1 log="$logs/${1//[^A-Za-z0-9.]/-}.log" begun=$SECONDS status
+    shift
+    printf '\n=== %s\n' "$name"
+    "$@" </dev/null 2>&1 | tee "$log"
+    status=${PIPESTATUS[0]}
+    printf -- '--- %s: exit status %d after %d s\n' "$name" "$status" $((SECONDS - begun))
+    if [ "$status" -eq 0 ]; then passed+=("$name"); else failed+=("$name"); fi
+    return "$status"
+}
+
+# optional_step NAME WHAT COMMAND…: a step without which WHAT is left out, where that may be.
+optional_step() {
+    local name=$1 what=$2
+    shift 2
+    step "$name" "$@" && return
+    if ! $ci; then
+        unset 'failed[-1]'
+        leave_out "$what" "$name cannot be had here"
+    fi
+    return 1
+}
+
+# leave_out NAME WHY: what cannot run here is named, and is a failure in CI.
+leave_out() {
+    printf '\n=== %s\n--- skipped: %s\n' "$1" "$2"
+    if $ci; then failed+=("$1"); else skipped+=("$1"); fi
+}
+
+finish() {
+    printf '\n'
+    [ ${#verdicts[@]} -eq 0 ] || printf '%s\n' "${verdicts[@]}"
+    local summary="${#passed[@]} steps passed, ${#failed[@]} failed, ${#skipped[@]} skipped in $((SECONDS - started)) s"
+    [ ${#skipped[@]} -eq 0 ] || summary+="; skipped: $(IFS=,; echo "${skipped[*]}")"
+    [ ${#failed[@]} -eq 0 ] || summary+="; failed: $(IFS=,; echo "${failed[*]}")"
+    if [ ${#failed[@]} -eq 0 ]; then echo "Tests passed: $summary"; exit 0; fi
+    echo "Tests failed: $summary"
+    exit 1
+}
+
+# Once more for steps that use the network, whose first failure may be the network's.
+twice() { "$@" || { echo "(once more)"; "$@"; }; }
+
+# test_on NAME FOLDER: every test, on the libcurl of that folder or, without one, on the system's.
+test_on() {
+    local name="tests on $1" folder=${2:-}
+    # The library path is for the tests alone: an empty entry would mean the current folder.
+    TRELLIS_TEST_LIBCURL=$folder step "$name" env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
+        swift test --skip-build "${build_options[@]}" ${filter[@]+"${filter[@]}"}
+    local verdict
+    verdict=$(grep -E '^.{0,4}Test run with' "$logs/${name//[^A-Za-z0-9.]/-}.log" | tail -1)
+    verdicts+=("$1: ${verdict:-no closing line: the test process ended early}")
+}
+
+libcurl_version() {
+    LD_LIBRARY_PATH=${1:-${LD_LIBRARY_PATH:-}} python3 -c \
+        'import ctypes; f = ctypes.CDLL("libcurl.so.4").curl_version; f.restype = ctypes.c_char_p; print(f().decode().split()[0])' \
+        2>/dev/null || echo libcurl
+}
+
+# --- Set-up
+
+system_libcurl() {
+    # Whoever has the headers from elsewhere needs no package.
+    if echo '#include <curl/curl.h>' | clang -E -xc - >/dev/null 2>&1; then
+        echo "The headers of libcurl are there."
+    else
+        .scripts/install.sh libcurl4-openssl-dev
+    fi
+}
+step "system libraries" system_libcurl || finish
+
+python_peers() { .scripts/python-peers.sh || { .scripts/install.sh python3 python3-venv && .scripts/python-peers.sh; }; }
+if optional_step "Python peers" "the suites with TLS, HTTP/2, HTTP/3 and compressed bodies" python_peers; then
+    TRELLIS_TEST_PYTHON=$(tail -1 "$logs/Python-peers.log")
+    export TRELLIS_TEST_PYTHON
+fi
+
+# --- Build and test
+
+build_options=()
+case $sanitizer in
+    '') ;;
+    thread)
+        build_options=(--sanitize=thread --scratch-path .build-tsan)
+        export TSAN_OPTIONS="halt_on_error=0:exitcode=66:suppressions=$PWD/.scripts/tsan.supp:${TSAN_OPTIONS:-}"
+        ;;
+    address)
+        build_options=(--sanitize=address --scratch-path .build-asan)
+        export ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
+        export LSAN_OPTIONS="suppressions=$PWD/.scripts/lsan.supp:print_suppressions=0:${LSAN_OPTIONS:-}"
+        ;;
+    *) echo "no sanitizer $sanitizer here: thread or address" >&2; exit 64 ;;
+esac
+
+step "build" twice swift build --build-tests ${build_options[@]+"${build_options[@]}"} || finish
+test_on "the system's $(libcurl_version)"
+$quick && finish
+
+if optional_step "current libcurl" "tests on the current libcurl" .scripts/current-libcurl.sh; then
+    current=$(tail -1 "$logs/current-libcurl.log")
+    test_on "the current $(libcurl_version "$current")" "$current"
+fi
+[ -n "$sanitizer" ] && finish
+
+# --- What surrounds the library
+
+for leaf in Benchmarks Examples; do
+    if [ -f "$leaf/Package.swift" ]; then
+        step "leaf package $leaf" twice swift build --package-path "$leaf"
+    else
+        leave_out "leaf package $leaf" "it is not there"
+    fi
+done
+step "package from outside" .scripts/outside-package.sh
+formatting() {
+    find Package.swift Sources Tests Benchmarks Examples -path '*/.build*' -prune -o -name '*.swift' -print0 |
+        xargs -0 swift format lint --strict --parallel && echo "All files are formatted."
+}
+step "formatting" formatting
+finish
