@@ -14,15 +14,27 @@ let settings: [SwiftSetting] = [
 
 let package = Package(
     name: "trellis-benchmarks",
-    dependencies: [],
+    dependencies: [
+        .package(name: "trellis", path: ".."),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.5.1"),
+    ],
     targets: [
         // Command line, clock, CPU time, memory and percentiles: the same for the C program and the Swift clients.
         .target(name: "CMeasure"),
         // What the Swift clients share: the kinds of work, over a protocol that each of them implements.
         .target(name: "ClientKit", dependencies: ["CMeasure"], swiftSettings: settings),
         .executableTarget(
+            name: "client-trellis",
+            dependencies: [
+                "ClientKit",
+                .product(name: "Trellis", package: "trellis"),
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: settings),
+        .executableTarget(
             name: "client-libcurl", dependencies: ["CMeasure"], linkerSettings: [.linkedLibrary("curl")]),
-        .executableTarget(name: "client-urlsession", dependencies: ["ClientKit"], swiftSettings: settings),
+        // Starts the servers, lets the clients take turns, prints the table and writes the JSON.
+        .executableTarget(name: "compare", swiftSettings: settings),
         // Late answers, no answers, an upload sink. nginx serves the rest.
         .executableTarget(name: "server", dependencies: ["CMeasure"]),
         // Runs a command that cannot outlive the benchmark.
@@ -38,16 +50,17 @@ if !withoutPeers {
         .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0"),
     ]
     package.targets += [
+        .executableTarget(name: "client-urlsession", dependencies: ["ClientKit"], swiftSettings: settings),
         .executableTarget(
             name: "client-async-http-client",
             dependencies: [
                 "ClientKit",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOFoundationEssentialsCompat", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
             ],
-            swiftSettings: settings)
+            swiftSettings: settings),
     ]
 }

@@ -10,6 +10,8 @@ CURLcode ccurl_set_string(CURL *easy, CURLoption option, const char *value) {
   return curl_easy_setopt(easy, option, value);
 }
 
+CURLcode ccurl_set_url(CURL *easy, CURLU *url) { return curl_easy_setopt(easy, CURLOPT_CURLU, url); }
+
 CURLcode ccurl_set_pointer(CURL *easy, CURLoption option, void *value) { return curl_easy_setopt(easy, option, value); }
 
 CURLcode ccurl_set_data_function(CURL *easy, CURLoption option, ccurl_data_callback function) {

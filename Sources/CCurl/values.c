@@ -3,7 +3,7 @@
 
 #include "CCurl.h"
 
-struct curl_slist *ccurl_list_pack(const char *lines, size_t length, size_t count) {
+struct curl_slist *ccurl_list_pack(const void *lines, size_t length, size_t count) {
   if (count == 0) return NULL;
   char *block = malloc(count * sizeof(struct curl_slist) + length);
   if (block == NULL) return NULL;
@@ -41,12 +41,13 @@ CURLUcode ccurl_url_parse(const char *text, struct ccurl_url *result) {
   if (code == CURLUE_OK) code = curl_url_get(handle, CURLUPART_URL, &result->url, CURLU_NO_DEFAULT_PORT);
   if (port != NULL) result->port = strtol(port, NULL, 10);
   curl_free(port);
-  curl_url_cleanup(handle);
+  result->handle = handle;
   if (code != CURLUE_OK) ccurl_url_free(result);
   return code;
 }
 
 void ccurl_url_free(struct ccurl_url *result) {
+  curl_url_cleanup(result->handle);
   curl_free(result->url);
   curl_free(result->scheme);
   curl_free(result->host);

@@ -25,7 +25,7 @@ package struct ByteAccumulator: ~Copyable {
         if total > capacity { reserve(max(total, capacity * 2, 256)) }
         guard total <= capacity, let start = unsafe start else { return bytes.isEmpty }
         unsafe bytes.withUnsafeBytes { bytes in
-            if let source = unsafe bytes.baseAddress { unsafe (start + count).copyMemory(from: source, byteCount: bytes.count) }
+            if let source = bytes.baseAddress { unsafe (start + count).copyMemory(from: source, byteCount: bytes.count) }
         }
         count = total
         return true
@@ -47,7 +47,7 @@ package struct ByteAccumulator: ~Copyable {
 extension [UInt8] {
     /// A copy of a span's bytes.
     package init(copying bytes: RawSpan) {
-        self = bytes.withUnsafeBytes { bytes in unsafe [UInt8](bytes) }
+        self = unsafe bytes.withUnsafeBytes { bytes in unsafe [UInt8](bytes) }
     }
 
     /// Lends the bytes as a span.

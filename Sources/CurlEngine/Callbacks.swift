@@ -41,14 +41,21 @@ enum Callbacks {
         return close(descriptor)
     }
 
-    static let socket: ccurl_socket_callback = { _, descriptor, what, context, _ in
+    static let socket: ccurl_socket_callback = { easy, descriptor, what, context, _ in
         unsafe multi(context)?.sockets.want(descriptor, SocketInterest(curl: what))
+        // Asking libcurl for the socket of a transfer would make it search its pool.
+        if let easy = unsafe easy { unsafe handle(ccurl_get_pointer(easy, CURLINFO_PRIVATE))?.socket = descriptor }
         return 0
     }
 
     static let timer: ccurl_timer_callback = { _, milliseconds, context in
         unsafe multi(context)?.setTimer(milliseconds)
         return 0
+    }
+
+    private static func handle(_ context: UnsafeMutableRawPointer?) -> EasyHandle? {
+        guard let context = unsafe context else { return nil }
+        return unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
     }
 
     private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {

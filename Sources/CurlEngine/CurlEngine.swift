@@ -4,7 +4,7 @@ import CCurl
 ///
 /// Belongs to the thread of its executor: call it there only. While nothing has run for the idle lifetime of connections,
 /// it holds no libcurl handle and no socket.
-package final class CurlEngine: LoopClient, @unchecked Sendable {
+package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendable {
     // Unchecked: every member but the constants is only touched on the engine thread; `start` checks that in debug builds.
     private let executor: EngineExecutor
     private let configuration: EngineConfiguration
@@ -21,7 +21,7 @@ package final class CurlEngine: LoopClient, @unchecked Sendable {
     var now: EngineInstant { executor.engineLoop.now }
 
     /// How many sockets are open.
-    package var openSocketCount: Int { multi?.sockets.openCount ?? 0 }
+    package var openSocketCount: Int { unsafe multi?.sockets.openCount ?? 0 }
 
     // MARK: Transfers
 
@@ -48,7 +48,7 @@ package final class CurlEngine: LoopClient, @unchecked Sendable {
             executor.engineLoop.attach(self)
         }
         if idleTimer == nil {
-            let timer = EngineTimer { [unowned self] in closeIfIdle() }
+            let timer = EngineTimer(self)
             idleTimer = timer
             executor.engineLoop.set(timer, at: now.advanced(by: idleLifetime))
         }
@@ -92,12 +92,14 @@ package final class CurlEngine: LoopClient, @unchecked Sendable {
         let end = transfer.end(code)
         lastUse = now
         let socket = transfer.easy?.socket ?? -1
-        let isHTTP1 = transfer.parser.isHTTP1
+        let isHTTP1 = unsafe transfer.parser.isHTTP1
         multi?.remove(transfer)
-        if isHTTP1 { multi?.sockets.didBecomeIdle(socket) }
+        if isHTTP1 { unsafe multi?.sockets.didBecomeIdle(socket) }
         guard !transfer.isCancelled else { return }
         transfer.isCancelled = true
-        transfer.delegate?.transferDidEnd(end)
+        let delegate = transfer.delegate
+        transfer.delegate = nil
+        delegate?.transferDidEnd(end)
     }
 
     // MARK: Loop
@@ -105,7 +107,7 @@ package final class CurlEngine: LoopClient, @unchecked Sendable {
     var nextDeadline: EngineInstant? { changed.isEmpty ? multi?.deadline : EngineInstant(nanoseconds: 0) }
 
     func socketIsReady(_ ready: ReadySocket) {
-        guard let multi, multi.sockets.isWanted(ready) else { return }
+        guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
         multi.act(on: ready)
         finishTransfers()
     }
@@ -118,7 +120,7 @@ package final class CurlEngine: LoopClient, @unchecked Sendable {
             finishTransfers()
             applyChanges()
         }
-        multi.sockets.apply(to: poller)
+        unsafe multi.sockets.apply(to: poller)
     }
 
     private func finishTransfers() {
@@ -135,7 +137,7 @@ package final class CurlEngine: LoopClient, @unchecked Sendable {
     private var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 
     /// Connections that nobody has used for their lifetime are closed, so that an idle session holds none.
-    private func closeIfIdle() {
+    package func timerIsDue() {
         guard let multi, let timer = idleTimer else { return }
         // The timer is not moved at every use: it looks when the last one was.
         let isBusy = multi.runningCount > 0 || !changed.isEmpty

@@ -6,17 +6,27 @@ final class EasyHandle {
     let curl: UnsafeMutableRawPointer
     /// The transfer that uses the handle now.
     var transfer: Transfer?
+    /// The socket that libcurl named last for the handle.
+    var socket: Int32 = -1
+    /// Where the multi handle keeps it while it runs.
+    var runningIndex = -1
     private let errorBuffer: UnsafeMutablePointer<CChar>
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private let configuration: EngineConfiguration
+    private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     private let context: UnsafeMutableRawPointer
     private let share: UnsafeMutableRawPointer?
     private var isPristine = false
+    private var receiveBufferSize = 0
 
-    init?(configuration: EngineConfiguration, context: UnsafeMutableRawPointer, share: UnsafeMutableRawPointer?) {
+    init?(
+        configuration: EngineConfiguration, defaultHeaderList: UnsafeMutablePointer<curl_slist>?,
+        context: UnsafeMutableRawPointer, share: UnsafeMutableRawPointer?
+    ) {
         guard let curl = unsafe curl_easy_init() else { return nil }
         unsafe self.curl = curl
         unsafe self.context = context
+        unsafe self.defaultHeaderList = defaultHeaderList
         unsafe self.share = share
         self.configuration = configuration
         unsafe errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -34,6 +44,7 @@ final class EasyHandle {
     /// Prepares the handle for a transfer. `false` where libcurl refuses an option.
     func prepare(for transfer: Transfer) -> Bool {
         self.transfer = transfer
+        socket = -1
         if !isPristine {
             unsafe curl_easy_reset(curl)
             setCommonOptions()
@@ -46,23 +57,25 @@ final class EasyHandle {
     /// Takes leave of the transfer.
     func finish() {
         transfer = nil
-        unsafe set(CURLOPT_HTTPHEADER, nil as UnsafeMutableRawPointer?)
+        guard unsafe headerList != nil else { return }
+        unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
         unsafe ccurl_free(headerList)
         unsafe headerList = nil
     }
 
     private func setOptions(_ options: TransferOptions) -> Bool {
         // A plain GET leaves the handle as it was; everything else makes the next transfer begin with a reset.
-        unsafe headerList = options.headerLines.bytes.withUnsafeBufferPointer { bytes in
-            unsafe bytes.withMemoryRebound(to: CChar.self) { bytes in
-                guard let lines = unsafe bytes.baseAddress else { return nil }
-                return unsafe ccurl_list_pack(lines, bytes.count, options.headerLines.count)
-            }
+        if let lines = options.headerLines {
+            unsafe headerList = lines.packed()
+            unsafe set(CURLOPT_HTTPHEADER, headerList)
         }
-        unsafe set(CURLOPT_HTTPHEADER, headerList)
-        let isAccepted = unsafe ccurl_set_string(curl, CURLOPT_URL, options.url.text) == CURLE_OK
+        let isAccepted = unsafe ccurl_set_url(curl, options.url.handle) == CURLE_OK
+        if receiveBufferSize != options.receiveBufferSize {
+            set(CURLOPT_BUFFERSIZE, options.receiveBufferSize)
+            receiveBufferSize = options.receiveBufferSize
+        }
         if options.version != .http2OverTLS || !options.decodesContent { isPristine = false }
-        if !options.decodesContent { unsafe set(CURLOPT_ACCEPT_ENCODING, nil as String?) }
+        if !options.decodesContent { set(CURLOPT_ACCEPT_ENCODING, nil as String?) }
         return isAccepted && setVersion(options.version) && setMethod(options)
     }
 
@@ -75,7 +88,7 @@ final class EasyHandle {
             set(CURLOPT_POST, 1)
             if options.method != "POST" { set(CURLOPT_CUSTOMREQUEST, options.method) }
             unsafe ccurl_set_offset(curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes.count))
-            guard unsafe copyPostFields(bytes) == CURLE_OK else { return false }
+            guard copyPostFields(bytes) == CURLE_OK else { return false }
         case .stream(let length):
             set(CURLOPT_UPLOAD, 1)
             set(CURLOPT_CUSTOMREQUEST, options.method)
@@ -87,7 +100,7 @@ final class EasyHandle {
 
     private func copyPostFields(_ bytes: [UInt8]) -> CURLcode {
         unsafe bytes.withUnsafeBytes { bytes in
-            guard let start = unsafe bytes.baseAddress else { return unsafe ccurl_set_string(curl, CURLOPT_COPYPOSTFIELDS, "") }
+            guard let start = bytes.baseAddress else { return unsafe ccurl_set_string(curl, CURLOPT_COPYPOSTFIELDS, "") }
             return unsafe ccurl_set_pointer(curl, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: start))
         }
     }
@@ -126,15 +139,17 @@ final class EasyHandle {
         set(CURLOPT_PROTOCOLS_STR, "http,https")
         set(CURLOPT_FOLLOWLOCATION, 0)
         set(CURLOPT_PROXY, "")
+        set(CURLOPT_NOPROXY, "")
         set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        set(CURLOPT_BUFFERSIZE, configuration.receiveBufferSize)
+        receiveBufferSize = 16 << 10
         set(CURLOPT_UPLOAD_BUFFERSIZE, 128 << 10)
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
         set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)
         set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         set(CURLOPT_PIPEWAIT, LibcurlFeatures.current.canMultiplex ? 1 : 0)
         set(CURLOPT_ACCEPT_ENCODING, LibcurlFeatures.current.contentCodings.joined(separator: ", "))
+        unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
         if let path = configuration.unixSocketPath { set(CURLOPT_UNIX_SOCKET_PATH, path) }
         unsafe set(CURLOPT_ERRORBUFFER, errorBuffer)
         unsafe set(CURLOPT_SHARE, share)
@@ -172,7 +187,7 @@ final class EasyHandle {
                 set(CURLOPT_CAINFO, file)
             } else if let blob = CertificateBundle.system(with: file) {
                 _ = unsafe blob.withUnsafeBytes { bytes in
-                    guard let start = unsafe bytes.baseAddress else { return CURLE_OK }
+                    guard let start = bytes.baseAddress else { return CURLE_OK }
                     return unsafe ccurl_set_blob(curl, CURLOPT_CAINFO_BLOB, start, bytes.count)
                 }
             } else {
@@ -196,10 +211,18 @@ final class EasyHandle {
 
     var hasStatusWithoutBody: Bool { [204, 304].contains(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
 
-    var socket: Int32 { unsafe ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
-
     func failure(_ code: CURLcode) -> EngineFailure {
         unsafe EngineFailure(
             code, detail: String(cString: errorBuffer), systemError: Int(ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
+    }
+}
+
+extension HeaderLines {
+    /// As libcurl's list, in one block.
+    func packed() -> UnsafeMutablePointer<curl_slist>? {
+        unsafe bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return nil }
+            return unsafe ccurl_list_pack(start, bytes.count, count)
+        }
     }
 }

@@ -9,19 +9,24 @@ extension EngineActor {
 
     /// Enters the actor from code that runs on its engine thread anyway: a callback of libcurl, a timer, a neighbour.
     /// Traps on any other thread.
+    ///
+    /// `assumeIsolated` with a shorter check: it asks the thread, not the runtime.
     @inline(__always)
-    package nonisolated func onEngine<Result: Sendable>(
-        _ body: (isolated Self) throws -> Result
-    ) rethrows -> Result {
-        try assumeIsolated(body)
+    package nonisolated func onEngine<Result: Sendable>(_ body: (isolated Self) -> Result) -> Result {
+        typealias Free = (Self) -> Result
+        executor.checkIsolated()
+        return withoutActuallyEscaping(body) { body in
+            // The standard library does the same: isolation has been checked, and is part of the type alone.
+            unsafe unsafeBitCast(body, to: Free.self)(self)
+        }
     }
 
     /// Enters the actor at once on its engine thread, and as soon as that comes round from any other.
     package nonisolated func enter(_ body: @escaping @Sendable (isolated Self) -> Void) {
         if executor.isCurrent {
-            assumeIsolated(body)
+            onEngine(body)
         } else {
-            executor.submit { self.assumeIsolated(body) }
+            executor.submit { self.onEngine(body) }
         }
     }
 }

@@ -10,13 +10,18 @@ package struct EngineInstant: Hashable, Comparable, Sendable {
 
     /// The instant `duration` later; far in the future instead of overflowing, and itself for a negative duration.
     package func advanced(by duration: Duration) -> EngineInstant {
-        let (sum, overflow) = nanoseconds.addingReportingOverflow(duration.clampedNanoseconds)
-        return EngineInstant(nanoseconds: overflow ? .max : sum)
+        advanced(byNanoseconds: duration.clampedNanoseconds)
     }
 
-    /// The time from `earlier` to this instant; zero if it is not earlier.
-    package func since(_ earlier: EngineInstant) -> Duration {
-        .nanoseconds(nanoseconds > earlier.nanoseconds ? Int64(clamping: nanoseconds - earlier.nanoseconds) : 0)
+    /// The nanoseconds from `earlier` to this instant; zero if it is not earlier.
+    package func nanoseconds(since earlier: EngineInstant) -> Int64 {
+        nanoseconds > earlier.nanoseconds ? Int64(clamping: nanoseconds - earlier.nanoseconds) : 0
+    }
+
+    /// The instant so many nanoseconds later; far in the future instead of overflowing.
+    package func advanced(byNanoseconds count: UInt64) -> EngineInstant {
+        let (sum, overflow) = nanoseconds.addingReportingOverflow(count)
+        return EngineInstant(nanoseconds: overflow ? .max : sum)
     }
 }
 

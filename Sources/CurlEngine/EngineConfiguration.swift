@@ -19,8 +19,9 @@ package struct EngineConfiguration: Hashable, Sendable {
     package var maximumConnectionsPerHost = 64
     /// All requests go to this socket instead of the host in their URL.
     package var unixSocketPath: String?
-    /// libcurl's receive buffer, in bytes.
-    package var receiveBufferSize = 64 << 10
+
+    /// The lines of requests whose ``TransferOptions/headerLines`` are `nil`.
+    package var defaultHeaderLines = HeaderLines()
 
     package init() {}
 }

@@ -24,14 +24,15 @@ package final class EventLoop {
     private var client: (any LoopClient)?
 
     /// The present instant on the engine's clock, read once a turn.
-    package private(set) var now: EngineInstant
+    package var now: EngineInstant { presentInstant }
+    private var presentInstant: EngineInstant
     /// The present instant on the system's clock, read once a turn.
     private(set) var systemNow: EngineInstant
 
     init(clock: any EngineClock) {
         self.clock = clock
         usesSystemClock = clock is MonotonicClock
-        now = clock.now()
+        presentInstant = clock.now()
         systemNow = MonotonicClock().now()
     }
 
@@ -68,6 +69,29 @@ package final class EventLoop {
         }
         for ready in waited { client?.socketIsReady(ready) }
         fireTimers()
+        runDeliveries(isQuiet: waited.isEmpty)
+    }
+
+    // MARK: Deliveries
+
+    private var deliveries: [() -> Void] = []
+    private var turnsWithDeliveries = 0
+    private static let maximumTurnsWithDeliveries = 4
+
+    /// Runs `body`, which wakes a task elsewhere, once no socket is ready any more, or after a few turns at the latest.
+    ///
+    /// Waking costs more than most of what the engine does for a small request. Several tasks that are woken one right after
+    /// the other mostly cost one waking of a thread.
+    package func deliverSoon(_ body: @escaping () -> Void) { deliveries.append(body) }
+
+    private func runDeliveries(isQuiet: Bool) {
+        guard !deliveries.isEmpty else { return }
+        turnsWithDeliveries += 1
+        guard isQuiet || turnsWithDeliveries >= Self.maximumTurnsWithDeliveries else { return }
+        turnsWithDeliveries = 0
+        let batch = deliveries
+        deliveries.removeAll(keepingCapacity: true)
+        for body in batch { body() }
     }
 
     private var readySockets: [ReadySocket] = []
@@ -75,7 +99,7 @@ package final class EventLoop {
     private func wait(maySleep: () -> Bool, isAwake: () -> Void) -> [ReadySocket]? {
         guard poller != nil else { return nil }
         client?.flush(now: systemNow, poller: poller!)
-        let limit = isStopping ? 0 : sleepLimit()
+        let limit = isStopping || !deliveries.isEmpty ? 0 : sleepLimit()
         let sleeps = limit != 0 && maySleep()
         readySockets.removeAll(keepingCapacity: true)
         poller!.wait(nanoseconds: sleeps ? limit : 0) { readySockets.append($0) }
@@ -86,7 +110,7 @@ package final class EventLoop {
 
     private func readClocks() {
         systemNow = MonotonicClock().now()
-        now = usesSystemClock ? systemNow : clock.now()
+        presentInstant = usesSystemClock ? systemNow : clock.now()
     }
 
     private func sleepLimit() -> UInt64? {
@@ -100,7 +124,7 @@ package final class EventLoop {
     }
 
     private func fireTimers() {
-        while let timer = timers.popDue(at: now) { timer.action() }
+        while let timer = timers.popDue(at: now) { timer.target.timerIsDue() }
     }
 
     // MARK: End
@@ -120,6 +144,7 @@ package final class EventLoop {
 
     /// Closes everything and returns whom to tell.
     func tearDown() -> [@Sendable () -> Void] {
+        runDeliveries(isQuiet: true)
         client?.close()
         client = nil
         isTornDown = true

@@ -7,11 +7,12 @@ import CCurl
 package final class Locked<Value: ~Copyable>: @unchecked Sendable {
     // Unchecked: `value` is only reached inside `withLock`, which holds the mutex.
     private let mutex: UnsafeMutableRawPointer
-    private var value: Value
+    // The mutex is what makes access exclusive.
+    @exclusivity(unchecked) private var value: Value
 
     package init(_ value: consuming sending Value) {
         unsafe mutex = ccurl_mutex_create()
-        self.value = value
+        unsafe self.value = value
     }
 
     deinit { unsafe ccurl_mutex_destroy(mutex) }
@@ -23,6 +24,6 @@ package final class Locked<Value: ~Copyable>: @unchecked Sendable {
     ) throws(Failure) -> Result {
         unsafe ccurl_mutex_lock(mutex)
         defer { unsafe ccurl_mutex_unlock(mutex) }
-        return try body(&value)
+        return unsafe try body(&value)
     }
 }

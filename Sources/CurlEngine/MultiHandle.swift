@@ -5,10 +5,12 @@ import CCurl
 final class MultiHandle {
     private let multi: UnsafeMutableRawPointer
     private let share: UnsafeMutableRawPointer?
+    private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     private let configuration: EngineConfiguration
     private var idleHandles: [EasyHandle] = []
-    private var running: [ObjectIdentifier: EasyHandle] = [:]
-    var sockets = SocketTable()
+    private var running: [EasyHandle] = []
+    // All of this is the engine thread's alone; what libcurl calls back into is never entered twice.
+    @exclusivity(unchecked) var sockets = SocketTable()
     /// When libcurl wants to be called at the latest.
     private(set) var deadline: EngineInstant?
     /// libcurl is on the stack: its handles must not be changed now.
@@ -20,6 +22,7 @@ final class MultiHandle {
         unsafe self.multi = multi
         unsafe share = LibcurlFeatures.current.sharesTLSSessions ? nil : ccurl_share_tls_sessions()
         self.configuration = configuration
+        unsafe defaultHeaderList = configuration.defaultHeaderLines.packed()
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe ccurl_multi_set_socket_function(multi, Callbacks.socket, this)
         unsafe ccurl_multi_set_timer_function(multi, Callbacks.timer, this)
@@ -35,10 +38,11 @@ final class MultiHandle {
     deinit {
         // The order is libcurl's: transfers leave first, then the multi closes its connections, then the share goes.
         isInside = true
-        for easy in running.values { unsafe curl_multi_remove_handle(multi, easy.curl) }
+        for easy in running { unsafe curl_multi_remove_handle(multi, easy.curl) }
         unsafe curl_multi_cleanup(multi)
-        running = [:]
+        running = []
         idleHandles = []
+        unsafe ccurl_free(defaultHeaderList)
         if let share = unsafe share { unsafe curl_share_cleanup(share) }
     }
 
@@ -52,7 +56,8 @@ final class MultiHandle {
     func add(_ transfer: Transfer) -> EngineFailure? {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         guard let easy = unsafe idleHandles.popLast()
-            ?? EasyHandle(configuration: configuration, context: this, share: share)
+            ?? EasyHandle(
+                configuration: configuration, defaultHeaderList: defaultHeaderList, context: this, share: share)
         else { return EngineFailure(kind: .outOfMemory, message: "libcurl has no memory for a handle") }
         guard easy.prepare(for: transfer) else {
             easy.finish()
@@ -65,7 +70,8 @@ final class MultiHandle {
             easy.finish()
             return EngineFailure(kind: .internalError, message: "libcurl refused the transfer with \(code.rawValue)")
         }
-        running[ObjectIdentifier(easy)] = easy
+        easy.runningIndex = running.count
+        running.append(easy)
         return nil
     }
 
@@ -73,7 +79,11 @@ final class MultiHandle {
     func remove(_ transfer: Transfer) {
         guard let easy = transfer.easy else { return }
         inside { _ = unsafe curl_multi_remove_handle(multi, easy.curl) }
-        running[ObjectIdentifier(easy)] = nil
+        let last = running.removeLast()
+        if last !== easy {
+            running[easy.runningIndex] = last
+            last.runningIndex = easy.runningIndex
+        }
         transfer.easy = nil
         easy.finish()
         if idleHandles.count < Self.maximumIdleHandles { idleHandles.append(easy) }

@@ -1,15 +1,21 @@
-/// A timer of the engine thread: an action at an instant, at most once until it is set again.
+/// What a timer calls.
+package protocol EngineTimerTarget: AnyObject {
+    /// The timer was due. It is no longer set.
+    func timerIsDue()
+}
+
+/// A timer of the engine thread: a call at an instant, at most once until it is set again.
 ///
-/// Belongs to the engine thread; create, set and cancel it there.
+/// Belongs to the engine thread; create, set and cancel it there. While it is set, its target lives.
 package final class EngineTimer {
-    package let action: () -> Void
-    fileprivate(set) package var deadline = EngineInstant(nanoseconds: .max)
+    let target: any EngineTimerTarget
+    fileprivate var instant = EngineInstant(nanoseconds: .max)
     fileprivate var index = -1
 
-    package init(action: @escaping () -> Void) { self.action = action }
+    package init(_ target: any EngineTimerTarget) { self.target = target }
 
-    /// Whether the timer waits in a heap.
-    package var isSet: Bool { index >= 0 }
+    /// When it is due; `nil` if it is not set.
+    package var deadline: EngineInstant? { index >= 0 ? instant : nil }
 }
 
 /// A binary heap of timers that knows where each one is, so that moving and removing cost O(log n).
@@ -17,13 +23,13 @@ struct TimerHeap {
     private var timers: [EngineTimer] = []
 
     /// When the first timer is due.
-    var nextDeadline: EngineInstant? { timers.first?.deadline }
+    var nextDeadline: EngineInstant? { timers.first?.instant }
 
     var count: Int { timers.count }
 
     /// Sets or moves a timer.
     mutating func set(_ timer: EngineTimer, at deadline: EngineInstant) {
-        timer.deadline = deadline
+        timer.instant = deadline
         if timer.index < 0 {
             timer.index = timers.count
             timers.append(timer)
@@ -47,7 +53,7 @@ struct TimerHeap {
 
     /// Takes out the first timer that is due at `now`.
     mutating func popDue(at now: EngineInstant) -> EngineTimer? {
-        guard let first = timers.first, first.deadline <= now else { return nil }
+        guard let first = timers.first, first.instant <= now else { return nil }
         remove(first)
         return first
     }
@@ -56,7 +62,7 @@ struct TimerHeap {
         var index = start
         while index > 0 {
             let parent = (index - 1) / 2
-            guard timers[index].deadline < timers[parent].deadline else { return }
+            guard timers[index].instant < timers[parent].instant else { return }
             swap(index, parent)
             index = parent
         }
@@ -68,7 +74,7 @@ struct TimerHeap {
             var smallest = index
             let left = 2 * index + 1
             for child in left..<Swift.min(left + 2, Swift.max(left, timers.count)) {
-                if timers[child].deadline < timers[smallest].deadline { smallest = child }
+                if timers[child].instant < timers[smallest].instant { smallest = child }
             }
             guard smallest != index else { return }
             swap(index, smallest)

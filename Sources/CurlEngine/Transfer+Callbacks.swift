@@ -7,13 +7,13 @@ extension Transfer {
     /// One header line. libcurl takes any other count than the given one as the end.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard !isCancelled else { return Self.abort }
-        lastActivity = engine.now
+        activity.last = engine.now
         do throws(HeadFailure) {
             switch try unsafe parser.parse(line) {
             case .more: break
             case .informational(let head): delegate?.transferDidReceiveInformational(head)
             case .final(let head):
-                if parser.hasTransferEncoding, parser.contentLength != nil { easy?.closeAfterwards() }
+                if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
                 delegate?.transferDidReceiveHead(head)
                 finishEarlyIfWhole()
             }
@@ -27,8 +27,8 @@ extension Transfer {
     /// Bytes of the body.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !isCancelled else { return Self.abort }
-        lastActivity = engine.now
-        guard parser.hasFinalHead else {
+        activity.last = engine.now
+        guard unsafe parser.hasFinalHead else {
             failure = EngineFailure(kind: .head(.cutShort), message: "")
             return Self.abort
         }
@@ -42,8 +42,7 @@ extension Transfer {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
         let count = unsafe upload.read(into: buffer)
         if count > 0 {
-            lastActivity = engine.now
-            lastSend = lastActivity
+            activity = (engine.now, engine.now)
         }
         askForBody()
         if count > 0 || upload.isFinished { return count }
@@ -60,18 +59,17 @@ extension Transfer {
             failure = EngineFailure(kind: .replayRefused, message: "")
             return CURL_PREREQFUNC_ABORT
         }
-        lastActivity = engine.now
-        lastSend = lastActivity
+        activity = (engine.now, engine.now)
         delegate?.transferIsConnected()
         return CURL_PREREQFUNC_OK
     }
 
     /// A response can be complete while the request is still being sent, and libcurl would wait for a stalled source.
     private func finishEarlyIfWhole() {
-        guard case .stream = options.body, !upload.isFinished, parser.hasFinalHead, let easy else { return }
+        guard case .stream = options.body, !upload.isFinished, unsafe parser.hasFinalHead, let easy else { return }
         let hasNoBody = options.method == "HEAD" || easy.hasStatusWithoutBody
-        let isWhole = parser.contentLength.map { $0 <= easy.receivedBodyBytes } ?? false
-        guard hasNoBody || isWhole && !parser.hasTransferEncoding else { return }
+        let isWhole = unsafe parser.contentLength.map { $0 <= easy.receivedBodyBytes } ?? false
+        guard unsafe hasNoBody || isWhole && !parser.hasTransferEncoding else { return }
         mustFinishEarly = true
         engine.update(self)
     }
@@ -84,11 +82,11 @@ extension Transfer {
                 failure
             } else if code != CURLE_OK {
                 easy?.failure(code) ?? EngineFailure(code, detail: "", systemError: 0)
-            } else if !parser.hasFinalHead {
+            } else if unsafe !parser.hasFinalHead {
                 EngineFailure(kind: .head(.cutShort), message: "")
             } else {
                 nil
             }
-        return TransferEnd(failure: cause, trailers: parser.trailers, report: report)
+        return unsafe TransferEnd(failure: cause, trailers: parser.trailers, report: report)
     }
 }

@@ -8,10 +8,12 @@ package final class Transfer: @unchecked Sendable {
     // there only, and so are libcurl's callbacks.
     let engine: CurlEngine
     let options: TransferOptions
-    weak var delegate: (any TransferDelegate)?
+    /// Until the end or the cancellation, which break the cycle with it. A weak reference would slow down every other one.
+    var delegate: (any TransferDelegate)?
+    // One thread, and no call of the machine inside another: there is nothing for the runtime to check.
     /// The handle while the transfer is in libcurl.
     var easy: EasyHandle?
-    var parser: HeadParser
+    @exclusivity(unchecked) var parser: HeadParser
     var upload = UploadBuffer()
     var hasAskedForBody = false
     /// How often the request was about to be sent; more than once is a replay.
@@ -27,18 +29,15 @@ package final class Transfer: @unchecked Sendable {
     var appliedPause: Int32 = 0
     var isDeferred = false
     var mustFinishEarly = false
-    /// When bytes last moved in either direction.
-    package internal(set) var lastActivity: EngineInstant
-    /// When bytes last left.
-    package internal(set) var lastSend: EngineInstant
+    /// When bytes last moved in either direction, and when they last left.
+    var activity: (last: EngineInstant, lastSend: EngineInstant)
 
     init(engine: CurlEngine, options: TransferOptions, delegate: any TransferDelegate, now: EngineInstant) {
         self.engine = engine
         self.options = options
         self.delegate = delegate
-        parser = HeadParser(limit: options.maximumHeaderBytes)
-        lastActivity = now
-        lastSend = now
+        unsafe parser = HeadParser(limit: options.maximumHeaderBytes)
+        activity = (now, now)
     }
 
     // MARK: Control
@@ -47,6 +46,7 @@ package final class Transfer: @unchecked Sendable {
     package func cancel() {
         guard !isCancelled else { return }
         isCancelled = true
+        delegate = nil
         engine.update(self)
     }
 
@@ -61,7 +61,7 @@ package final class Transfer: @unchecked Sendable {
     package func suspend(_ isSuspended: Bool) {
         guard self.isSuspended != isSuspended else { return }
         self.isSuspended = isSuspended
-        if !isSuspended { lastActivity = engine.now }
+        if !isSuspended { activity.last = engine.now }
         engine.update(self)
     }
 
@@ -97,6 +97,9 @@ package final class Transfer: @unchecked Sendable {
     var wantedPause: Int32 {
         (isReceivingPaused || isSuspended ? 1 : 0) | (isSendingPaused || isSuspended ? 4 : 0)
     }
+
+    /// When bytes last moved in either direction, and when they last left.
+    package var times: (last: EngineInstant, lastSend: EngineInstant) { activity }
 
     /// What libcurl says of the connection at this moment, for errors that come from elsewhere than libcurl.
     package var report: TransferReport { easy.map { $0.report } ?? TransferReport() }

@@ -1,5 +1,5 @@
 /// Everything that libcurl is told about one transfer: one absolute URL and one hop.
-package struct TransferOptions: Sendable {
+package final class TransferOptions: Sendable {
     /// What is sent after the head.
     package enum Body: Sendable {
         case none
@@ -18,28 +18,40 @@ package struct TransferOptions: Sendable {
         case http3Only
     }
 
-    package var url: WireURL
-    package var method: String
-    /// `Name: value` lines, each with a terminating zero.
-    package var headerLines: HeaderLines
-    package var body = Body.none
-    package var version = Version.http2OverTLS
+    package let url: WireURL
+    package let method: String
+    /// `nil`: the engine's default lines.
+    package let headerLines: HeaderLines?
+    package let body: Body
+    package let version: Version
     /// The request may be sent again by libcurl where a kept connection turned out to be dead.
-    package var mayBeReplayed = false
+    package let mayBeReplayed: Bool
     /// The body is decoded from gzip and the like, and such codings are asked for.
-    package var decodesContent = true
+    package let decodesContent: Bool
+    /// libcurl's receive buffer in bytes, which is also the most that it reads at once.
+    package let receiveBufferSize: Int
     /// The limit on the head, on all informational heads and on the trailers, in bytes each.
-    package var maximumHeaderBytes = 64 << 10
+    package let maximumHeaderBytes: Int
 
-    package init(url: WireURL, method: String, headerLines: HeaderLines) {
+    package init(
+        url: WireURL, method: String, headerLines: HeaderLines? = nil, body: Body = .none, version: Version = .http2OverTLS,
+        mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
+        maximumHeaderBytes: Int = 64 << 10
+    ) {
         self.url = url
         self.method = method
         self.headerLines = headerLines
+        self.body = body
+        self.version = version
+        self.mayBeReplayed = mayBeReplayed
+        self.decodesContent = decodesContent
+        self.receiveBufferSize = receiveBufferSize
+        self.maximumHeaderBytes = maximumHeaderBytes
     }
 }
 
 /// Header lines in libcurl's form: `Name: value`, `Name;` for an empty value, `Name:` to leave out one of libcurl's own.
-package struct HeaderLines: Sendable {
+package struct HeaderLines: Hashable, Sendable {
     package private(set) var bytes: [UInt8] = []
     package private(set) var count = 0
 

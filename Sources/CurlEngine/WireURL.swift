@@ -1,7 +1,10 @@
 import CCurl
 
 /// A URL as libcurl understands it: what is connected to and what is sent come from one parser.
-package struct WireURL: Hashable, Sendable {
+@safe
+package final class WireURL: @unchecked Sendable {
+    // Unchecked: nothing changes after `init`; libcurl copies from the handle.
+    let handle: OpaquePointer?
     /// Absolute, normalised and percent-encoded, without fragment and user information.
     package let text: String
     /// `http` or `https`.
@@ -33,10 +36,12 @@ package struct WireURL: Hashable, Sendable {
         }
         var parts = unsafe ccurl_url()
         let code = unsafe ccurl_url_parse(text, &parts)
-        defer { unsafe ccurl_url_free(&parts) }
         guard code == CURLUE_OK, let url = unsafe parts.url, let scheme = unsafe parts.scheme,
             let host = unsafe parts.host
         else { throw Self.failure(code, text) }
+        unsafe handle = parts.handle
+        unsafe parts.handle = nil
+        defer { unsafe ccurl_url_free(&parts) }
         unsafe self.text = String(cString: url)
         unsafe self.scheme = String(cString: scheme)
         unsafe self.host = String(cString: host)
@@ -50,6 +55,8 @@ package struct WireURL: Hashable, Sendable {
         // A trailing dot names the same host to DNS and another one to cookies, certificates and pools.
         guard !self.host.hasSuffix("."), !self.host.isEmpty else { throw .malformed("its host is empty or ends in a dot") }
     }
+
+    deinit { unsafe curl_url_cleanup(handle) }
 
     private static func failure(_ code: CURLUcode, _ text: String) -> ParseFailure {
         switch code {

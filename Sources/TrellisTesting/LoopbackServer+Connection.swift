@@ -1,4 +1,4 @@
-import Synchronization
+import CurlEngine
 
 extension LoopbackServer {
     /// One connection, as its script sees it. All calls block; all of them end with an ``Interruption`` when the peer
@@ -35,7 +35,7 @@ extension LoopbackServer {
             while !rest.isEmpty {
                 // In pieces, so that `bytesWritten` moves as the client reads.
                 let sent = try perform { try socket.send(rest.prefix(64 << 10)) }
-                listener.bytesWritten.wrappingAdd(sent, ordering: .relaxed)
+                listener.bytesWritten.withLock { $0 += sent }
                 rest = rest.dropFirst(sent)
             }
         }

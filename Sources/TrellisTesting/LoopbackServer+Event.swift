@@ -1,11 +1,11 @@
+import CurlEngine
 import Glibc
-import Synchronization
 
 /// A flag that a blocked thread can poll for together with its socket; once raised it stays raised.
 final class LoopbackEvent: Sendable {
     /// The reading end of a pipe. Raising the flag closes the writing end, which ends every poll, now and later.
     let descriptor: CInt
-    private let writingEnd: Mutex<CInt?>
+    private let writingEnd: Locked<CInt?>
 
     init() {
         var ends: [CInt] = [-1, -1]
@@ -13,7 +13,7 @@ final class LoopbackEvent: Sendable {
         precondition(status == 0, "no file descriptors left for a gate")
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         descriptor = ends[0]
-        writingEnd = Mutex(ends[1])
+        writingEnd = Locked(ends[1])
     }
 
     deinit {

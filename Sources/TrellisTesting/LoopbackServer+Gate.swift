@@ -1,4 +1,4 @@
-import Synchronization
+import CurlEngine
 
 extension LoopbackServer {
     /// A one-way switch between a test and a server's script: shut at first, opened once, open for ever.
@@ -49,9 +49,9 @@ extension LoopbackServer {
             var nextID = 0
         }
 
-        private let state: Mutex<State>
+        private let state: Locked<State>
 
-        init(_ value: Value) { state = Mutex(State(value: value)) }
+        init(_ value: Value) { state = Locked(State(value: value)) }
 
         var value: Value { state.withLock { $0.value } }
 

@@ -1,4 +1,4 @@
-import Synchronization
+import CurlEngine
 
 extension LoopbackServer {
     /// What a server has seen.
@@ -14,11 +14,11 @@ extension LoopbackServer {
     /// not keep the server alive.
     final class Listener: Sendable {
         let record = Waiters(Record())
-        let bytesWritten = Atomic<Int>(0)
+        let bytesWritten = Locked(0)
 
         private let socket: LoopbackSocket
         private let script: Script
-        private let state = Mutex(State())
+        private let state = Locked(State())
 
         private struct State: Sendable {
             var isStopped = false

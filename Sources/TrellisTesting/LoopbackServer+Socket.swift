@@ -1,5 +1,5 @@
+import CurlEngine
 import Glibc
-import Synchronization
 
 /// A socket of the loopback server, with blocking calls: the one place that speaks to the kernel, so the one place
 /// with unsafe code.
@@ -9,7 +9,7 @@ import Synchronization
 final class LoopbackSocket: Sendable {
     /// Used by the owning thread only, which is also the only one that closes it.
     private let descriptor: CInt
-    private let isOpen = Mutex(true)
+    private let isOpen = Locked(true)
 
     private init(_ descriptor: CInt) { self.descriptor = descriptor }
 

@@ -4,16 +4,11 @@ import Glibc
 struct LoopbackThread: Sendable {
     private let handle: pthread_t
 
-    /// 1 MiB of stack: enough under the sanitizers, and virtual until touched.
     init(_ body: @escaping @Sendable () -> Void) throws {
-        var attributes = pthread_attr_t()
-        unsafe pthread_attr_init(&attributes)
-        unsafe pthread_attr_setstacksize(&attributes, 1 << 20)
-        defer { unsafe pthread_attr_destroy(&attributes) }
         let box = unsafe Unmanaged.passRetained(Work(body))
         var handle = pthread_t()
         let status = unsafe pthread_create(
-            &handle, &attributes,
+            &handle, nil,
             { argument in
                 if let argument = unsafe argument {
                     unsafe Unmanaged<Work>.fromOpaque(argument).takeRetainedValue().body()

@@ -1,4 +1,4 @@
-import Synchronization
+import CurlEngine
 
 /// A server for tests that says exactly the bytes it is told to, on the loopback interface.
 ///
@@ -98,7 +98,7 @@ public final class LoopbackServer: Sendable {
 
     /// Body and head bytes that the kernel took from all scripts so far: while a client applies backpressure it stands
     /// still.
-    public var bytesWritten: Int { listener.bytesWritten.load(ordering: .relaxed) }
+    public var bytesWritten: Int { listener.bytesWritten.withLock { $0 } }
 
     /// Returns when this many connections, counted from the start, are over.
     public func waitUntilClosed(count: Int) async throws {

@@ -17,7 +17,7 @@ async def main():
     authority = Authority()
     connections = peer.Connections()
     ports = {
-        "tls": await connections.listen(handle, authority.context(alpn=("h2",))),
+        "tls": await connections.listen(handle, authority.context(alpn=("h2", "http/1.1"))),
         "cleartext": await connections.listen(handle),
     }
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, connections)

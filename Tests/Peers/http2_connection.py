@@ -1,4 +1,7 @@
-"""One HTTP/2 connection of the scripted server, and its streams as scenarios see them."""
+"""One HTTP/2 connection of the scripted server, and its streams as scenarios see them.
+
+A client that speaks HTTP/1.1 instead, as after HTTP_1_1_REQUIRED, gets a good answer to each request.
+"""
 
 import asyncio
 
@@ -60,7 +63,9 @@ class Stream:
         self.connection.writer.write(data)
 
     def close_connection(self):
-        self.connection.writer.close()
+        """Ends this side in order; what the client still sends is read, as unread bytes would turn it into a reset."""
+        writer = self.connection.writer
+        writer.write_eof() if writer.can_write_eof() else writer.close()
 
     def _do(self, call, *arguments, **options):
         getattr(self.connection.protocol, call)(self.id, *arguments, **options)
@@ -80,18 +85,27 @@ class Connection:
         self._window = asyncio.Event()
 
     async def run(self):
+        data = await self.reader.readexactly(16)
+        if data != b"PRI * HTTP/2.0\r\n":
+            return await self._run_http1(data)
         self.protocol.initiate_connection()
         self.flush()
         try:
-            while data := await self.reader.read(65536):
+            while data := data or await self.reader.read(65536):
                 for event in self.protocol.receive_data(data):
                     self._handle(event)
                 self.flush()
+                data = b""
         except h2.exceptions.ProtocolError:
             self.flush()
         finally:
             for task in self._tasks:
                 task.cancel()
+
+    async def _run_http1(self, start):
+        while start + await self.reader.readuntil(b"\r\n\r\n"):
+            self.writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\nover HTTP/1")
+            start = b""
 
     def flush(self):
         if data := self.protocol.data_to_send():

@@ -115,7 +115,7 @@ async def main():
     chain, key = authority.files()
     configuration = QuicConfiguration(alpn_protocols=H3_ALPN, is_client=False, idle_timeout=5)
     configuration.load_cert_chain(chain, key)
-    port = await connections.listen(http2.handle, authority.context(alpn=("h2",)))
+    port = await connections.listen(http2.handle, authority.context(alpn=("h2", "http/1.1")))
     await serve("127.0.0.1", port, configuration=configuration, create_protocol=Protocol)
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": {"h3": port}}, connections)
 

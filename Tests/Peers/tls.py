@@ -9,6 +9,7 @@
     cut-off       reads the client's hello and closes
     reset         reads the client's hello and resets
     stalled       reads the client's hello and says nothing more
+    unaccepting   no TCP connection comes about: the queue is full and nobody accepts
     cut-in-body   a good handshake and head, then the connection ends without a close_notify, the body unfinished
 
 The good ones answer any request with `secure`.
@@ -57,6 +58,18 @@ async def stall(reader, writer):
         pass
 
 
+def unaccepting():
+    """A port whose queue is full. The sockets are kept by the caller."""
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
+    listener.listen(0)
+    fillers = [socket.socket() for _ in range(4)]
+    for filler in fillers:
+        filler.setblocking(False)
+        filler.connect_ex(listener.getsockname())
+    return listener.getsockname()[1], [listener, *fillers]
+
+
 def old_context(authority):
     context = authority.context()
     context.set_ciphers("ALL:@SECLEVEL=0")
@@ -74,6 +87,7 @@ async def main():
     def start(handler, context=None):
         return connections.listen(handler, context)
 
+    full, _sockets = unaccepting()
     ports = {
         "valid": await start(answer, authority.context()),
         "expired": await start(answer, authority.context(expired=True)),
@@ -85,6 +99,7 @@ async def main():
         "cut-off": await start(cut_off),
         "reset": await start(reset),
         "stalled": await start(stall),
+        "unaccepting": full,
     }
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, connections)
 

@@ -64,7 +64,7 @@ void run_bulk(const workload *work) {
     curl_easy_setopt(bulk.easy, CURLOPT_PRIVATE, &bulk);
     curl_easy_setopt(bulk.easy, CURLOPT_WRITEFUNCTION, upload ? discard : receive);
     curl_easy_setopt(bulk.easy, CURLOPT_WRITEDATA, &bulk);
-    curl_easy_setopt(bulk.easy, CURLOPT_BUFFERSIZE, 128L << 10);
+    curl_easy_setopt(bulk.easy, CURLOPT_BUFFERSIZE, 64L << 10);
     struct curl_slist *no_expect = curl_slist_append(NULL, "Expect:");
     if (upload) {
         struct stat status;
@@ -73,7 +73,7 @@ void run_bulk(const workload *work) {
         curl_easy_setopt(bulk.easy, CURLOPT_READFUNCTION, send_file);
         curl_easy_setopt(bulk.easy, CURLOPT_READDATA, &bulk);
         curl_easy_setopt(bulk.easy, CURLOPT_INFILESIZE_LARGE, (curl_off_t)status.st_size);
-        curl_easy_setopt(bulk.easy, CURLOPT_UPLOAD_BUFFERSIZE, 256L << 10);
+        curl_easy_setopt(bulk.easy, CURLOPT_UPLOAD_BUFFERSIZE, 512L << 10);
         curl_easy_setopt(bulk.easy, CURLOPT_HTTPHEADER, no_expect);
     }
 

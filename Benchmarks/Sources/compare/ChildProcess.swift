@@ -1,8 +1,9 @@
+import Foundation
 import Glibc
 
 /// A command under `supervise`: it ends with this process, however that ends, because this process holds the other end
 /// of its supervisor's stdin.
-struct ChildProcess: ~Copyable {
+final class ChildProcess {
     /// How a command ended, and what it printed.
     struct Outcome {
         var status: Int32
@@ -31,16 +32,20 @@ struct ChildProcess: ~Copyable {
         posix_spawn_file_actions_adddup2(&actions, output.writing, STDOUT_FILENO)
         posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, errorsPath, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
 
-        let library = libraryPath.map { ["env", "LD_LIBRARY_PATH=\($0)"] } ?? []
-        let words = supervisor + ["--"] + library + command
+        var environment = ProcessInfo.processInfo.environment
+        environment["LD_LIBRARY_PATH"] = libraryPath
+        let variables = environment.map { "\($0)=\($1)" }
+        let words = supervisor + ["--"] + command
         var pid = pid_t()
-        let failure = withCStrings(words) { posix_spawnp(&pid, words[0], &actions, nil, $0, environ) }
+        let failure = withCStrings(words) { words in
+            withCStrings(variables) { posix_spawn(&pid, supervisor[0], &actions, nil, words, $0) }
+        }
         close(input.reading)
         close(output.writing)
         guard failure == 0 else {
             close(input.writing)
             close(output.reading)
-            throw Failure("cannot start \(words[0]): \(String(cString: strerror(failure)))")
+            throw Failure("cannot start \(command[0]): \(String(cString: strerror(failure)))")
         }
         self.pid = pid
         lifeline = input.writing
@@ -57,7 +62,7 @@ struct ChildProcess: ~Copyable {
     }
 
     /// Waits until the command has ended.
-    consuming func wait() -> Outcome {
+    func wait() -> Outcome {
         let text = contents(of: output)
         var status: Int32 = 0
         while waitpid(pid, &status, 0) < 0, errno == EINTR {}
@@ -81,7 +86,8 @@ private struct Pipe {
 
     init() throws {
         var ends: [Int32] = [0, 0]
-        guard pipe2(&ends, O_CLOEXEC) == 0 else { throw Failure("no more pipes") }
+        guard pipe(&ends) == 0 else { throw Failure("no more pipes") }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         reading = ends[0]
         writing = ends[1]
     }

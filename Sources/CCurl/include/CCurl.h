@@ -23,6 +23,7 @@ typedef int (*ccurl_timer_callback)(CURLM *_Nullable, long, void *_Nullable);
 CURLcode ccurl_set_long(CURL *_Nonnull easy, CURLoption option, long value);
 CURLcode ccurl_set_offset(CURL *_Nonnull easy, CURLoption option, curl_off_t value);
 CURLcode ccurl_set_string(CURL *_Nonnull easy, CURLoption option, const char *_Nullable value);
+CURLcode ccurl_set_url(CURL *_Nonnull easy, CURLU *_Nullable url);
 CURLcode ccurl_set_pointer(CURL *_Nonnull easy, CURLoption option, void *_Nullable value);
 CURLcode ccurl_set_data_function(CURL *_Nonnull easy, CURLoption option, ccurl_data_callback _Nullable function);
 CURLcode ccurl_set_seek_function(CURL *_Nonnull easy, ccurl_seek_callback _Nullable function);
@@ -53,11 +54,12 @@ CURLSH *_Nullable ccurl_share_tls_sessions(void);
 
 // A header list in one allocation: `lines` holds `count` zero-terminated strings, `length` bytes in all. Free with
 // `ccurl_free`. libcurl only reads such a list.
-struct curl_slist *_Nullable ccurl_list_pack(const char *_Nonnull lines, size_t length, size_t count);
+struct curl_slist *_Nullable ccurl_list_pack(const void *_Nonnull lines, size_t length, size_t count);
 void ccurl_free(void *_Nullable block);
 
 // What the framework needs to know of a URL; all strings are owned by the struct.
 struct ccurl_url {
+  CURLU *_Nullable handle; // the parsed URL, without fragment and user information
   char *_Nullable url;     // normalised, percent-encoded, without fragment and user information
   char *_Nullable scheme;  // lower case
   char *_Nullable host;    // as libcurl sees it

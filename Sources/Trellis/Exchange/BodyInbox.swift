@@ -55,12 +55,14 @@ final class BodyInbox: Sendable {
 
     /// Hands what has come to the reader that waits for it.
     func wake() {
-        let delivery = state.withLock { state -> (CheckedContinuation<Data?, any Error>, Data)? in
-            guard state.bytes.count > 0, let reader = state.reader else { return nil }
+        let (reader, next) = state.withLock { state -> (CheckedContinuation<Data?, any Error>?, Next) in
+            guard state.bytes.count > 0, let reader = state.reader else { return (nil, .wait) }
             state.reader = nil
-            return (reader, state.bytes.take())
+            return (reader, Self.take(&state))
         }
-        if let (reader, chunk) = delivery { reader.resume(returning: chunk) }
+        guard let reader, case .chunk(let chunk, let mustDrain) = next else { return }
+        reader.resume(returning: chunk)
+        if mustDrain { whenDrained() }
     }
 
     /// No more bytes come. What waits is still read first.

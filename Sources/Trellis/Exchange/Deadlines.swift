@@ -2,14 +2,14 @@ import CurlEngine
 
 /// When a request has taken too long, as a value.
 struct Deadlines: Hashable, Sendable {
-    let timeouts: Timeouts
+    let limits: TimeLimits
     /// When the call was made; ``Timeouts/total`` counts from here.
     let start: EngineInstant
     /// When the attempt got its slot.
     var attemptStart: EngineInstant
 
-    init(timeouts: Timeouts, start: EngineInstant) {
-        self.timeouts = timeouts
+    init(limits: TimeLimits, start: EngineInstant) {
+        self.limits = limits
         self.start = start
         attemptStart = start
     }
@@ -30,19 +30,19 @@ struct Deadlines: Hashable, Sendable {
         _ progress: RequestState.Progress, activity: (last: EngineInstant, lastSend: EngineInstant)?, isHeld: Bool
     ) -> Expiry? {
         var first: Expiry?
-        func consider(_ timeout: TrellisError.Timeout, _ limit: Duration?, from instant: EngineInstant) {
+        func consider(_ timeout: TrellisError.Timeout, _ limit: UInt64?, from instant: EngineInstant) {
             guard let limit else { return }
-            let expiry = instant.advanced(by: limit)
+            let expiry = instant.advanced(byNanoseconds: limit)
             if first.map({ expiry < $0.instant }) ?? true { first = Expiry(timeout: timeout, instant: expiry) }
         }
-        consider(.total, timeouts.total, from: start)
+        consider(.total, limits.total, from: start)
         switch progress {
         case .parked, .queued: break
-        case .connecting: consider(.connect, timeouts.connect, from: attemptStart)
+        case .connecting: consider(.connect, limits.connect, from: attemptStart)
         case .sending where !isHeld:
-            consider(.responseHead, timeouts.responseHead, from: activity?.lastSend ?? attemptStart)
-            consider(.idle, timeouts.idle, from: activity?.last ?? attemptStart)
-        case .receiving where !isHeld: consider(.idle, timeouts.idle, from: activity?.last ?? attemptStart)
+            consider(.responseHead, limits.responseHead, from: activity?.lastSend ?? attemptStart)
+            consider(.idle, limits.idle, from: activity?.last ?? attemptStart)
+        case .receiving where !isHeld: consider(.idle, limits.idle, from: activity?.last ?? attemptStart)
         case .sending, .receiving: break
         }
         return first

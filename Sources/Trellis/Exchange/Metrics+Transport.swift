@@ -1,22 +1,24 @@
 import CurlEngine
 
 extension Metrics {
+    /// Metrics from what a transport measured, which counts from the start of its attempt.
     init(
         _ report: TransportReport, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
         version: HTTPVersion?
     ) {
-        total = now.since(start)
+        self.init()
+        totalTime = now.nanoseconds(since: start)
         self.version = version
         guard let attemptStart else {
-            queued = total
+            queuedTime = totalTime
             return
         }
         attempts = 1
-        queued = attemptStart.since(start)
-        nameLookup = report.nameLookup
-        if report.connect > report.nameLookup { connect = report.connect - report.nameLookup }
-        if report.tls > report.connect { tls = report.tls - report.connect }
-        if report.firstByte > .zero { firstByte = queued + report.firstByte }
+        queuedTime = attemptStart.nanoseconds(since: start)
+        nameLookupTime = report.nameLookup
+        connectTime = max(report.connect - report.nameLookup, 0)
+        tlsTime = max(report.tls - report.connect, 0)
+        if report.firstByte > 0 { firstByteTime = queuedTime + report.firstByte }
         bytesSent = report.bytesSent
         bytesReceived = report.bytesReceived
         reusedConnection = report.reusedConnection

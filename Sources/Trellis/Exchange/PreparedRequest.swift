@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 
 /// A request that has been checked and completed with its session's defaults: everything the exchange needs.
-struct PreparedRequest: Sendable {
+final class PreparedRequest: Sendable {
     /// A body that is pulled while it is sent.
     struct StreamedBody: Sendable {
         let length: Int64?
@@ -14,10 +14,21 @@ struct PreparedRequest: Sendable {
 
     let transportRequest: TransportRequest
     let streamedBody: StreamedBody?
-    let timeouts: Timeouts
+    let limits: TimeLimits
     let maximumBodySize: ByteLimit
     /// When the call was made.
     let start: EngineInstant
+
+    init(
+        transportRequest: TransportRequest, streamedBody: StreamedBody?, limits: TimeLimits, maximumBodySize: ByteLimit,
+        start: EngineInstant
+    ) {
+        self.transportRequest = transportRequest
+        self.streamedBody = streamedBody
+        self.limits = limits
+        self.maximumBodySize = maximumBodySize
+        self.start = start
+    }
 
     var method: HTTPRequest.Method { transportRequest.request.method }
     var url: String { transportRequest.url }

@@ -5,8 +5,8 @@ extension RequestActor {
     /// Starts the request and waits for the whole answer.
     nonisolated func collected() async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                executor.submit { self.onEngine { $0.begin(collecting: continuation) } }
+            try await withReply { reply in
+                executor.submit { self.onEngine { $0.begin(collecting: reply) } }
             }
         } onCancel: {
             cancelWithTask()
@@ -16,8 +16,8 @@ extension RequestActor {
     /// Starts the request and waits for its head.
     nonisolated func head(inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                executor.submit { self.onEngine { $0.begin(awaitingHead: continuation, inbox: inbox) } }
+            try await withReply { reply in
+                executor.submit { self.onEngine { $0.begin(awaitingHead: reply, inbox: inbox) } }
             }
         } onCancel: {
             cancelWithTask()

@@ -34,9 +34,10 @@ actor RequestActor: EngineActor {
     private var hasRestarted = false
 
     // Who waits.
-    private var whenCollected: [CheckedContinuation<CollectedResponse, any Error>] = []
+    private var whenCollected: Reply<CollectedResponse>?
+    private var whenCollectedToo: [Reply<CollectedResponse>] = []
     private var collected: Result<CollectedResponse, any Error>?
-    private var whenHead: CheckedContinuation<Response, any Error>?
+    private var whenHead: Reply<Response>?
 
     init(
         _ prepared: PreparedRequest, executor: EngineExecutor, transport: any Transport, admission: any Admission
@@ -45,23 +46,23 @@ actor RequestActor: EngineActor {
         self.executor = executor
         self.transport = transport
         self.admission = admission
-        deadlines = Deadlines(timeouts: prepared.timeouts, start: prepared.start)
+        deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
     }
 
     // MARK: Called by handles
 
-    /// Starts the request; the answer goes to `continuation`.
-    func begin(collecting continuation: CheckedContinuation<CollectedResponse, any Error>) {
-        if let collected { return continuation.resume(with: collected) }
-        whenCollected.append(continuation)
+    /// Starts the request; the answer goes to `reply`.
+    func begin(collecting reply: Reply<CollectedResponse>) {
+        if let collected { return reply.resume(with: collected) }
+        if whenCollected == nil { whenCollected = reply } else { whenCollectedToo.append(reply) }
         if !state.isSuspended { handle(.resume) }
     }
 
-    /// Starts the request; the head goes to `continuation`, the body to `inbox`.
-    func begin(awaitingHead continuation: CheckedContinuation<Response, any Error>, inbox: BodyInbox) {
+    /// Starts the request; the head goes to `reply`, the body to `inbox`.
+    func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
         sink = .stream(inbox)
-        if let failure, state.isEnded { return continuation.resume(throwing: failure) }
-        whenHead = continuation
+        if let failure, state.isEnded { return reply.resume(with: .failure(failure)) }
+        whenHead = reply
         handle(.resume)
     }
 
@@ -92,7 +93,9 @@ actor RequestActor: EngineActor {
 
     private func handle(_ event: RequestState.Event) {
         let progress = state.progress
-        let effects = state.handle(event)
+        var next = state
+        let effects = next.handle(event)
+        state = next
         if event == .cancel || event == .fail { failedPhase = TrellisError.Phase(progress) }
         if !effects.isEmpty { perform(effects) }
         if state.progress != progress || event == .resume || event == .suspend { updateTimer() }
@@ -120,7 +123,8 @@ actor RequestActor: EngineActor {
     }
 
     private func reportHead() {
-        whenHead?.resume(returning: response(metrics: metrics(end?.report ?? task?.report ?? TransportReport())))
+        let metrics = metrics(end?.report ?? task?.report ?? TransportReport())
+        whenHead?.resume(with: .success(response(metrics: metrics)))
         whenHead = nil
     }
 
@@ -155,8 +159,11 @@ actor RequestActor: EngineActor {
         whenHead = nil
         let collected = outcome.map { (body.take(), $0) }
         self.collected = collected
-        for continuation in whenCollected { continuation.resume(with: collected) }
-        whenCollected = []
+        guard let reply = whenCollected else { return }
+        whenCollected = nil
+        executor.engineLoop.deliverSoon { reply.resume(with: collected) }
+        for reply in whenCollectedToo { reply.resume(with: collected) }
+        whenCollectedToo = []
     }
 
     private func response(metrics: Metrics) -> Response {
@@ -203,7 +210,7 @@ actor RequestActor: EngineActor {
     private func pass(_ consequence: BodyInbox.Consequence, on inbox: BodyInbox) {
         if consequence.isOutOfMemory { return fail(TrellisError(.other("no memory for the response's body"))) }
         // At the end of this turn, so that all that libcurl has read by then is one chunk.
-        if consequence.mustWake { executor.submit { inbox.wake() } }
+        if consequence.mustWake { executor.engineLoop.deliverSoon { inbox.wake() } }
         guard consequence.mustPause else { return }
         isPausedByReader = true
         task?.pauseReceiving(true)
@@ -239,8 +246,8 @@ actor RequestActor: EngineActor {
 
     private func updateTimer() {
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
-        if let timer, timer.isSet, timer.deadline <= expiry.instant { return }
-        let timer = timer ?? EngineTimer { [weak self] in self?.onEngine { $0.timerFired() } }
+        if let deadline = timer?.deadline, deadline <= expiry.instant { return }
+        let timer = timer ?? EngineTimer(self)
         self.timer = timer
         executor.engineLoop.set(timer, at: expiry.instant)
     }
@@ -259,6 +266,10 @@ actor RequestActor: EngineActor {
         if progress == .queued { error.detail = admission.reasonForWaiting(self) }
         fail(error)
     }
+}
+
+extension RequestActor: EngineTimerTarget {
+    nonisolated func timerIsDue() { onEngine { $0.timerFired() } }
 }
 
 extension TrellisError.Phase {

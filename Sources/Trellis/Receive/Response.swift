@@ -2,28 +2,50 @@ public import HTTPTypes
 
 /// The answer to a request. Any status is an answer, not an error.
 public struct Response: Sendable {
-    /// The final head.
-    public var responseHead: ResponseHead
-    /// The URL that was requested, as it was sent.
-    public var url: String
-    /// The heads with a status of 1xx that came first, such as 103 Early Hints (RFC 8297).
-    public var informational: [ResponseHead]
-    /// The fields that came after the body. Empty until the body has ended.
-    public var trailerFields: HTTPFields
-    /// What it took, up to now: of a stream's head, up to the head.
-    public var metrics: Metrics
+    private final class Storage: Sendable {
+        let responseHead: ResponseHead
+        let url: String
+        let informational: [ResponseHead]
+        let trailerFields: HTTPFields
+        let metrics: Metrics
+
+        init(
+            _ responseHead: ResponseHead, _ url: String, _ informational: [ResponseHead], _ trailerFields: HTTPFields,
+            _ metrics: Metrics
+        ) {
+            self.responseHead = responseHead
+            self.url = url
+            self.informational = informational
+            self.trailerFields = trailerFields
+            self.metrics = metrics
+        }
+    }
+
+    // One reference: a response is handed on often, and has many parts.
+    private let storage: Storage
 
     /// An answer, for transports and tests.
     public init(
         responseHead: ResponseHead, url: String, informational: [ResponseHead] = [], trailerFields: HTTPFields = [:],
         metrics: Metrics = Metrics()
     ) {
-        self.responseHead = responseHead
-        self.url = url
-        self.informational = informational
-        self.trailerFields = trailerFields
-        self.metrics = metrics
+        storage = Storage(responseHead, url, informational, trailerFields, metrics)
     }
+
+    /// The final head.
+    public var responseHead: ResponseHead { storage.responseHead }
+
+    /// The URL that was requested, as it was sent.
+    public var url: String { storage.url }
+
+    /// The heads with a status of 1xx that came first, such as 103 Early Hints (RFC 8297).
+    public var informational: [ResponseHead] { storage.informational }
+
+    /// The fields that came after the body. Empty until the body has ended.
+    public var trailerFields: HTTPFields { storage.trailerFields }
+
+    /// What it took, up to now: of a stream's head, up to the head.
+    public var metrics: Metrics { storage.metrics }
 
     /// The status.
     public var status: HTTPResponse.Status { responseHead.status }

@@ -4,6 +4,7 @@ struct AdmissionQueue<ID: Hashable> {
     static var streamsPerConnection: Int { 100 }
 
     private struct Origin {
+        let name: String
         var active = 0
         var isMultiplexed = false
         /// Who waits, by ticket. Those that left are still here until their turn comes.
@@ -12,114 +13,137 @@ struct AdmissionQueue<ID: Hashable> {
         var waitingCount = 0
 
         var connections: Int { isMultiplexed ? (active + streamsPerConnection - 1) / streamsPerConnection : active }
-        var isEmpty: Bool { active == 0 && waitingCount == 0 }
     }
 
     private let limits: ConnectionLimits
-    private var origins: [String: Origin] = [:]
+    private var origins: [Origin] = []
+    private var indices: [String: Int] = [:]
+    private var freeIndices: [Int] = []
     /// Connections that the active requests take.
     private var connections = 0
     private var tickets: [ID: Int] = [:]
     private var lastTicket = 0
     /// Origins that have waiting requests, in the order of their next turn.
-    private var turns: [String] = []
+    private var turns: [Int] = []
 
     init(limits: ConnectionLimits) { self.limits = limits }
 
     /// Requests that wait.
     var waitingCount: Int { tickets.count }
 
+    /// Requests of an origin that have a slot.
+    func activeCount(origin: String) -> Int { indices[origin].map { origins[$0].active } ?? 0 }
+
+    // MARK: Coming and going
+
     /// Asks for a slot; `true`: it is given at once.
     mutating func enter(_ id: ID, origin: String) -> Bool {
-        if tickets.isEmpty || (origins[origin]?.waitingCount ?? 0) == 0, hasRoom(origin) {
-            activate(origin, by: 1)
+        let index = index(of: origin)
+        if origins[index].waitingCount == 0, hasRoom(index) {
+            changeActive(index, by: 1)
             return true
         }
         lastTicket += 1
         tickets[id] = lastTicket
-        if origins[origin, default: Origin()].waitingCount == 0 { turns.append(origin) }
-        origins[origin, default: Origin()].waiting.append((lastTicket, id))
-        origins[origin, default: Origin()].waitingCount += 1
+        origins[index].waiting.append((lastTicket, id))
+        origins[index].waitingCount += 1
+        if origins[index].waitingCount == 1 { turns.append(index) }
         return false
     }
 
     /// Gives up waiting.
     mutating func leave(_ id: ID, origin: String) {
-        guard tickets.removeValue(forKey: id) != nil else { return }
-        origins[origin]?.waitingCount -= 1
-        forgetIfDone(origin)
+        guard tickets.removeValue(forKey: id) != nil, let index = indices[origin] else { return }
+        origins[index].waitingCount -= 1
+        guard origins[index].waitingCount == 0 else { return }
+        turns.removeAll { $0 == index }
+        forgetIfUnused(index)
     }
 
     /// Gives a slot back. Returns who gets one now.
     mutating func release(origin: String, isMultiplexed: Bool) -> [ID] {
-        if isMultiplexed, origins[origin]?.isMultiplexed == false {
-            connections -= origins[origin]?.connections ?? 0
-            origins[origin]?.isMultiplexed = true
-            connections += origins[origin]?.connections ?? 0
+        guard let index = indices[origin] else { return [] }
+        if isMultiplexed, !origins[index].isMultiplexed {
+            connections -= origins[index].connections
+            origins[index].isMultiplexed = true
+            connections += origins[index].connections
         }
-        activate(origin, by: -1)
-        let admitted = tickets.isEmpty ? [] : admitWaiting()
-        forgetIfDone(origin)
+        changeActive(index, by: -1)
+        let admitted = turns.isEmpty ? [] : admitWaiting()
+        forgetIfUnused(index)
         return admitted
     }
 
-    /// Requests of an origin that have a slot.
-    func activeCount(origin: String) -> Int { origins[origin]?.active ?? 0 }
+    // MARK: Turns
 
     private mutating func admitWaiting() -> [ID] {
         var admitted: [ID] = []
-        var skipped = 0
-        while skipped < turns.count, connections < limits.total || turns.contains(where: { origins[$0]?.isMultiplexed == true }) {
-            let origin = turns.removeFirst()
-            guard let id = takeWaiting(origin) else {
-                if (origins[origin]?.waitingCount ?? 0) > 0 {
-                    turns.append(origin)
-                    skipped += 1
-                }
+        var refusals = 0
+        while refusals < turns.count {
+            let index = turns.removeFirst()
+            guard hasRoom(index), let id = takeFirst(index) else {
+                turns.append(index)
+                refusals += 1
                 continue
             }
+            refusals = 0
             admitted.append(id)
-            activate(origin, by: 1)
-            if (origins[origin]?.waitingCount ?? 0) > 0 { turns.append(origin) }
-            skipped = 0
+            changeActive(index, by: 1)
+            if origins[index].waitingCount > 0 { turns.append(index) }
         }
         return admitted
     }
 
-    private mutating func takeWaiting(_ origin: String) -> ID? {
-        guard hasRoom(origin), var queue = origins[origin] else { return nil }
-        defer { origins[origin] = queue }
-        while queue.first < queue.waiting.count {
-            let (ticket, id) = queue.waiting[queue.first]
-            queue.first += 1
-            if queue.first > 64, queue.first * 2 > queue.waiting.count {
-                queue.waiting.removeFirst(queue.first)
-                queue.first = 0
-            }
+    private mutating func takeFirst(_ index: Int) -> ID? {
+        while origins[index].first < origins[index].waiting.count {
+            let (ticket, id) = origins[index].waiting[origins[index].first]
+            origins[index].first += 1
             guard tickets[id] == ticket else { continue }
             tickets[id] = nil
-            queue.waitingCount -= 1
+            origins[index].waitingCount -= 1
+            compact(index)
             return id
         }
         return nil
     }
 
-    private func hasRoom(_ origin: String) -> Bool {
-        let state = origins[origin] ?? Origin()
-        if state.isMultiplexed, state.active % Self.streamsPerConnection != 0 { return true }
-        return connections < limits.total && state.connections < limits.perOrigin
+    private mutating func compact(_ index: Int) {
+        let first = origins[index].first
+        guard first > 64, first * 2 > origins[index].waiting.count else { return }
+        origins[index].waiting.removeFirst(first)
+        origins[index].first = 0
     }
 
-    private mutating func activate(_ origin: String, by change: Int) {
-        connections -= origins[origin, default: Origin()].connections
-        origins[origin, default: Origin()].active += change
-        connections += origins[origin, default: Origin()].connections
+    private func hasRoom(_ index: Int) -> Bool {
+        let origin = origins[index]
+        // A stream on a connection that is there anyway.
+        if origin.isMultiplexed, origin.active % Self.streamsPerConnection != 0 { return true }
+        return connections < limits.total && origin.connections < limits.perOrigin
     }
 
-    /// What an origin can do is remembered as long as it is in use.
-    private mutating func forgetIfDone(_ origin: String) {
-        guard let state = origins[origin], state.isEmpty else { return }
-        if !state.isMultiplexed || origins.count > 1024 { origins[origin] = nil }
-        turns.removeAll { $0 == origin }
+    private mutating func changeActive(_ index: Int, by change: Int) {
+        connections -= origins[index].connections
+        origins[index].active += change
+        connections += origins[index].connections
+    }
+
+    // MARK: Origins
+
+    /// How many unused origins are remembered, because programs come back to them.
+    private static var rememberedOrigins: Int { 256 }
+
+    private mutating func index(of name: String) -> Int {
+        if let index = indices[name] { return index }
+        let index = freeIndices.popLast() ?? origins.count
+        if index == origins.count { origins.append(Origin(name: name)) } else { origins[index] = Origin(name: name) }
+        indices[name] = index
+        return index
+    }
+
+    private mutating func forgetIfUnused(_ index: Int) {
+        let origin = origins[index]
+        guard indices.count > Self.rememberedOrigins, origin.active == 0, origin.waitingCount == 0 else { return }
+        indices[origin.name] = nil
+        freeIndices.append(index)
     }
 }

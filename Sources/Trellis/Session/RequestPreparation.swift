@@ -9,15 +9,21 @@ struct RequestPreparation: Sendable {
 
     private let configuration: SessionConfiguration
     private let defaultFields: HTTPFields
-    private let defaultLines: HeaderLines
+    /// The lines of a request without fields of its own.
+    let defaultLines: HeaderLines
+    private let defaultLimits: TimeLimits
+    private let urls = WireURLCache()
 
     init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
+        defaultLimits = TimeLimits(configuration.timeouts)
         var fields = configuration.defaultHeaderFields
         if let userAgent = configuration.userAgent, fields[.userAgent] == nil { fields[.userAgent] = userAgent }
         defaultFields = fields
         var lines = HeaderLines()
         for field in fields { _ = lines.append(field) }
+        // libcurl would write the same line, and take three times as long.
+        if configuration.decodesContent { _ = lines.append(.acceptEncoding) }
         defaultLines = lines
     }
 
@@ -40,29 +46,29 @@ struct RequestPreparation: Sendable {
     private func assemble(
         _ request: Request, _ isCollected: Bool, _ start: EngineInstant
     ) throws(TrellisError) -> PreparedRequest {
-        let url = try Self.parse(request.url)
+        let url = try parse(request.url)
         try Self.check(request)
         var request = request
         let (body, streamed) = try Self.body(request)
-        var wire = TransferOptions(
-            url: url, method: request.method.rawValue, headerLines: try lines(&request, url, hasBody: body.exists))
-        wire.body = body
-        wire.version = try Self.version(request.httpVersion ?? configuration.httpVersion, url)
-        wire.mayBeReplayed = request.method.isIdempotent
-        wire.decodesContent = request.decodesContent ?? configuration.decodesContent
-        wire.maximumHeaderBytes = configuration.maximumHeaderSize
+        let wire = TransferOptions(
+            url: url, method: request.method.rawValue, headerLines: try lines(&request, url, hasBody: body.exists), body: body,
+            version: try Self.version(request.httpVersion ?? configuration.httpVersion, url),
+            mayBeReplayed: request.method.isIdempotent,
+            decodesContent: request.decodesContent ?? configuration.decodesContent,
+            // Collected bodies are mostly small, and older versions of libcurl have such a buffer for each transfer.
+            receiveBufferSize: isCollected ? 16 << 10 : 256 << 10, maximumHeaderBytes: configuration.maximumHeaderSize)
         return PreparedRequest(
             transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
-            timeouts: request.timeouts ?? configuration.timeouts,
+            limits: request.timeouts.map(TimeLimits.init) ?? defaultLimits,
             maximumBodySize: request.maximumBodySize ?? (isCollected ? configuration.maximumBodySize : .unlimited),
             start: start)
     }
 
     // MARK: Checks
 
-    private static func parse(_ text: String) throws(TrellisError) -> WireURL {
+    private func parse(_ text: String) throws(TrellisError) -> WireURL {
         do throws(WireURL.ParseFailure) {
-            return try WireURL(parsing: text)
+            return try urls.url(parsing: text)
         } catch {
             switch error {
             case .empty: throw TrellisError(.invalidURL("it is empty"))
@@ -135,16 +141,18 @@ struct RequestPreparation: Sendable {
 
     private func lines(
         _ request: inout Request, _ url: WireURL, hasBody: Bool
-    ) throws(TrellisError) -> HeaderLines {
-        if request.headerFields.isEmpty, !hasBody, url.user == nil {
+    ) throws(TrellisError) -> HeaderLines? {
+        let decodes = request.decodesContent ?? configuration.decodesContent
+        if request.headerFields.isEmpty, !hasBody, url.user == nil, decodes == configuration.decodesContent {
             request.headerFields = defaultFields
-            return defaultLines
+            return nil
         }
         complete(&request, url)
         var lines = HeaderLines()
         for field in request.headerFields where field.name != .contentLength && field.name != .transferEncoding {
             guard lines.append(field) else { throw TrellisError(.invalidRequest(.headerField(field.name.rawName))) }
         }
+        if decodes, !request.headerFields.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
         if hasBody {
             // libcurl would add a type of its own, and wait for a 100 that may never come.
             if request.headerFields[.contentType] == nil { lines.suppress("Content-Type") }
@@ -175,4 +183,10 @@ extension TransferOptions.Body {
 extension HeaderLines {
     /// Adds a field; `false` where a byte would end its line.
     fileprivate mutating func append(_ field: HTTPField) -> Bool { append(name: field.name.rawName, value: field.value.utf8) }
+}
+
+extension HTTPField {
+    /// The codings that the running libcurl decodes.
+    fileprivate static let acceptEncoding = HTTPField(
+        name: .acceptEncoding, value: LibcurlFeatures.current.contentCodings.joined(separator: ", "))
 }

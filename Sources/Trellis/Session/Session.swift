@@ -24,8 +24,10 @@ public final class Session: Sendable {
     /// A session on libcurl.
     public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
         let engine = EngineExecutor()
-        let transport = LibcurlTransport(executor: engine, configuration: EngineConfiguration(configuration))
-        self.init(configuration: configuration, engine: engine, transport: transport, clock: MonotonicClock())
+        let preparation = RequestPreparation(configuration)
+        let transport = LibcurlTransport(
+            executor: engine, configuration: EngineConfiguration(configuration, preparation))
+        self.init(configuration, preparation, engine, transport, MonotonicClock())
     }
 
     /// A session on another transport, for tests and for servers in the same process.
@@ -40,17 +42,18 @@ public final class Session: Sendable {
         configuration: SessionConfiguration, transport: any Transport, clock: any EngineClock
     ) {
         self.init(
-            configuration: configuration, engine: EngineExecutor(clock: clock), transport: transport, clock: clock)
+            configuration, RequestPreparation(configuration), EngineExecutor(clock: clock), transport, clock)
     }
 
     private init(
-        configuration: SessionConfiguration, engine: EngineExecutor, transport: any Transport, clock: any EngineClock
+        _ configuration: SessionConfiguration, _ preparation: RequestPreparation, _ engine: EngineExecutor,
+        _ transport: any Transport, _ clock: any EngineClock
     ) {
         self.configuration = configuration
         self.engine = engine
         self.transport = transport
         self.clock = clock
-        preparation = RequestPreparation(configuration)
+        self.preparation = preparation
         actor = SessionActor(executor: engine, limits: configuration.limits)
     }
 
@@ -77,7 +80,7 @@ public final class Session: Sendable {
 }
 
 extension EngineConfiguration {
-    fileprivate init(_ configuration: SessionConfiguration) {
+    fileprivate init(_ configuration: SessionConfiguration, _ preparation: RequestPreparation) {
         self.init()
         trust = configuration.tls.isInsecure
             ? .nothing : .system(additionalFile: configuration.tls.additionalCertificateAuthorityFile)
@@ -86,5 +89,6 @@ extension EngineConfiguration {
         maximumConnections = configuration.limits.total
         maximumConnectionsPerHost = configuration.limits.perOrigin
         unixSocketPath = configuration.unixSocketPath
+        defaultHeaderLines = preparation.defaultLines
     }
 }

@@ -58,7 +58,7 @@ actor SessionActor: EngineActor {
     func shutDown(drainingFor grace: Duration) async {
         isShutDown = true
         guard !requests.isEmpty else { return }
-        let timer = EngineTimer { [weak self] in self?.onEngine { $0.cancelAll() } }
+        let timer = EngineTimer(self)
         executor.engineLoop.set(timer, at: executor.engineLoop.now.advanced(by: grace))
         await withCheckedContinuation { whenEmpty.append($0) }
         executor.engineLoop.cancel(timer)
@@ -69,6 +69,11 @@ actor SessionActor: EngineActor {
             request.onEngine { $0.cancel(TrellisError(.cancelled(.sessionShutDown))) }
         }
     }
+}
+
+/// The time that was given for draining is over.
+extension SessionActor: EngineTimerTarget {
+    nonisolated func timerIsDue() { onEngine { $0.cancelAll() } }
 }
 
 /// The requests' calls come on the engine thread, where the session lives too.

@@ -39,7 +39,7 @@ final class LibcurlTask: TransportTask, TransferDelegate, @unchecked Sendable {
     func finishSending() { transfer?.finishSending() }
     var report: TransportReport { transfer.map { TransportReport($0.report) } ?? TransportReport() }
     var activity: TransportActivity? {
-        transfer.map { TransportActivity(last: $0.lastActivity, lastSend: $0.lastSend) }
+        transfer.map { TransportActivity(last: $0.times.last, lastSend: $0.times.lastSend) }
     }
 
     // MARK: What libcurl tells

@@ -26,17 +26,16 @@ public protocol Transport: Sendable {
 }
 
 /// One attempt, as a transport gets it.
-public struct TransportRequest: Sendable {
+public final class TransportRequest: Sendable {
     /// The request, with the session's default fields.
     public let request: Request
     /// The absolute URL, normalised.
-    public let url: String
+    public var url: String { wire.url.text }
     package let wire: TransferOptions
 
     package init(request: Request, wire: TransferOptions) {
         self.request = request
         self.wire = wire
-        url = wire.url.text
     }
 }
 

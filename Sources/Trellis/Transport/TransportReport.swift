@@ -1,16 +1,16 @@
 package import CurlEngine
 
-/// What a transport measured of one attempt. Durations count from the start of the attempt; zero: it did not come to that,
+/// What a transport measured of one attempt. Times are nanoseconds from the start of the attempt; zero: it did not come to that,
 /// or the connection was reused.
 public struct TransportReport: Sendable, Hashable {
     /// The name was resolved.
-    public var nameLookup: Duration = .zero
+    public var nameLookup: Int64 = 0
     /// TCP was connected.
-    public var connect: Duration = .zero
+    public var connect: Int64 = 0
     /// TLS was done.
-    public var tls: Duration = .zero
+    public var tls: Int64 = 0
     /// The first byte of the response.
-    public var firstByte: Duration = .zero
+    public var firstByte: Int64 = 0
     /// Bytes of head and body sent.
     public var bytesSent: Int64 = 0
     /// Bytes of heads and body received, before decoding.
@@ -24,10 +24,10 @@ public struct TransportReport: Sendable, Hashable {
     public init() {}
 
     package init(_ report: TransferReport) {
-        nameLookup = .microseconds(report.nameLookup)
-        connect = .microseconds(report.connect)
-        tls = .microseconds(report.tls)
-        firstByte = .microseconds(report.firstByte)
+        nameLookup = report.nameLookup * 1000
+        connect = report.connect * 1000
+        tls = report.tls * 1000
+        firstByte = report.firstByte * 1000
         bytesSent = report.bytesSent
         bytesReceived = report.bytesReceived
         reusedConnection = report.reusedConnection

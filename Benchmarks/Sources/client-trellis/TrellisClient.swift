@@ -1,0 +1,57 @@
+import ClientKit
+import FoundationEssentials
+import HTTPTypes
+import Trellis
+
+/// Trellis with its defaults, but for the number of connections.
+struct TrellisClient: Client {
+    private let session: Session
+
+    init(_ work: Work) {
+        var configuration = SessionConfiguration()
+        configuration.limits.perOrigin = max(configuration.limits.perOrigin, work.concurrency)
+        configuration.limits.total = max(configuration.limits.total, work.concurrency)
+        configuration.tls.additionalCertificateAuthorityFile = work.certificateAuthorityFile
+        session = Session(configuration: configuration)
+    }
+
+    var executor: (any TaskExecutor)? { session.executor }
+
+    func get(_ url: String) async throws -> Int {
+        try await checked(session.data(url)).0.count
+    }
+
+    func getReadingHeaders(_ url: String) async throws -> Int {
+        let (_, response) = try await checked(session.data(url))
+        return response.headerFields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count }
+    }
+
+    func post(_ json: Data, to url: String) async throws -> Data {
+        let request = Request(
+            url, method: .post, headerFields: [.accept: "application/json"],
+            body: .data(json, contentType: "application/json"))
+        return try await checked(session.data(request)).0
+    }
+
+    func download(_ url: String, into sink: inout ByteSink) async throws {
+        let response = try await session.stream(url)
+        guard response.head.status == .ok else { throw UnexpectedAnswer("status \(response.head.status)") }
+        for try await chunk in response.body {
+            try chunk.withUnsafeBytes { try sink.receive($0) }
+        }
+    }
+
+    func upload(file: String, to url: String) async throws -> Int {
+        let (body, _) = try await checked(session.upload(fileAt: file, to: url))
+        return Int(String(decoding: body.dropLast(), as: UTF8.self)) ?? 0
+    }
+
+    func shutdown() async {
+        await session.shutdown()
+    }
+
+    private func checked(_ answer: (Data, Response)) throws -> (Data, Response) {
+        guard answer.1.status == .ok else { throw UnexpectedAnswer("status \(answer.1.status)") }
+        return answer
+    }
+}

@@ -1,0 +1,3 @@
+import ClientKit
+
+await run(TrellisClient.init)

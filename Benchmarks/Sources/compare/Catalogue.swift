@@ -1,0 +1,69 @@
+/// All benchmarks, in the order in which they run.
+enum Catalogue {
+    static let all: [Benchmark] = smallRequests + largeBodies + crowds + [instructions]
+
+    /// Clients that can do everything; the `curl` command only takes part where one process makes one transfer.
+    private static let libraries: [Client] = [.trellis, .libcurl, .asyncHTTPClient, .urlsession, .go]
+
+    private static let smallRequests: [Benchmark] =
+        [1, 16, 64, 256].map { closedLoop("small-get/\($0)", "GET of 11 bytes", "get", "/small", $0) }
+        + [1, 64].map { concurrency in
+            var benchmark = closedLoop(
+                "small-get-on-executor/\(concurrency)", "the same, from tasks that prefer the session's executor", "get",
+                "/small", concurrency)
+            benchmark.clients = [.trellis]
+            benchmark.onExecutor = true
+            return benchmark
+        }
+        + [1, 64].map { concurrency in
+            var benchmark = closedLoop(
+                "tls-h2-get/\(concurrency)", "GET of 11 bytes over TLS and HTTP/2", "get", "/small", concurrency)
+            benchmark.target = .nginxTLS("/small")
+            benchmark.leaveOut(.urlsession, "cannot be told which certificate authority to trust on Linux")
+            return benchmark
+        }
+        + [
+            closedLoop("json-post/64", "POST of JSON, encoded and decoded", "json", "/json", 64),
+            closedLoop("headers/64", "GET with 30 response headers, all read", "headers", "/headers", 64),
+        ]
+
+    private static let largeBodies = [
+        bulk("download/1", "a large body, streamed and discarded", "download", .nginx("/large")),
+        bulk("download-file/1", "a large body, streamed into a file", "download-file", .nginx("/large")),
+        bulk("upload-file/1", "a large file, streamed", "upload-file", .testServer("/upload")),
+    ]
+
+    private static let crowds = [
+        crowd("in-flight/10000", "10,000 requests at once, answered after 2 s", "in-flight", "/delayed"),
+        {
+            var benchmark = crowd(
+                "cancel/10000", "10,000 requests cancelled, until every socket is closed", "cancel", "/never")
+            benchmark.leaveOut(.urlsession, "never has 10,000 requests at the server: it stops beyond some 2,000")
+            return benchmark
+        }(),
+    ]
+
+    private static let instructions = Benchmark(
+        name: "instructions/small-get", summary: "instructions a request takes, by callgrind", work: "get",
+        concurrency: 64, target: .nginx("/small"), shape: .instructions, clients: [.trellis, .libcurl], isQuick: false)
+
+    private static func closedLoop(
+        _ name: String, _ summary: String, _ work: String, _ path: String, _ concurrency: Int
+    ) -> Benchmark {
+        Benchmark(
+            name: name, summary: summary, work: work, concurrency: concurrency, target: .nginx(path), shape: .requests,
+            clients: libraries)
+    }
+
+    private static func bulk(_ name: String, _ summary: String, _ work: String, _ target: Benchmark.Target) -> Benchmark {
+        Benchmark(
+            name: name, summary: summary, work: work, concurrency: 1, target: target, shape: .bytes,
+            clients: libraries + [.curl])
+    }
+
+    private static func crowd(_ name: String, _ summary: String, _ work: String, _ path: String) -> Benchmark {
+        Benchmark(
+            name: name, summary: summary, work: work, concurrency: 10_000, target: .testServer(path), shape: .crowd,
+            clients: libraries, isQuick: false)
+    }
+}

@@ -1,0 +1,22 @@
+/// A certificate authority of our own, which the clients are told to trust, and a certificate for 127.0.0.1.
+enum Certificates {
+    /// The authority's file in the folder.
+    static func authority(in folder: String) -> String { "\(folder)/authority.pem" }
+
+    /// Makes both with the `openssl` command. `run` runs a command and throws where that fails.
+    static func make(in folder: String, run: ([String]) throws -> Void) throws {
+        let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+        try run(
+            ["openssl", "req", "-x509", "-days", "2", "-subj", "/CN=Trellis benchmark authority"] + key
+                + ["-keyout", "\(folder)/authority.key", "-out", authority(in: folder)])
+        try run(
+            ["openssl", "req", "-subj", "/CN=127.0.0.1"] + key
+                + ["-keyout", "\(folder)/server.key", "-out", "\(folder)/server.csr"])
+        try writeFile("subjectAltName=IP:127.0.0.1\n", to: "\(folder)/server.ext")
+        try run([
+            "openssl", "x509", "-req", "-days", "2", "-in", "\(folder)/server.csr", "-CA", authority(in: folder),
+            "-CAkey", "\(folder)/authority.key", "-CAcreateserial", "-extfile", "\(folder)/server.ext",
+            "-out", "\(folder)/server.pem",
+        ])
+    }
+}

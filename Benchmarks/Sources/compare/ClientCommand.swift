@@ -1,0 +1,36 @@
+/// How each client is started.
+struct ClientCommand {
+    let options: Options
+    let effort: Effort
+    /// Where `download-file` writes.
+    var outputFile: String { "\(options.temporaryFolder)/downloaded" }
+
+    /// The command for one run.
+    ///
+    /// - Parameter requests: The number of requests, where that and not the time is fixed.
+    func words(_ client: Client, _ benchmark: Benchmark, _ servers: Servers, requests: Int? = nil) -> [String] {
+        if client == .curl { return curl(benchmark, servers) }
+        var words = [client == .go ? options.goClient ?? "" : "\(options.programs)/client-\(client.rawValue)"]
+        words += ["--work", benchmark.work] + servers.arguments(for: benchmark)
+        words += ["--concurrency", "\(benchmark.concurrency)"]
+        if benchmark.shape == .requests {
+            words += ["--seconds", "\(effort.seconds)", "--warmup", "\(effort.warmUpSeconds)"]
+        }
+        if let requests { words += ["--requests", "\(requests)"] }
+        if benchmark.work == "download-file" { words += ["--file", outputFile] }
+        if benchmark.work == "upload-file" { words += ["--file", servers.largeFile] }
+        if benchmark.onExecutor { words += ["--on-executor"] }
+        return words
+    }
+
+    /// The curl command prints no figures: its supervisor measures the whole process.
+    private func curl(_ benchmark: Benchmark, _ servers: Servers) -> [String] {
+        var words = ["curl", "--disable", "--silent", "--show-error", "--fail", "--noproxy", "*"]
+        switch benchmark.work {
+        case "download-file": words += ["--output", outputFile]
+        case "upload-file": words += ["--output", "/dev/null", "--header", "Expect:", "--upload-file", servers.largeFile]
+        default: words += ["--output", "/dev/null"]
+        }
+        return words + [servers.url(of: benchmark)]
+    }
+}

@@ -1,0 +1,21 @@
+/// How long and how often everything is measured.
+struct Effort {
+    let rounds: Int
+    /// Small requests: the measured time of one run, and the time before it.
+    let seconds: Double
+    let warmUpSeconds: Double
+    /// The size of the large body.
+    let largeBodySize: Int
+    /// The two numbers of requests whose difference in instructions is counted.
+    let instructionRequests = (fewer: 1_000, more: 3_000)
+
+    /// Five rounds of two seconds and 1 GiB. `--quick`: three short rounds, shorter still and of 128 MiB when everything
+    /// is measured, which has to be over within a minute.
+    init(_ options: Options) {
+        let measuresAll = options.names.isEmpty
+        rounds = options.rounds ?? (options.isQuick ? 3 : 5)
+        seconds = !options.isQuick ? 2 : measuresAll ? 0.2 : 0.4
+        warmUpSeconds = !options.isQuick ? 0.3 : measuresAll ? 0.05 : 0.1
+        largeBodySize = options.isQuick && measuresAll ? 128 << 20 : 1 << 30
+    }
+}

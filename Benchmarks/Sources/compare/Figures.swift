@@ -1,0 +1,87 @@
+/// The figures of one run, as a client or its supervisor prints them.
+struct RunFigures: Decodable, Sendable {
+    var requests: Int?
+    var seconds: Double
+    var cpuSeconds: Double
+    var bytes: Int64?
+    var p50: Double?
+    var p99: Double?
+    var idleRSS: Double?
+    var peakRSS: Double
+
+    enum CodingKeys: String, CodingKey {
+        case requests, seconds, bytes
+        case cpuSeconds = "cpu_seconds"
+        case p50 = "p50_ms"
+        case p99 = "p99_ms"
+        case idleRSS = "idle_rss_mb"
+        case peakRSS = "peak_rss_mb"
+    }
+}
+
+/// The medians of one client's runs of one benchmark: a row of the JSON. A figure that does not apply is nil.
+struct Row: Sendable {
+    var benchmark: String
+    var client: Client
+    var requestsPerSecond: Double?
+    var cpuMicrosecondsPerRequest: Double?
+    var p50: Double?
+    var p99: Double?
+    var bytesPerSecond: Double?
+    var peakRSS: Double?
+    var instructionsPerRequest: Double?
+    /// Crowds: the time until the last request was done.
+    var seconds: Double?
+    /// Crowds: the growth of the resident memory over the idle process, for each request, in bytes.
+    var bytesPerRequest: Double?
+    /// Half the range of the rounds, as a share of the median, of the figure that counts.
+    var spread: Double?
+    var rounds: Int
+
+    /// Takes the medians.
+    init(_ benchmark: Benchmark, _ client: Client, _ runs: [RunFigures]) {
+        self.benchmark = benchmark.name
+        self.client = client
+        rounds = runs.count
+        peakRSS = median(runs.map(\.peakRSS))
+        p50 = median(runs.compactMap(\.p50))
+        p99 = median(runs.compactMap(\.p99))
+        cpuMicrosecondsPerRequest = median(runs.map { $0.cpuSeconds * 1e6 / Double($0.requests ?? 1) })
+        let rates: [Double]
+        switch benchmark.shape {
+        case .bytes:
+            rates = runs.map { Double($0.bytes ?? 0) / $0.seconds }
+            bytesPerSecond = median(rates)
+        case .requests, .crowd, .instructions:
+            rates = runs.map { Double($0.requests ?? 1) / $0.seconds }
+            requestsPerSecond = median(rates)
+        }
+        spread = halfRange(rates)
+        if benchmark.shape == .crowd {
+            seconds = median(runs.map(\.seconds))
+            bytesPerRequest = median(
+                runs.compactMap { run in run.idleRSS.map { (run.peakRSS - $0) * 1e6 / Double(benchmark.concurrency) } })
+        }
+    }
+
+    /// A row of nothing but counted instructions.
+    init(_ benchmark: Benchmark, _ client: Client, instructionsPerRequest counts: [Double]) {
+        self.benchmark = benchmark.name
+        self.client = client
+        rounds = counts.count
+        instructionsPerRequest = median(counts)
+        spread = halfRange(counts)
+    }
+}
+
+/// The middle value, or the mean of the two in the middle; nil for none.
+func median(_ values: [Double]) -> Double? {
+    guard !values.isEmpty else { return nil }
+    let sorted = values.sorted()
+    return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+}
+
+private func halfRange(_ values: [Double]) -> Double? {
+    guard let low = values.min(), let high = values.max(), let middle = median(values), middle > 0 else { return nil }
+    return (high - low) / 2 / middle
+}

@@ -1,0 +1,72 @@
+/// The configuration of the one nginx worker that serves everything but what it cannot do.
+struct NginxConfiguration {
+    let folder: String
+    let port: UInt16
+    let tlsPort: UInt16
+
+    var text: String {
+        """
+        daemon off;
+        master_process off;
+        pid \(folder)/nginx.pid;
+        error_log stderr warn;
+        worker_rlimit_nofile 20000;
+        events {
+            worker_connections 10000;
+            multi_accept on;
+        }
+        http {
+            access_log off;
+            sendfile on;
+            keepalive_requests 1000000000;
+            keepalive_timeout 600s;
+            client_body_temp_path \(folder)/nginx-body;
+            proxy_temp_path \(folder)/nginx-proxy;
+            fastcgi_temp_path \(folder)/nginx-fastcgi;
+            uwsgi_temp_path \(folder)/nginx-uwsgi;
+            scgi_temp_path \(folder)/nginx-scgi;
+            root \(folder)/www;
+            default_type application/octet-stream;
+            server {
+                listen 127.0.0.1:\(port) backlog=4096;
+                \(locations)
+            }
+            server {
+                listen 127.0.0.1:\(tlsPort) backlog=4096 ssl http2;
+                ssl_certificate \(folder)/server.pem;
+                ssl_certificate_key \(folder)/server.key;
+                ssl_protocols TLSv1.2 TLSv1.3;
+                \(locations)
+            }
+        }
+
+        """
+    }
+
+    private var locations: String {
+        """
+        location = /small { default_type text/plain; return 200 'hello world'; }
+        location = /json { default_type application/json; return 200 '\(receipt)'; }
+        location = /headers { default_type text/plain; \(headers) return 200 'hello world'; }
+        """
+    }
+
+    /// What every posted order is answered with.
+    private var receipt: String {
+        #"{"id":123456,"accepted":true,"total":104.25,"currency":"EUR","warehouse":"Rotterdam","#
+            + #""messages":["confirmed","packed by 17:00","leaves tomorrow"]}"#
+    }
+
+    /// 25 fields; nginx adds Server, Date, Content-Type, Content-Length and Connection.
+    private var headers: String {
+        let names = [
+            "Cache-Control": "private, max-age=0, must-revalidate", "ETag": #""5f3c-61a0d2b4c8e40""#,
+            "Vary": "Accept-Encoding, Accept-Language", "Strict-Transport-Security": "max-age=31536000",
+            "X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN",
+            "Referrer-Policy": "strict-origin-when-cross-origin", "X-Request-Id": "0f8fad5b-d9cb-469f-a165-70867728950e",
+        ]
+        let numbered = (1...17).map { ("X-Benchmark-Field-\($0)", "value number \($0) of seventeen") }
+        return (names.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } + numbered)
+            .map { "add_header \($0.0) '\($0.1)';" }.joined(separator: " ")
+    }
+}

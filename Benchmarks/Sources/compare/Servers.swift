@@ -1,0 +1,65 @@
+import Foundation
+import Glibc
+
+/// nginx and the test server, which end with this object.
+final class Servers {
+    /// The large body's file, which is also what is uploaded.
+    let largeFile: String
+    private let folder: String
+    private let nginxPort, tlsPort: UInt16
+    private let testServerPort: UInt16
+    private let nginx, testServer: ChildProcess
+
+    /// Starts both and waits until they listen.
+    init(_ options: Options, _ effort: Effort) throws {
+        folder = options.temporaryFolder
+        let supervisor = ["\(options.programs)/supervise"]
+        let errors = "\(folder)/openssl.err"
+        try Certificates.make(in: folder) { command in
+            let outcome = try ChildProcess(command, supervisor: supervisor, errorsPath: errors).wait()
+            guard outcome.status == 0 else { throw Failure("openssl failed: \(outcome.errors)") }
+        }
+        largeFile = "\(folder)/www/large"
+        try FileManager.default.createDirectory(atPath: "\(folder)/www", withIntermediateDirectories: true)
+        try makeSparseFile(largeFile, size: effort.largeBodySize)
+
+        let configuration = NginxConfiguration(folder: folder, port: try Ports.free(), tlsPort: try Ports.free())
+        try writeFile(configuration.text, to: "\(folder)/nginx.conf")
+        nginxPort = configuration.port
+        tlsPort = configuration.tlsPort
+        nginx = try ChildProcess(
+            ["nginx", "-p", folder, "-c", "\(folder)/nginx.conf", "-e", "stderr"], supervisor: supervisor,
+            errorsPath: "\(folder)/nginx.err")
+        testServer = try ChildProcess(
+            ["\(options.programs)/server", "--delay-ms", "2000"], supervisor: supervisor,
+            errorsPath: "\(folder)/server.err")
+        guard let port = UInt16(testServer.firstLine()) else {
+            throw Failure("the test server does not start: \((try? readFile("\(folder)/server.err")) ?? "")")
+        }
+        testServerPort = port
+        while !(Ports.answers(nginxPort) && Ports.answers(tlsPort)) {
+            guard nginx.isRunning else {
+                throw Failure("nginx does not start: \((try? readFile("\(folder)/nginx.err")) ?? "")")
+            }
+            usleep(5_000)
+        }
+    }
+
+    /// The options that tell a client where a benchmark's server is.
+    func arguments(for benchmark: Benchmark) -> [String] {
+        switch benchmark.target {
+        case .nginx: ["--url", url(of: benchmark)]
+        case .nginxTLS: ["--url", url(of: benchmark), "--ca-file", Certificates.authority(in: folder)]
+        case .testServer: ["--url", url(of: benchmark), "--control-port", "\(testServerPort)"]
+        }
+    }
+
+    /// What a benchmark asks for.
+    func url(of benchmark: Benchmark) -> String {
+        switch benchmark.target {
+        case .nginx(let path): "http://127.0.0.1:\(nginxPort)\(path)"
+        case .nginxTLS(let path): "https://127.0.0.1:\(tlsPort)\(path)"
+        case .testServer(let path): "http://127.0.0.1:\(testServerPort)\(path)"
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import Foundation
+
+/// A benchmark's rows as a table for people.
+struct Table {
+    let benchmark: Benchmark
+    let rows: [Row]
+
+    /// A heading and how its cells are made.
+    private typealias Column = (title: String, width: Int, cell: (Row) -> String)
+
+    var text: String {
+        let heading = pad("\(benchmark.name)  (\(benchmark.summary))", 0)
+        let titles = "  " + pad("", 18) + columns.map { right($0.title, $0.width) }.joined()
+        let lines = rows.map { row in
+            "  " + pad(row.client.rawValue, 18) + columns.map { right($0.cell(row), $0.width) }.joined()
+        }
+        return ([heading, titles] + lines).joined(separator: "\n") + "\n"
+    }
+
+    private var columns: [Column] {
+        switch benchmark.shape {
+        case .requests:
+            [
+                ("req/s", 11, { grouped($0.requestsPerSecond) }), spread, cpu,
+                ("p50 ms", 9, { decimal($0.p50, 3) }), ("p99 ms", 9, { decimal($0.p99, 3) }), memory,
+                ratio("req/s ÷ AHC", .asyncHTTPClient) { $0.requestsPerSecond },
+                ratio("req/s ÷ C", .libcurl) { $0.requestsPerSecond }, cpuRatio,
+            ]
+        case .bytes:
+            [
+                ("GB/s", 11, { decimal($0.bytesPerSecond.map { $0 / 1e9 }, 2) }), spread,
+                ("CPU ms", 10, { grouped($0.cpuMicrosecondsPerRequest.map { $0 / 1e3 }) }), memory,
+                ratio("GB/s ÷ AHC", .asyncHTTPClient) { $0.bytesPerSecond },
+                ratio("GB/s ÷ C", .libcurl) { $0.bytesPerSecond }, cpuRatio,
+            ]
+        case .crowd:
+            [
+                ("seconds", 11, { decimal($0.seconds, 3) }), spread, cpu, memory,
+                ("KB/request", 12, { decimal($0.bytesPerRequest.map { $0 / 1e3 }, 1) }),
+                ratio("s ÷ AHC", .asyncHTTPClient) { $0.seconds }, ratio("s ÷ C", .libcurl) { $0.seconds }, cpuRatio,
+            ]
+        case .instructions:
+            [
+                ("instructions", 14, { grouped($0.instructionsPerRequest) }), spread,
+                ratio("÷ C", .libcurl) { $0.instructionsPerRequest },
+            ]
+        }
+    }
+
+    private var spread: Column { ("±", 6, { $0.spread.map { decimal($0 * 100, 0) + "%" } ?? "" }) }
+    private var cpu: Column { ("CPU µs", 10, { decimal($0.cpuMicrosecondsPerRequest, 1) }) }
+    private var memory: Column { ("RSS MB", 9, { decimal($0.peakRSS, 1) }) }
+    private var cpuRatio: Column { ratio("CPU ÷ C", .libcurl) { $0.cpuMicrosecondsPerRequest } }
+
+    /// A figure divided by another client's.
+    private func ratio(_ title: String, _ client: Client, _ figure: @escaping (Row) -> Double?) -> Column {
+        let reference = rows.first { $0.client == client }.flatMap(figure)
+        return (title, 13, { row in
+            guard let reference, reference > 0, let value = figure(row) else { return "" }
+            return decimal(value / reference, 2)
+        })
+    }
+}
+
+private func pad(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(0, width - text.count))
+}
+
+private func right(_ text: String, _ width: Int) -> String {
+    String(repeating: " ", count: max(0, width - text.count)) + text
+}
+
+private func decimal(_ value: Double?, _ digits: Int) -> String {
+    value.map { String(format: "%.\(digits)f", $0) } ?? ""
+}
+
+/// A whole number with a comma between the thousands.
+private func grouped(_ value: Double?) -> String {
+    guard let value else { return "" }
+    let digits = String(Int(value.rounded()))
+    return digits.enumerated().reduce(into: "") { text, digit in
+        if digit.offset > 0, (digits.count - digit.offset) % 3 == 0 { text += "," }
+        text.append(digit.element)
+    }
+}

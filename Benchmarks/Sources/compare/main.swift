@@ -1,0 +1,58 @@
+import Foundation
+import Glibc
+
+/// Runs what the options ask for; true if everything that counts has worked.
+func compare(_ options: Options) throws -> Bool {
+    let benchmarks = try options.benchmarks()
+    let effort = Effort(options)
+    let machine = Machine()
+    var runner = Runner(options, effort)
+    let libcurl = try runner.libcurlVersion()
+    let servers = try Servers(options, effort)
+
+    print("libcurl \(libcurl), \(machine.processor), \(machine.cores) cores, Linux \(machine.kernel)")
+    print("Medians of \(effort.rounds) rounds; ± is half their range.\n")
+    var rows: [Row] = []
+    for benchmark in benchmarks {
+        let measured = runner.run(benchmark, servers)
+        rows += measured
+        print(Table(benchmark: benchmark, rows: measured).text)
+        fflush(nil)
+    }
+    if let file = options.jsonFile {
+        try JSONReport(
+            libcurl: libcurl, quick: options.isQuick, machine: machine, results: rows, leftOut: runner.leftOut
+        ).write(to: file)
+    }
+    let passed = try options.instructionRecord == .ignore || useInstructions(rows, options, "\(libcurl)-\(machine.architecture)")
+    return passed && !runner.hasFailed
+}
+
+/// Checks or records the counts of instructions; false if they rose too much.
+func useInstructions(_ rows: [Row], _ options: Options, _ key: String) throws -> Bool {
+    func count(_ client: Client) -> Double? { rows.first { $0.client == client }?.instructionsPerRequest }
+    guard let trellis = count(.trellis), let libcurl = count(.libcurl) else { return false }
+    let entry = InstructionRecord.Entry(trellis: trellis, libcurl: libcurl)
+    var record = try InstructionRecord(file: options.instructionRecordFile)
+    if options.instructionRecord == .write {
+        record.record(entry, key: key)
+        try record.write(to: options.instructionRecordFile)
+        print("recorded for \(key)")
+        return true
+    }
+    switch record.check(entry, key: key) {
+    case .passed(let facts):
+        print(facts)
+        return true
+    case .failed(let facts):
+        note(facts)
+        return false
+    }
+}
+
+do {
+    exit(try compare(Options(CommandLine.arguments.dropFirst())) ? 0 : 1)
+} catch {
+    note("run.sh: \(error)")
+    exit(64)
+}

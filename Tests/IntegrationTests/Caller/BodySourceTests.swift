@@ -1,0 +1,73 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Bodies from sequences that do not keep what they promise.
+@Suite(.timeLimit(.minutes(1)))
+struct BodySourceTests {
+    @Test(arguments: [nil, 100] as [Int64?])
+    func sourceThatThrows(_ length: Int64?) async throws {
+        let server = try reading()
+        let error = await expectFailure([.other]) {
+            try await server.session.upload(
+                .stream(BodySource.broken(after: "start"), length: length), to: server.request)
+        }
+        #expect(error?.underlying is BodySource.Broken)
+        try await server.isHealthyAndLeavesNothing()
+        #expect(server.server.requests.first?.bodyLength == 0, "the server must not take the body for whole")
+    }
+
+    @Test(arguments: [nil, 100] as [Int64?])
+    func sourceThatNeverYields(_ length: Int64?) async throws {
+        let server = try reading()
+        var request = server.request
+        request.timeouts = .impatient
+        await expectFailure([.idleTimeout]) {
+            try await server.session.upload(.stream(BodySource.stalled(), length: length), to: request)
+        }
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: [nil, 100] as [Int64?])
+    func sourceThatStopsYielding(_ length: Int64?) async throws {
+        let server = try reading()
+        var request = server.request
+        request.timeouts = Timeouts(total: .milliseconds(500))
+        await expectFailure([.deadline]) {
+            try await server.session.upload(.stream(BodySource.stalled(after: "start"), length: length), to: request)
+        }
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: [4, 11, 1_000_000] as [Int64])
+    func sourceThatGivesMoreOrLessThanPromised(_ length: Int64) async throws {
+        let server = try reading()
+        await expectFailure([.invalidRequest]) {
+            try await server.session.upload(
+                .stream(BodySource.chunks("hello", "world"), length: length), to: server.request)
+        }
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: [nil, 10] as [Int64?])
+    func sourceThatKeepsItsPromise(_ length: Int64?) async throws {
+        let server = try LoopbackServer.http { request in .text(String(decoding: request.body, as: UTF8.self)) }
+        let session = Session()
+        let body = RequestBody.stream(BodySource.chunks("hello", "", "world"), length: length)
+        let (data, _) = try await session.upload(body, to: server.url())
+        #expect(String(decoding: data, as: UTF8.self) == "helloworld")
+        #expect(server.requests.first?.method == "POST")
+        #expect(server.requests.first?["Content-Length"] == (length == nil ? nil : "10"))
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// A server that reads the whole body before it answers.
+    private func reading() throws -> Misbehaviour {
+        try Misbehaviour { connection, head in
+            _ = try connection.readBody(of: head)
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+    }
+}

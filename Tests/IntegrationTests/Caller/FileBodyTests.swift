@@ -1,0 +1,56 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Bodies from files that are not there, or do not stay as they were.
+@Suite(.timeLimit(.minutes(1)))
+struct FileBodyTests {
+    @Test(
+        arguments: ["", "/nonexistent/file", "/etc/passwd/file", "/tmp", "/dev/null", "/etc/passwd\0.txt"] as [Escaped])
+    func fileThatCannotBeRead(_ path: Escaped) async throws {
+        let server = try Misbehaviour(answering: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        let error = await expectFailure([.file]) {
+            try await server.session.upload(.file(path.text), to: server.request)
+        }
+        #expect(error?.maySentBytes == false)
+        #expect(server.server.requests.isEmpty)
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    @Test func fileThatShrinksWhileItIsRead() async throws {
+        let path = try temporaryFolder("shrinking") + "/file"
+        try #require(FileManager.default.createFile(atPath: path, contents: nil))
+        let file = try #require(FileHandle(forWritingAtPath: path))
+        // Sparse, and far more than all buffers on the way can hold.
+        try file.truncate(atOffset: 256 << 20)
+        let begun = LoopbackServer.Gate(), shrunk = LoopbackServer.Gate()
+        let server = try Misbehaviour { connection, head in
+            begun.open()
+            try connection.wait(for: shrunk)
+            _ = try connection.readBody(of: head, storing: false)
+        }
+        async let failure = expectFailure([.file, .invalidRequest]) {
+            try await server.session.upload(.file(path), to: server.request)
+        }
+        try await begun.opened()
+        try file.truncate(atOffset: 1 << 20)
+        shrunk.open()
+        _ = await failure
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: [0, 1, 1_000_000])
+    func fileIsSentWhole(_ size: Int) async throws {
+        let path = try temporaryFolder("whole") + "/\(size)"
+        let content = Data((0..<size).map { UInt8(truncatingIfNeeded: $0) })
+        try content.write(to: URL(filePath: path))
+        let server = try LoopbackServer.http { request in .init(body: request.body) }
+        let session = Session()
+        let (data, _) = try await session.upload(.file(path), to: server.url())
+        #expect(data == content)
+        #expect(server.requests.first?["Content-Length"] == "\(size)")
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+}

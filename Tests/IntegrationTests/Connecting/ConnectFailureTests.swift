@@ -1,0 +1,44 @@
+import Testing
+import Trellis
+import TrellisTesting
+
+/// No connection comes about.
+@Suite(.timeLimit(.minutes(1)))
+struct ConnectFailureTests {
+    @Test func refusedConnection() async throws {
+        let gone = try LoopbackServer { _ in }
+        gone.stop()
+        try await fails(with: .connect, gone.url())
+    }
+
+    @Test("an address that no route leads to", arguments: ["255.255.255.255", "224.0.0.1"])
+    func unroutableAddress(_ address: String) async throws {
+        try await fails(with: .connect, "http://\(address):9/")
+    }
+
+    @Test func missingUnixSocket() async throws {
+        var configuration = SessionConfiguration()
+        configuration.unixSocketPath = "/nonexistent/trellis.sock"
+        let session = Session(configuration: configuration)
+        await expectFailure([.connect]) { try await session.data("http://localhost/") }
+        await session.shutdown()
+    }
+
+    /// The second name is longer than a label may be, so that no resolver is asked.
+    @Test(arguments: ["does-not-exist.invalid", String(repeating: "a", count: 64) + ".invalid"])
+    func unresolvableName(_ name: String) async throws {
+        try await fails(with: .dns, "http://\(name)/")
+    }
+
+    private func fails(with kind: TrellisError.Kind, _ url: String) async throws {
+        let good = try LoopbackServer.http { _ in .text("good") }
+        let session = Session()
+        let error = await expectFailure([kind]) { try await session.data(url) }
+        #expect(error?.isConnectionFailure == true)
+        #expect(error?.maySentBytes == false)
+        let (data, _) = try await session.data(good.url())
+        #expect(String(decoding: data, as: UTF8.self) == "good")
+        await session.shutdown()
+        try await good.waitUntilAllClosed()
+    }
+}

@@ -1,0 +1,52 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// The answer is there before the request's body is.
+@Suite(.timeLimit(.minutes(1)))
+struct EarlyAnswerTests {
+    enum Source: String, CaseIterable { case endless, stalled }
+
+    /// Chunks without an end, or one chunk and then nothing.
+    private func body(_ source: Source) -> RequestBody {
+        switch source {
+        case .endless: .stream(BodySource.endless())
+        case .stalled: .stream(BodySource.stalled(after: "start"))
+        }
+    }
+
+    @Test(arguments: Source.allCases, Ending.allCases.dropLast())
+    func refusalEndsTheUpload(_ source: Source, _ ending: Ending) async throws {
+        let server = try Misbehaviour { connection, _ in
+            try connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\nConnection: close\r\n\r\nbig")
+            ending.apply(to: connection)
+            try connection.readToEnd()
+        }
+        let (data, response) = try await server.session.upload(body(source), to: server.request)
+        #expect(response.status.code == 413)
+        #expect(String(decoding: data, as: UTF8.self) == "big")
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: Source.allCases)
+    func successEndsTheUpload(_ source: Source) async throws {
+        let server = try Misbehaviour { connection, _ in
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nenough")
+            try connection.readToEnd()
+        }
+        let (data, response) = try await server.session.upload(body(source), to: server.request)
+        #expect(response.status == .ok)
+        #expect(String(decoding: data, as: UTF8.self) == "enough")
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    @Test func resetDuringTheUploadIsAnError() async throws {
+        let server = try Misbehaviour { connection, _ in
+            _ = try connection.read(exactly: 100_000)
+            connection.reset()
+        }
+        await expectFailure([.send, .receive]) { try await server.session.upload(body(.endless), to: server.request) }
+        try await server.isHealthyAndLeavesNothing()
+    }
+}

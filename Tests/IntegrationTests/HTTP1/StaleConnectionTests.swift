@@ -1,0 +1,85 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Connections that are kept, and what may happen to them meanwhile.
+@Suite(.timeLimit(.minutes(1)))
+struct StaleConnectionTests {
+    /// Bytes that come when nothing was asked are never the next answer.
+    @Test(arguments: [
+        Row("a whole answer", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
+        Row(
+            "a timeout's answer and the end", "HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nevil",
+            then: .close),
+        Row("a line end", "\r\n"), Row("rubbish", "evil"),
+    ])
+    func unsolicitedBytesAreNotTheNextAnswer(_ row: Row) async throws {
+        let first = LoopbackServer.Gate(), sent = LoopbackServer.Gate()
+        let server = try Misbehaviour { connection, _ in
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+            try connection.wait(for: first)
+            try connection.write(row.answer)
+            row.ending.apply(to: connection)
+            sent.open()
+        }
+        let (data, _) = try await server.session.data(server.request)
+        #expect(String(decoding: data, as: UTF8.self) == "hello")
+        first.open()
+        try await sent.opened()
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    /// A server may close a connection just as the next request is on its way.
+    private func closingUnderTheSecondRequest() throws -> LoopbackServer {
+        try LoopbackServer { connection in
+            var count = 0
+            while let request = try connection.nextRequest() {
+                count += 1
+                if count == 2, connection.ordinal == 1 { return connection.close() }
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(request.body.count)\r\n\r\n")
+                try connection.write(request.body)
+            }
+        }
+    }
+
+    @Test func idempotentRequestSucceedsUnnoticed() async throws {
+        let server = try closingUnderTheSecondRequest(), session = Session()
+        _ = try await session.data(server.url("/1"))
+        let (_, response) = try await session.data(server.url("/2"))
+        #expect(response.status == .ok)
+        #expect(server.requests.map(\.path) == ["/1", "/2", "/2"])
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    @Test func otherRequestIsNotSentTwice() async throws {
+        let server = try closingUnderTheSecondRequest(), session = Session()
+        _ = try await session.data(server.url("/1"))
+        let post = Request(server.url("/2"), method: .post, body: .string("once"))
+        let error = await expectFailure([.receive, .send]) { try await session.data(post) }
+        #expect(error?.maySentBytes == true)
+        #expect(error?.isRetryable == false)
+        #expect(server.requests.map(\.path) == ["/1", "/2"])
+        let (data, _) = try await session.data(Request(server.url("/3"), method: .post, body: .string("again")))
+        #expect(String(decoding: data, as: UTF8.self) == "again")
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// Closed long before the next request, and seen to be closed: nothing was sent, so any request may go elsewhere.
+    @Test func requestAfterAnOrderlyEndUsesAnotherConnection() async throws {
+        let server = try LoopbackServer { connection in
+            try connection.readRequest()
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            if connection.ordinal > 1 { try connection.readRequest() }
+        }
+        let session = Session()
+        _ = try await session.data(server.url("/1"))
+        try await server.waitUntilRequested(count: 1)
+        _ = try await session.data(server.url("/2"))
+        #expect(server.requests.map(\.path) == ["/1", "/2"])
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+}

@@ -1,0 +1,126 @@
+import Foundation
+import HTTPTypes
+import Testing
+import Trellis
+import TrellisTesting
+
+/// HTTP/3, where the running libcurl has it.
+///
+/// Serialized, because all tests share one peer and each waits until it has no connection.
+@Suite(
+    .timeLimit(.minutes(1)), .serialized, .requiresPeers,
+    .enabled(if: RunningLibcurl.hasHTTP3, "not for a libcurl without HTTP/3"))
+struct HTTP3Tests {
+    private static let started = Peer.started("http3.py")
+
+    private let peer: Peer
+    private let session: Session
+
+    init() async throws {
+        peer = try await Self.started.value
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        configuration.httpVersion = .http3Only
+        session = Session(configuration: configuration)
+    }
+
+    @Test(arguments: [2, 1_000_000])
+    func download(_ size: Int) async throws {
+        let (data, response) = try await session.data(request("/ok/\(size)"))
+        #expect(data.count == size)
+        #expect(response.version == .http3)
+        try await isHealthyAndLeavesNothing()
+    }
+
+    @Test func upload() async throws {
+        let body = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0) })
+        let (data, _) = try await session.upload(.data(body), to: request("/echo"))
+        #expect(data == body)
+        try await isHealthyAndLeavesNothing()
+    }
+
+    @Test func trailersAndEarlyHintsArrive() async throws {
+        let (_, withTrailers) = try await session.data(request("/trailers"))
+        #expect(withTrailers.trailerFields[try #require(HTTPField.Name("x-checksum"))] == "1234")
+        let (_, withHints) = try await session.data(request("/hints"))
+        #expect(withHints.informational.map(\.status.code) == [103])
+        try await isHealthyAndLeavesNothing()
+    }
+
+    @Test(
+        arguments: ["before-head", "in-body"],
+        ["H3_INTERNAL_ERROR", "H3_REQUEST_CANCELLED", "H3_GENERAL_PROTOCOL_ERROR"])
+    func resetStream(_ point: String, _ code: String) async throws {
+        await expectFailure([.http3]) { try await session.data(request("/rst/\(point)/\(code)")) }
+        try await isHealthyAndLeavesNothing()
+    }
+
+    @Test func bodyShorterThanItsLength() async throws {
+        await expectFailure([.truncatedBody, .http3]) { try await session.data(request("/truncated/end-stream")) }
+        try await isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: ["before-head", "after-head", "in-body"])
+    func connectionClosed(_ point: String) async throws {
+        await expectFailure([.http3, .receive, .truncatedBody]) { try await session.data(request("/close/\(point)")) }
+        try await isHealthyAndLeavesNothing()
+    }
+
+    @Test func silenceReachesTheIdleTimeout() async throws {
+        var request = try request("/silent")
+        request.timeouts = .impatient
+        await expectFailure([.idleTimeout]) { try await session.data(request) }
+        try await isHealthyAndLeavesNothing()
+    }
+
+    @Test func preferredHTTP3FallsBackWhereThereIsNone() async throws {
+        let http2 = try await HTTP2FailureTests.started.value
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: http2.announcement.ca)
+        configuration.httpVersion = .http3Preferred
+        let other = Session(configuration: configuration)
+        let (_, response) = try await other.data(http2.url("tls", "/ok"))
+        #expect(response.version == .http2)
+        await other.shutdown()
+        try await isHealthyAndLeavesNothing()
+    }
+
+    @Test func preferredHTTP3IsUsedWhereThereIsOne() async throws {
+        var request = try request("/ok/2")
+        request.httpVersion = .http3Preferred
+        let (_, response) = try await session.data(request)
+        #expect(response.version == .http3)
+        try await isHealthyAndLeavesNothing()
+    }
+
+    private func request(_ path: String) throws -> Request { Request(try peer.url("h3", path)) }
+
+    private func isHealthyAndLeavesNothing(sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        let (data, response) = try await session.data(request("/ok/1000"))
+        #expect(data.count == 1000, sourceLocation: sourceLocation)
+        #expect(response.version == .http3, sourceLocation: sourceLocation)
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+}
+
+/// HTTP/3 where the running libcurl has none.
+@Suite(.timeLimit(.minutes(1)), .enabled(if: !RunningLibcurl.hasHTTP3, "not for a libcurl with HTTP/3"))
+struct HTTP3MissingTests {
+    @Test func demandedHTTP3IsUnsupported() async throws {
+        let server = try Misbehaviour { _, _ in }
+        var request = Request("https://127.0.0.1:\(server.server.port)/")
+        request.httpVersion = .http3Only
+        await server.fails(with: .unsupported, sending: request)
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    @Test func preferredHTTP3IsLeftOut() async throws {
+        let server = try Misbehaviour { _, _ in }
+        var request = Request(server.server.url("/good"))
+        request.httpVersion = .http3Preferred
+        let (data, _) = try await server.session.data(request)
+        #expect(String(decoding: data, as: UTF8.self) == "good")
+        try await server.isHealthyAndLeavesNothing()
+    }
+}

@@ -1,0 +1,31 @@
+import Testing
+import Trellis
+
+/// One case of a table: what a server sends, and what it ends with.
+struct Row: Sendable, CustomTestStringConvertible {
+    let name: String
+    let answer: String
+    var ending = Ending.keepOpen
+
+    init(_ name: String, _ answer: String, then ending: Ending = .keepOpen) {
+        self.name = name
+        self.answer = answer
+        self.ending = ending
+    }
+
+    var testDescription: String { ending == .keepOpen ? name : "\(name), then \(ending)" }
+}
+
+extension Timeouts {
+    /// Gives up quickly on silence, and on nothing else.
+    static let impatient = Timeouts(idle: .milliseconds(300))
+}
+
+/// A text that is shown escaped, because it holds control characters.
+struct Escaped: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertible {
+    let text: String
+
+    init(stringLiteral text: String) { self.text = text }
+
+    var testDescription: String { text.debugDescription }
+}
