@@ -79,7 +79,7 @@ test_on() {
     local name="tests on $1" folder=${2:-}
     # The library path is for the tests alone: an empty entry would mean the current folder.
     TRELLIS_TEST_LIBCURL=$folder step "$name" env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
-        swift test --skip-build "${build_options[@]}" ${filter[@]+"${filter[@]}"}
+        swift test --skip-build --disable-xctest ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"}
     local verdict
     verdict=$(grep -E '^.{0,4}Test run with' "$logs/${name//[^A-Za-z0-9.]/-}.log" | tail -1)
     verdicts+=("$1: ${verdict:-no closing line: the test process ended early}")
@@ -116,12 +116,11 @@ case $sanitizer in
     '') ;;
     thread)
         build_options=(--sanitize=thread --scratch-path .build-tsan)
-        export TSAN_OPTIONS="halt_on_error=0:exitcode=66:suppressions=$PWD/.scripts/tsan.supp:${TSAN_OPTIONS:-}"
+        export TSAN_OPTIONS="exitcode=66:${TSAN_OPTIONS:-}"
         ;;
     address)
         build_options=(--sanitize=address --scratch-path .build-asan)
         export ASAN_OPTIONS="detect_leaks=1:${ASAN_OPTIONS:-}"
-        export LSAN_OPTIONS="suppressions=$PWD/.scripts/lsan.supp:print_suppressions=0:${LSAN_OPTIONS:-}"
         ;;
     *) echo "no sanitizer $sanitizer here: thread or address" >&2; exit 64 ;;
 esac

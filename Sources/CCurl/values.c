@@ -1,3 +1,6 @@
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,4 +57,13 @@ void ccurl_url_free(struct ccurl_url *result) {
   curl_free(result->user);
   curl_free(result->password);
   memset(result, 0, sizeof(*result));
+}
+
+char *ccurl_idn_to_ascii(const char *name) {
+  typedef int (*lookup_function)(const uint8_t *, uint8_t **, int);
+  enum { NFC_INPUT = 1, NONTRANSITIONAL = 8 };
+  lookup_function lookup = (lookup_function)dlsym(RTLD_DEFAULT, "idn2_lookup_u8");
+  uint8_t *result = NULL;
+  if (lookup == NULL || lookup((const uint8_t *)name, &result, NFC_INPUT | NONTRANSITIONAL) != 0) return NULL;
+  return (char *)result;
 }

@@ -29,6 +29,12 @@ enum Callbacks {
         unsafe transfer(context)?.isConnected() ?? CURL_PREREQFUNC_ABORT
     }
 
+    static let tls: ccurl_tls_callback = { _, tlsContext, context in
+        guard let transfer = unsafe transfer(context) else { return CURLE_OK }
+        let host = transfer.options.url.host
+        return unsafe ccurl_tls_verify_host(tlsContext, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
+    }
+
     static let openSocket: ccurl_opensocket_callback = { context, _, address in
         guard let address = unsafe address else { return CURL_SOCKET_BAD }
         let descriptor = unsafe ccurl_socket_open(address)

@@ -34,6 +34,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             return transfer
         }
         if let failure = multi.add(transfer) { fail(transfer, failure) }
+        hasNewWork = true
         return transfer
     }
 
@@ -104,6 +105,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     // MARK: Loop
 
+    private(set) var hasNewWork = false
+
     var nextDeadline: EngineInstant? { changed.isEmpty ? multi?.deadline : EngineInstant(nanoseconds: 0) }
 
     func socketIsReady(_ ready: ReadySocket) {
@@ -113,6 +116,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     func flush(now: EngineInstant, poller: borrowing Poller) {
+        hasNewWork = false
         guard let multi else { return }
         applyChanges()
         if let deadline = multi.deadline, deadline <= now {

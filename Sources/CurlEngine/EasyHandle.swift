@@ -176,6 +176,13 @@ final class EasyHandle {
         case .nothing:
             set(CURLOPT_SSL_VERIFYPEER, 0)
             set(CURLOPT_SSL_VERIFYHOST, 0)
+            return
+        case .system: break
+        }
+        unsafe ccurl_set_tls_function(curl, Callbacks.tls)
+        unsafe set(CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
+        switch configuration.trust {
+        case .nothing: return
         case .system(nil):
             // A directory of certificates would keep libcurl from caching the parsed bundle.
             guard let bundle = CertificateBundle.system else { return }

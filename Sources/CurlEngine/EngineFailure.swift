@@ -19,6 +19,8 @@ package struct EngineFailure: Error, Sendable {
         case http3
         case bodyNotReplayable
         case outOfMemory
+        /// Larger than libcurl takes: a header line.
+        case tooLarge
         /// A kept connection died and the request must not be sent a second time.
         case replayRefused
         case head(HeadFailure)
@@ -40,11 +42,17 @@ package struct EngineFailure: Error, Sendable {
         self.systemError = systemError
     }
 
+    /// The same failure under another kind.
+    func `as`(_ kind: Kind) -> EngineFailure {
+        EngineFailure(kind: kind, message: message, code: code, systemError: systemError)
+    }
+
     /// The one place where libcurl's codes get their meaning.
     init(_ code: CURLcode, detail: String, systemError: Int) {
         let kind: Kind =
             switch code {
-            case CURLE_UNSUPPORTED_PROTOCOL: detail.contains("HTTP/0.9") ? .malformedResponse : .unsupported
+            // Of a response this code says that its version is unheard of.
+            case CURLE_UNSUPPORTED_PROTOCOL: detail.contains("libcurl") ? .unsupported : .malformedResponse
             case CURLE_NOT_BUILT_IN, CURLE_HTTP_RETURNED_ERROR: .unsupported
             case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameResolution
             case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT: .connect
@@ -52,10 +60,13 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS: .untrusted
             case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE: .certificateAuthorityFile
             case CURLE_SEND_ERROR: .send
+            case CURLE_RECV_ERROR where detail.contains("nghttp2"): .http2
+            case CURLE_RECV_ERROR where detail.contains("nghttp3") || detail.contains("ngtcp2"): .http3
             // Without a failed system call it is the chunked framing that is wrong, not the connection.
             case CURLE_RECV_ERROR: systemError == 0 && Self.isFraming(detail) ? .malformedResponse : .receive
             case CURLE_GOT_NOTHING: .emptyReply
             case CURLE_PARTIAL_FILE: .bodyCutShort
+            case ccurl_code_too_large: .tooLarge
             case CURLE_WEIRD_SERVER_REPLY: .malformedResponse
             case CURLE_BAD_CONTENT_ENCODING: .contentCoding
             case CURLE_HTTP2, CURLE_HTTP2_STREAM: .http2

@@ -23,6 +23,8 @@ package struct FileReader: ~Copyable {
 
     /// The size of a regular, readable file.
     package static func size(path: String) throws(Failure) -> Int64 {
+        // The system would take the part before it for the whole path.
+        guard !path.utf8.contains(0) else { throw Failure(why: "its path holds a NUL") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw systemFailure() }
         guard status.st_mode & S_IFMT == S_IFREG else {

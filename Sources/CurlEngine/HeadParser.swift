@@ -32,10 +32,15 @@ struct HeadParser {
     private(set) var trailers = WireFields()
     /// The body's length, where the head gives it.
     private(set) var contentLength: Int64?
+    /// The body is coded, so that its length is not that of what is handed on.
+    private(set) var hasContentEncoding = false
     /// The body is chunked.
     private(set) var hasTransferEncoding = false
 
     init(limit: Int) { self.limit = limit }
+
+    /// The response came over HTTP/2.
+    var isHTTP2: Bool { version == .http2 }
 
     /// The response came over HTTP/1.
     var isHTTP1: Bool { version == .http1_1 || version == .http1_0 }
@@ -67,6 +72,7 @@ struct HeadParser {
         fields = WireFields()
         contentLength = nil
         hasTransferEncoding = false
+        hasContentEncoding = false
         place = .fields
     }
 
@@ -110,6 +116,10 @@ struct HeadParser {
     ) throws(HeadFailure) {
         switch name.count {
         case 14 where unsafe name.isEqualIgnoringCase("content-length"):
+            if contentLength == nil, let length = unsafe value.decimal {
+                contentLength = length
+                return
+            }
             // A list of equal values is one value (RFC 9112, section 6.3).
             for unsafe part in unsafe value.split(separator: 0x2c, omittingEmptySubsequences: false) {
                 let text = unsafe UnsafeRawBufferPointer(rebasing: part).trimmed(from: 0)
@@ -117,6 +127,7 @@ struct HeadParser {
                 guard contentLength == nil || contentLength == length else { throw .conflictingContentLength }
                 contentLength = length
             }
+        case 16 where unsafe name.isEqualIgnoringCase("content-encoding"): hasContentEncoding = true
         case 17 where unsafe name.isEqualIgnoringCase("transfer-encoding"): hasTransferEncoding = true
         default: break
         }

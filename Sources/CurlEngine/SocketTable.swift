@@ -59,7 +59,7 @@ struct SocketTable {
 
     /// A response over HTTP/1 has ended, and the socket may be used again.
     mutating func didBecomeIdle(_ descriptor: Int32) {
-        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].wanted.isEmpty else { return }
+        guard descriptor >= 0, Int(descriptor) < entries.count else { return }
         self[descriptor].isIdleHTTP1 = true
     }
 

@@ -29,6 +29,9 @@ package final class Transfer: @unchecked Sendable {
     var appliedPause: Int32 = 0
     var isDeferred = false
     var mustFinishEarly = false
+    /// Bytes of the body that were handed on.
+    var receivedBytes: Int64 = 0
+    var receivedBytesAtPause: Int64 = 0
     /// When bytes last moved in either direction, and when they last left.
     var activity: (last: EngineInstant, lastSend: EngineInstant)
 
@@ -54,6 +57,7 @@ package final class Transfer: @unchecked Sendable {
     package func pauseReceiving(_ isPaused: Bool) {
         guard isReceivingPaused != isPaused else { return }
         isReceivingPaused = isPaused
+        receivedBytesAtPause = receivedBytes
         engine.update(self)
     }
 

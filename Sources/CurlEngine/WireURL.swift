@@ -34,8 +34,9 @@ package final class WireURL: @unchecked Sendable {
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
             throw .malformed("it contains a control character")
         }
+        let encoded = try URLText(text).encoded()
         var parts = unsafe ccurl_url()
-        let code = unsafe ccurl_url_parse(text, &parts)
+        let code = unsafe ccurl_url_parse(encoded, &parts)
         guard code == CURLUE_OK, let url = unsafe parts.url, let scheme = unsafe parts.scheme,
             let host = unsafe parts.host
         else { throw Self.failure(code, text) }

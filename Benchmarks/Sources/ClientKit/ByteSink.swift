@@ -29,6 +29,7 @@ public struct ByteSink: Sendable {
         }
     }
 
+    /// Closes the file.
     public func close() {
         if let descriptor { _ = Glibc.close(descriptor) }
     }
@@ -36,8 +37,10 @@ public struct ByteSink: Sendable {
 
 /// A file could not be opened, read or written.
 public struct FileFailure: Error, CustomStringConvertible {
+    /// What was tried, and why it failed.
     public let description: String
 
+    /// Keeps the reason that `errno` has now.
     public init(_ what: String) {
         description = "\(what): \(String(cString: strerror(errno)))"
     }

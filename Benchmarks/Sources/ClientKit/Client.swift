@@ -20,6 +20,7 @@ public protocol Client: Sendable {
     /// The executor to prefer where that is what is measured.
     var executor: (any TaskExecutor)? { get }
 
+    /// Closes every connection.
     func shutdown() async
 }
 
@@ -30,8 +31,10 @@ extension Client {
 
 /// The answer was not what the servers of this benchmark send.
 public struct UnexpectedAnswer: Error, CustomStringConvertible {
+    /// What came instead.
     public let description: String
 
+    /// Keeps what came instead.
     public init(_ description: String) {
         self.description = "unexpected answer: \(description)"
     }

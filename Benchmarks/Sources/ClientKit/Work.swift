@@ -12,13 +12,17 @@ public struct Work: Sendable {
         case cancel
     }
 
+    /// What is done.
     public let kind: Kind
+    /// What is asked for.
     public let url: String
     /// Requests in flight at once.
     public let concurrency: Int
     /// The number of measured requests; 0 for as many as `seconds` allow.
     public let requests: Int
+    /// The measured time.
     public let seconds: Double
+    /// The time before it, in which connections are made.
     public let warmUpSeconds: Double
     /// The certificate authority to trust (PEM); nil for plain HTTP.
     public let certificateAuthorityFile: String?

@@ -7,21 +7,7 @@ enum Catalogue {
 
     private static let smallRequests: [Benchmark] =
         [1, 16, 64, 256].map { closedLoop("small-get/\($0)", "GET of 11 bytes", "get", "/small", $0) }
-        + [1, 64].map { concurrency in
-            var benchmark = closedLoop(
-                "small-get-on-executor/\(concurrency)", "the same, from tasks that prefer the session's executor", "get",
-                "/small", concurrency)
-            benchmark.clients = [.trellis]
-            benchmark.onExecutor = true
-            return benchmark
-        }
-        + [1, 64].map { concurrency in
-            var benchmark = closedLoop(
-                "tls-h2-get/\(concurrency)", "GET of 11 bytes over TLS and HTTP/2", "get", "/small", concurrency)
-            benchmark.target = .nginxTLS("/small")
-            benchmark.leaveOut(.urlsession, "cannot be told which certificate authority to trust on Linux")
-            return benchmark
-        }
+        + [1, 64].map(smallGetOnExecutor) + [1, 64].map(tlsGet)
         + [
             closedLoop("json-post/64", "POST of JSON, encoded and decoded", "json", "/json", 64),
             closedLoop("headers/64", "GET with 30 response headers, all read", "headers", "/headers", 64),
@@ -35,17 +21,36 @@ enum Catalogue {
 
     private static let crowds = [
         crowd("in-flight/10000", "10,000 requests at once, answered after 2 s", "in-flight", "/delayed"),
-        {
-            var benchmark = crowd(
-                "cancel/10000", "10,000 requests cancelled, until every socket is closed", "cancel", "/never")
-            benchmark.leaveOut(.urlsession, "never has 10,000 requests at the server: it stops beyond some 2,000")
-            return benchmark
-        }(),
+        cancel,
     ]
+
+    private static var cancel: Benchmark {
+        var benchmark = crowd(
+            "cancel/10000", "10,000 requests cancelled, until every socket is closed", "cancel", "/never")
+        benchmark.leaveOut(.urlsession, "never has 10,000 requests at the server: it stops beyond some 2,000")
+        return benchmark
+    }
 
     private static let instructions = Benchmark(
         name: "instructions/small-get", summary: "instructions a request takes, by callgrind", work: "get",
         concurrency: 64, target: .nginx("/small"), shape: .instructions, clients: [.trellis, .libcurl], isQuick: false)
+
+    private static func smallGetOnExecutor(_ concurrency: Int) -> Benchmark {
+        var benchmark = closedLoop(
+            "small-get-on-executor/\(concurrency)", "the same, from tasks that prefer the session's executor", "get",
+            "/small", concurrency)
+        benchmark.clients = [.trellis]
+        benchmark.onExecutor = true
+        return benchmark
+    }
+
+    private static func tlsGet(_ concurrency: Int) -> Benchmark {
+        var benchmark = closedLoop(
+            "tls-h2-get/\(concurrency)", "GET of 11 bytes over TLS and HTTP/2", "get", "/small", concurrency)
+        benchmark.target = .nginxTLS("/small")
+        benchmark.leaveOut(.urlsession, "cannot be told which certificate authority to trust on Linux")
+        return benchmark
+    }
 
     private static func closedLoop(
         _ name: String, _ summary: String, _ work: String, _ path: String, _ concurrency: Int
@@ -55,7 +60,9 @@ enum Catalogue {
             clients: libraries)
     }
 
-    private static func bulk(_ name: String, _ summary: String, _ work: String, _ target: Benchmark.Target) -> Benchmark {
+    private static func bulk(
+        _ name: String, _ summary: String, _ work: String, _ target: Benchmark.Target
+    ) -> Benchmark {
         Benchmark(
             name: name, summary: summary, work: work, concurrency: 1, target: target, shape: .bytes,
             clients: libraries + [.curl])

@@ -28,7 +28,8 @@ struct ClientCommand {
         var words = ["curl", "--disable", "--silent", "--show-error", "--fail", "--noproxy", "*"]
         switch benchmark.work {
         case "download-file": words += ["--output", outputFile]
-        case "upload-file": words += ["--output", "/dev/null", "--header", "Expect:", "--upload-file", servers.largeFile]
+        case "upload-file":
+            words += ["--output", "/dev/null", "--header", "Expect:", "--upload-file", servers.largeFile]
         default: words += ["--output", "/dev/null"]
         }
         return words + [servers.url(of: benchmark)]

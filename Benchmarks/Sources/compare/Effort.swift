@@ -14,7 +14,7 @@ struct Effort {
     init(_ options: Options) {
         let measuresAll = options.names.isEmpty
         rounds = options.rounds ?? (options.isQuick ? 3 : 5)
-        seconds = !options.isQuick ? 2 : measuresAll ? 0.2 : 0.4
+        seconds = !options.isQuick ? 2 : measuresAll ? 0.18 : 0.4
         warmUpSeconds = !options.isQuick ? 0.3 : measuresAll ? 0.05 : 0.1
         largeBodySize = options.isQuick && measuresAll ? 128 << 20 : 1 << 30
     }

@@ -63,7 +63,8 @@ struct NginxConfiguration {
             "Cache-Control": "private, max-age=0, must-revalidate", "ETag": #""5f3c-61a0d2b4c8e40""#,
             "Vary": "Accept-Encoding, Accept-Language", "Strict-Transport-Security": "max-age=31536000",
             "X-Content-Type-Options": "nosniff", "X-Frame-Options": "SAMEORIGIN",
-            "Referrer-Policy": "strict-origin-when-cross-origin", "X-Request-Id": "0f8fad5b-d9cb-469f-a165-70867728950e",
+            "Referrer-Policy": "strict-origin-when-cross-origin",
+            "X-Request-Id": "0f8fad5b-d9cb-469f-a165-70867728950e",
         ]
         let numbered = (1...17).map { ("X-Benchmark-Field-\($0)", "value number \($0) of seventeen") }
         return (names.sorted { $0.key < $1.key }.map { ($0.key, $0.value) } + numbered)

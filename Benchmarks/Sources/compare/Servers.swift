@@ -14,14 +14,17 @@ final class Servers {
     init(_ options: Options, _ effort: Effort) throws {
         folder = options.temporaryFolder
         let supervisor = ["\(options.programs)/supervise"]
-        let errors = "\(folder)/openssl.err"
-        try Certificates.make(in: folder) { command in
+        let errors = "\(folder)/preparation.err"
+        func run(_ command: [String]) throws {
             let outcome = try ChildProcess(command, supervisor: supervisor, errorsPath: errors).wait()
-            guard outcome.status == 0 else { throw Failure("openssl failed: \(outcome.errors)") }
+            guard outcome.status == 0 else { throw Failure("\(command[0]) failed: \(outcome.errors)") }
         }
+        try Certificates.make(in: folder, run: run)
         largeFile = "\(folder)/www/large"
         try FileManager.default.createDirectory(atPath: "\(folder)/www", withIntermediateDirectories: true)
         try makeSparseFile(largeFile, size: effort.largeBodySize)
+        // So that no client is the first to read it.
+        try run(["dd", "if=\(largeFile)", "of=/dev/null", "bs=1M", "status=none"])
 
         let configuration = NginxConfiguration(folder: folder, port: try Ports.free(), tlsPort: try Ports.free())
         try writeFile(configuration.text, to: "\(folder)/nginx.conf")

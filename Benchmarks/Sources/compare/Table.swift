@@ -17,6 +17,7 @@ struct Table {
         return ([heading, titles] + lines).joined(separator: "\n") + "\n"
     }
 
+    /// AHC is AsyncHTTPClient, C is the C program.
     private var columns: [Column] {
         switch benchmark.shape {
         case .requests:
@@ -55,10 +56,13 @@ struct Table {
     /// A figure divided by another client's.
     private func ratio(_ title: String, _ client: Client, _ figure: @escaping (Row) -> Double?) -> Column {
         let reference = rows.first { $0.client == client }.flatMap(figure)
-        return (title, 13, { row in
-            guard let reference, reference > 0, let value = figure(row) else { return "" }
-            return decimal(value / reference, 2)
-        })
+        return (
+            title, 13,
+            { row in
+                guard let reference, reference > 0, let value = figure(row) else { return "" }
+                return decimal(value / reference, 2)
+            }
+        )
     }
 }
 

@@ -6,8 +6,9 @@ func compare(_ options: Options) throws -> Bool {
     let benchmarks = try options.benchmarks()
     let effort = Effort(options)
     let machine = Machine()
-    var runner = Runner(options, effort)
-    let libcurl = try runner.libcurlVersion()
+    let launcher = Launcher(options, effort)
+    let libcurl = try launcher.libcurlVersion()
+    var runner = Runner(launcher, benchmarks)
     let servers = try Servers(options, effort)
 
     print("libcurl \(libcurl), \(machine.processor), \(machine.cores) cores, Linux \(machine.kernel)")
@@ -24,12 +25,13 @@ func compare(_ options: Options) throws -> Bool {
             libcurl: libcurl, quick: options.isQuick, machine: machine, results: rows, leftOut: runner.leftOut
         ).write(to: file)
     }
-    let passed = try options.instructionRecord == .ignore || useInstructions(rows, options, "\(libcurl)-\(machine.architecture)")
-    return passed && !runner.hasFailed
+    guard !runner.hasFailed else { return false }
+    return try options.instructionRecord == .ignore
+        || useInstructions(rows, options, key: "\(libcurl)-\(machine.architecture)")
 }
 
 /// Checks or records the counts of instructions; false if they rose too much.
-func useInstructions(_ rows: [Row], _ options: Options, _ key: String) throws -> Bool {
+func useInstructions(_ rows: [Row], _ options: Options, key: String) throws -> Bool {
     func count(_ client: Client) -> Double? { rows.first { $0.client == client }?.instructionsPerRequest }
     guard let trellis = count(.trellis), let libcurl = count(.libcurl) else { return false }
     let entry = InstructionRecord.Entry(trellis: trellis, libcurl: libcurl)

@@ -10,6 +10,7 @@
 
 // Options that the running libcurl may know although the headers of the build do not (curl/multi.h, 8.20).
 static const CURLMoption ccurl_multi_quick_exit = (CURLMoption)21;
+static const CURLcode ccurl_code_too_large = (CURLcode)100;
 
 typedef size_t (*ccurl_data_callback)(char *_Nullable, size_t, size_t, void *_Nullable);
 typedef int (*ccurl_seek_callback)(void *_Nullable, curl_off_t, int);
@@ -31,6 +32,12 @@ CURLcode ccurl_set_prereq_function(CURL *_Nonnull easy, ccurl_prereq_callback _N
 CURLcode ccurl_set_opensocket_function(CURL *_Nonnull easy, ccurl_opensocket_callback _Nullable function);
 CURLcode ccurl_set_closesocket_function(CURL *_Nonnull easy, ccurl_closesocket_callback _Nullable function);
 CURLcode ccurl_set_blob(CURL *_Nonnull easy, CURLoption option, const void *_Nonnull data, size_t length);
+
+// Lets OpenSSL verify the name of the server against the subject alternative names alone (RFC 9110, section 4.3.4). A
+// CURLOPT_SSL_CTX_FUNCTION; its argument is the host, a `const char *`, without brackets.
+typedef CURLcode (*ccurl_tls_callback)(CURL *_Nullable, void *_Nullable, void *_Nullable);
+CURLcode ccurl_set_tls_function(CURL *_Nonnull easy, ccurl_tls_callback _Nullable function);
+CURLcode ccurl_tls_verify_host(void *_Nullable tls_context, const char *_Nonnull host);
 
 // curl_easy_getinfo, by result type; the value for "not known" is 0 or NULL.
 long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
@@ -56,6 +63,10 @@ CURLSH *_Nullable ccurl_share_tls_sessions(void);
 // `ccurl_free`. libcurl only reads such a list.
 struct curl_slist *_Nullable ccurl_list_pack(const void *_Nonnull lines, size_t length, size_t count);
 void ccurl_free(void *_Nullable block);
+
+// The ASCII form of an international host name, from the libidn2 that libcurl has loaded; NULL if it has none or the name
+// is not valid. Free with `ccurl_free`.
+char *_Nullable ccurl_idn_to_ascii(const char *_Nonnull name);
 
 // What the framework needs to know of a URL; all strings are owned by the struct.
 struct ccurl_url {

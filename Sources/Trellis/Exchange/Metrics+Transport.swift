@@ -22,6 +22,7 @@ extension Metrics {
         bytesSent = report.bytesSent
         bytesReceived = report.bytesReceived
         reusedConnection = report.reusedConnection
-        peerAddress = report.peerAddress
+        peerHost = report.peerHost
+        peerPort = report.peerPort
     }
 }

@@ -3,13 +3,19 @@ import FoundationEssentials
 
 /// The transport's calls, from whatever thread they come.
 extension RequestActor: TransportEvents {
-    nonisolated func transportIsConnected() { enter { $0.connected() } }
+    nonisolated func transportIsConnected() {
+        if executor.isCurrent { return onEngine { $0.connected() } }
+        enter { $0.connected() }
+    }
 
     nonisolated func transportDidReceiveInformational(_ head: ResponseHead) {
         enter { $0.informational.append(head) }
     }
 
-    nonisolated func transportDidReceiveHead(_ head: ResponseHead) { enter { $0.received(head) } }
+    nonisolated func transportDidReceiveHead(_ head: ResponseHead) {
+        if executor.isCurrent { return onEngine { $0.received(head) } }
+        enter { $0.received(head) }
+    }
 
     nonisolated func transportDidReceiveBody(_ bytes: RawSpan) {
         if executor.isCurrent { return onEngine { $0.received(bytes) } }
@@ -19,5 +25,8 @@ extension RequestActor: TransportEvents {
 
     nonisolated func transportNeedsBody() { enter { $0.pump?.transportHasRoom() } }
 
-    nonisolated func transportDidEnd(_ end: TransportEnd) { enter { $0.ended(end) } }
+    nonisolated func transportDidEnd(_ end: TransportEnd) {
+        if executor.isCurrent { return onEngine { $0.ended(end) } }
+        enter { $0.ended(end) }
+    }
 }

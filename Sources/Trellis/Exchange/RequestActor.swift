@@ -123,9 +123,12 @@ actor RequestActor: EngineActor {
     }
 
     private func reportHead() {
-        let metrics = metrics(end?.report ?? task?.report ?? TransportReport())
-        whenHead?.resume(with: .success(response(metrics: metrics)))
+        guard let reply = whenHead else { return }
         whenHead = nil
+        let metrics = metrics(end?.report ?? task?.report ?? TransportReport())
+        executor.engineLoop.deliverSoon { [response = response(metrics: metrics)] in
+            reply.resume(with: .success(response))
+        }
     }
 
     private func reportEnd() {

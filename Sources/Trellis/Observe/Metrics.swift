@@ -21,12 +21,17 @@ public struct Metrics: Sendable, Hashable {
     /// No connection had to be made.
     public var reusedConnection = false
     /// The address that was connected to, with its port: `192.0.2.1:443`, `[2001:db8::1]:443`.
-    public var peerAddress: String?
+    public var peerAddress: String? {
+        guard !peerHost.isEmpty else { return nil }
+        return peerHost.utf8.contains(UInt8(ascii: ":")) ? "[\(peerHost)]:\(peerPort)" : "\(peerHost):\(peerPort)"
+    }
     /// How often the request was started.
     public var attempts = 0
 
     // Nanoseconds: every request has metrics, few ask for them, and a `Duration` costs a multiplication of 128 bits.
     var queuedTime: Int64 = 0
+    var peerHost = ""
+    var peerPort = 0
     var nameLookupTime: Int64 = 0
     var connectTime: Int64 = 0
     var tlsTime: Int64 = 0

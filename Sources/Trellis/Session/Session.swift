@@ -92,3 +92,8 @@ extension EngineConfiguration {
         defaultHeaderLines = preparation.defaultLines
     }
 }
+
+extension Session {
+    /// Requests that have not ended; for tests.
+    package var liveRequestCount: Int { get async { await actor.requestCount } }
+}

@@ -24,6 +24,7 @@ extension TransportFailure {
         case .bodyNotReplayable: .bodyFailed(.notReplayable)
         case .replayRefused: .exchangeFailed(.connectionLost)
         case .head(let head): reason(head)
+        case .tooLarge: .invalidResponse(.malformed(text))
         case .outOfMemory, .internalError: .other("libcurl: \(text)")
         }
     }

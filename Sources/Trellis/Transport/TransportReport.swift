@@ -17,8 +17,10 @@ public struct TransportReport: Sendable, Hashable {
     public var bytesReceived: Int64 = 0
     /// No connection was made.
     public var reusedConnection = false
-    /// The peer, with its port.
-    public var peerAddress: String?
+    /// The peer's address.
+    public var peerHost = ""
+    /// The peer's port.
+    public var peerPort = 0
 
     /// A report of nothing.
     public init() {}
@@ -31,9 +33,7 @@ public struct TransportReport: Sendable, Hashable {
         bytesSent = report.bytesSent
         bytesReceived = report.bytesReceived
         reusedConnection = report.reusedConnection
-        if !report.peerAddress.isEmpty {
-            let host = report.peerAddress
-            peerAddress = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]:\(report.peerPort)" : "\(host):\(report.peerPort)"
-        }
+        peerHost = report.peerAddress
+        peerPort = report.peerPort
     }
 }

@@ -73,6 +73,13 @@ struct HTTP3Tests {
         try await isHealthyAndLeavesNothing()
     }
 
+    /// TCP has a server on the port, UDP has none.
+    @Test func refusedConnection() async throws {
+        let overTCP = try LoopbackServer { _ in }
+        await expectFailure([.connect, .http3]) { try await session.data(overTCP.url(scheme: "https")) }
+        try await isHealthyAndLeavesNothing()
+    }
+
     @Test func preferredHTTP3FallsBackWhereThereIsNone() async throws {
         let http2 = try await HTTP2FailureTests.started.value
         var configuration = SessionConfiguration()

@@ -1,0 +1,108 @@
+import Foundation
+import Glibc
+
+/// Starts clients, one at a time, each under a supervisor with a limit on its time.
+struct Launcher {
+    let options: Options
+    let effort: Effort
+    private let commands: ClientCommand
+    private let timeLimit = 180
+    private let parent = getppid()
+
+    init(_ options: Options, _ effort: Effort) {
+        self.options = options
+        self.effort = effort
+        commands = ClientCommand(options: options, effort: effort)
+    }
+
+    /// Why a client cannot run here at all; nil if it can.
+    func absence(of client: Client) -> String? {
+        switch client {
+        case .go: options.goClient == nil ? "Go is not installed" : nil
+        case .curl: isInstalled("curl") ? nil : "curl is not installed"
+        default: isExecutable("\(options.programs)/client-\(client.rawValue)") ? nil : "not built"
+        }
+    }
+
+    /// One run of one client.
+    func run(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> RunFigures {
+        defer { try? FileManager.default.removeItem(atPath: commands.outputFile) }
+        let words = commands.words(client, benchmark, servers)
+        let outcome = try launch(words, libraryPath: libraryPath(client), printsUsage: client == .curl)
+        var figures = try JSONDecoder().decode(RunFigures.self, from: Data(outcome.output.utf8))
+        // The curl command fails by itself where bytes are missing.
+        if client == .curl { figures.bytes = Int64(effort.largeBodySize) }
+        guard benchmark.shape != .bytes || figures.bytes == Int64(effort.largeBodySize) else {
+            throw Failure("\(figures.bytes ?? 0) of \(effort.largeBodySize) bytes arrived")
+        }
+        return figures
+    }
+
+    /// The instructions a request takes: the difference of two runs, so that the start is not counted.
+    func instructionsPerRequest(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> Double {
+        let (fewer, more) = effort.instructionRequests
+        let difference =
+            try instructions(client, benchmark, servers, requests: more)
+            - instructions(client, benchmark, servers, requests: fewer)
+        return difference / Double(more - fewer)
+    }
+
+    /// The instructions of one whole run under callgrind.
+    private func instructions(
+        _ client: Client, _ benchmark: Benchmark, _ servers: Servers, requests: Int
+    ) throws -> Double {
+        var words = commands.words(client, benchmark, servers, requests: requests)
+        words[0] = "\(options.strippedPrograms)/client-\(client.rawValue)"
+        let valgrind = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"]
+        let errors = try launch(valgrind + words, libraryPath: libraryPath(client)).errors
+        guard let line = errors.split(separator: "\n").last(where: { $0.contains("Collected :") }),
+            let count = line.split(separator: " ").last.flatMap({ Double($0) })
+        else { throw Failure("callgrind printed no count: \(errors.suffix(400))") }
+        return count
+    }
+
+    /// The version that the C program, and so Trellis, has loaded.
+    func libcurlVersion() throws -> String {
+        let words = ["\(options.programs)/client-libcurl", "--version"]
+        let output = try launch(words, libraryPath: options.libraryPath).output
+        return output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    private func launch(
+        _ words: [String], libraryPath: String?, printsUsage: Bool = false
+    ) throws -> ChildProcess.Outcome {
+        endIfOrphaned()
+        let supervisor = ["\(options.programs)/supervise", "--timeout", "\(timeLimit)"]
+        let child = try ChildProcess(
+            words, supervisor: supervisor + (printsUsage ? ["--usage"] : []), libraryPath: libraryPath,
+            errorsPath: "\(options.temporaryFolder)/client.err")
+        let outcome = child.wait()
+        guard outcome.status == 0 else {
+            let how = outcome.status == 124 ? "took more than \(timeLimit) s" : "ended with status \(outcome.status)"
+            let message = outcome.errors.split(separator: "\n").last.map { ": \($0)" } ?? ""
+            throw Failure(how + message)
+        }
+        return outcome
+    }
+
+    /// Where `run.sh` was killed, nobody waits for the figures nor removes the files. The servers end with this process.
+    private func endIfOrphaned() {
+        guard getppid() != parent else { return }
+        try? FileManager.default.removeItem(atPath: options.temporaryFolder)
+        exit(1)
+    }
+
+    /// The other libcurl is for those that are linked with libcurl; Foundation's networking is.
+    private func libraryPath(_ client: Client) -> String? {
+        [.trellis, .libcurl, .urlsession, .curl].contains(client) ? options.libraryPath : nil
+    }
+}
+
+private func isExecutable(_ path: String) -> Bool {
+    FileManager.default.isExecutableFile(atPath: path)
+}
+
+private func isInstalled(_ command: String) -> Bool {
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+    return path.split(separator: ":").contains { isExecutable("\($0)/\(command)") }
+}

@@ -1,0 +1,63 @@
+import FoundationEssentials
+import TrellisTesting
+
+/// What the client is tested with, by path.
+enum Routes {
+    typealias Answer = LoopbackServer.Answer
+
+    static func answer(_ request: LoopbackServer.ReceivedRequest) -> Answer {
+        let parts = request.path.split(separator: "/").map(String.init)
+        let number = parts.dropFirst().first.flatMap { Int($0) }
+        switch parts.first {
+        case nil: return .text("hello world")
+        // The body that came, or its method, target and field lines.
+        case "echo": return Answer(body: request.body)
+        case "request": return description(of: request)
+        case "status": return .text("so be it\n", status: number ?? 200)
+        case "json": return .json(#"{"b": 1.0, "a": ["ü", true, null, {}], "big": 12345678901234567890}"#)
+        case "repeated": return Answer(headers: [("X-One", "1"), ("Set-Cookie", "a=1"), ("X-Two", "2"), ("Set-Cookie", "b=2")])
+        case "bytes": return bytes(number ?? 1024)
+        case "binary": return Answer(headers: [("Content-Type", "image/x-test")], body: Data(UInt8.min...UInt8.max))
+        case "lines": return lines(number ?? 3, every: .zero)
+        case "slow-lines": return lines(number ?? 100, every: .milliseconds(50))
+        case "silence": return Answer(body: .raw { $0.waitForPeersEnd() })
+        case "cut": return Answer(body: .raw { try $0.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this") })
+        case "stuck": return Answer(body: .sized(100) { try $0.write("only this"); $0.connection.waitForPeersEnd() })
+        case "hints": return Answer(body: .raw(hints))
+        default: return .text("nothing here\n", status: 404)
+        }
+    }
+
+    private static func description(of request: LoopbackServer.ReceivedRequest) -> Answer {
+        let fields = request.fields.map { "\($0.name): \($0.value)\n" }.joined()
+        return .text("\(request.method) \(request.target)\n\(fields)body: \(request.bodyLength)\n")
+    }
+
+    private static func bytes(_ count: Int) -> Answer {
+        Answer(
+            body: .sized(count) { body in
+                let piece = [UInt8](repeating: UInt8(ascii: "x"), count: 64 << 10)
+                var missing = count
+                while missing > 0 {
+                    try body.write(Array(piece.prefix(missing)))
+                    missing -= piece.count
+                }
+            })
+    }
+
+    private static func lines(_ count: Int, every interval: Duration) -> Answer {
+        Answer(
+            body: .chunked { body in
+                for number in 1...max(1, count) {
+                    try body.write("line \(number)\r\n")
+                    if interval > .zero { try body.connection.pause(for: interval) }
+                }
+            })
+    }
+
+    private static func hints(_ connection: LoopbackServer.Connection) throws {
+        try connection.write("HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n")
+        try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X-Sum\r\n\r\n")
+        try connection.write("2\r\nok\r\n0\r\nX-Sum: 7\r\n\r\n")
+    }
+}

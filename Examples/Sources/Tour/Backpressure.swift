@@ -1,0 +1,47 @@
+import Glibc
+import TerminalKit
+import Trellis
+
+/// The reader of a stream sets the pace: while it rests, the server is held up, and memory stays bounded.
+struct Backpressure: Part {
+    let title = "A byte stream with backpressure"
+
+    func run(with guide: Guide, on server: TourServer) async throws {
+        let (sentBefore, memoryBefore) = (server.loopback.bytesWritten, try residentMemory())
+        let response = try await guide.session.stream(server.url("/firehose"))
+        var (received, chunks) = (0, 0)
+        var start = ContinuousClock.now
+        for try await chunk in response.chunks {
+            received += chunk.count
+            chunks += 1
+            guard chunks == 1 else { continue }
+            try await rest(guide, server, sentBefore)
+            start = .now
+        }
+        let elapsed = ContinuousClock.now - start
+        try expect(received == TourServer.streamSize, "\(received) bytes came")
+        let growth = max(0, try residentMemory() - memoryBefore)
+        try expect(growth < 32 << 20, "memory grew by \(growth.inBytes)")
+        guide.say("then \(received.inBytes) in \(chunks) chunks at \(elapsed.rate(of: received)); memory grew by \(growth.inBytes)")
+    }
+
+    /// The reader is busy with something else. The pipe fills, and then nothing moves.
+    private func rest(_ guide: Guide, _ server: TourServer, _ sentBefore: Int) async throws {
+        try await Task.sleep(for: .milliseconds(300))
+        let full = server.loopback.bytesWritten - sentBefore
+        try await Task.sleep(for: .milliseconds(400))
+        let later = server.loopback.bytesWritten - sentBefore
+        try expect(later == full, "the server could go on from \(full.inBytes) to \(later.inBytes)")
+        try expect(full < TourServer.streamSize / 2, "the server could send \(full.inBytes)")
+        guide.say("the reader rests: of \(TourServer.streamSize.inBytes) the server got rid of \(full.inBytes), and is held up")
+    }
+
+    /// The resident memory of this process, in bytes. The server is part of it.
+    private func residentMemory() throws -> Int {
+        let text = try String(decoding: Data(contentsOf: URL(filePath: "/proc/self/statm")), as: UTF8.self)
+        guard let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
+            throw NotAsExpected(description: "/proc/self/statm reads \(text)")
+        }
+        return pages * Int(getpagesize())
+    }
+}

@@ -1,0 +1,74 @@
+import FoundationEssentials
+import Synchronization
+import TrellisTesting
+
+/// The embedded server: an endpoint for each part.
+struct TourServer: Sendable {
+    /// Bytes of the firehose, and of the file.
+    static let streamSize = 64 << 20
+    static let fileSize = 32 << 20
+
+    let loopback: LoopbackServer
+
+    init() throws {
+        let state = State()
+        loopback = try LoopbackServer.http(storesBodies: false) { request in
+            switch request.path {
+            case "/users": .json(#"[{"id": 1, "name": "Ada Lovelace"}, {"id": 2, "name": "Grace Hopper"}]"#)
+            case "/never": .init(body: .raw { $0.waitForPeersEnd() })
+            case "/firehose": .init(body: .sized(Self.streamSize, Self.pour))
+            case "/file": Self.file(request, mustBreak: state.isFirst("/file"))
+            case "/busy": state.count("/busy") < 3 ? .text("come back later\n", status: 503) : .text("welcome\n")
+            case "/upload": .json(#"{"received": \#(request.bodyLength)}"#)
+            default: .init(404)
+            }
+        }
+    }
+
+    func url(_ path: String) -> String { loopback.url(path) }
+
+    /// How often each path was asked for.
+    private final class State: Sendable {
+        private let counts = Mutex<[String: Int]>([:])
+
+        func count(_ path: String) -> Int {
+            counts.withLock { counts in
+                counts[path, default: 0] += 1
+                return counts[path, default: 0]
+            }
+        }
+
+        func isFirst(_ path: String) -> Bool { count(path) == 1 }
+    }
+
+    private static func pour(_ body: LoopbackServer.BodyWriter) throws {
+        let piece = [UInt8](repeating: 7, count: 64 << 10)
+        for _ in 0..<(streamSize / piece.count) { try body.write(piece) }
+    }
+
+    // MARK: The file
+
+    /// The bytes of the file from an offset on: no two places look alike.
+    static func fileBytes(at offset: Int, count: Int) -> [UInt8] {
+        (offset..<(offset + count)).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 13) }
+    }
+
+    /// The file, or the rest of it (RFC 9110, section 14). The first answer breaks off in the middle.
+    private static func file(_ request: LoopbackServer.ReceivedRequest, mustBreak: Bool) -> LoopbackServer.Answer {
+        let range = request["Range"]?.split(separator: "=").last?.split(separator: "-").first
+        let start = range.flatMap { Int($0) } ?? 0
+        var headers = [("ETag", "\"tour\""), ("Accept-Ranges", "bytes")]
+        if start > 0 { headers.append(("Content-Range", "bytes \(start)-\(fileSize - 1)/\(fileSize)")) }
+        let answer = LoopbackServer.Answer.Body.sized(fileSize - start) { body in
+            var position = start
+            while position < fileSize {
+                if mustBreak, position > fileSize * 2 / 5 { return body.connection.reset() }
+                try body.write(fileBytes(at: position, count: 256 << 10))
+                position += 256 << 10
+                // As a network would, so that there is time to look.
+                try body.connection.pause(for: .milliseconds(4))
+            }
+        }
+        return .init(start > 0 ? 206 : 200, headers: headers, body: answer)
+    }
+}

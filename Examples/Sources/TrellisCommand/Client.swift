@@ -1,0 +1,91 @@
+import TerminalKit
+import Trellis
+
+/// One request from the command line to the end of its answer.
+struct Client {
+    private let options: Options
+
+    init(_ options: Options) { self.options = options }
+
+    /// Sends the request and prints what comes. Whether that worked.
+    func run() async -> Bool {
+        if options.report != nil { return await run(with: ReportOutput(hasItems: options.stream == .lines)) }
+        if Terminal.output.isTerminal, options.stream == nil { return await run(with: TerminalOutput()) }
+        return await run(with: PlainOutput(showsProgress: options.stream == nil))
+    }
+
+    private func run(with output: some Output) async -> Bool {
+        var output = output
+        var outcome = await exchange(with: &output)
+        do {
+            try await output.end(outcome)
+        } catch {
+            if outcome.failure == nil, !(error is ReaderHasGone) { outcome.failure = RequestFailure(error) }
+        }
+        if let failure = outcome.failure {
+            Terminal.error.print(Terminal.error.styled("trellis: ", .red) + failure.message + hint(failure))
+        }
+        return outcome.failure == nil
+    }
+
+    /// Sends the request and hands over what comes as it comes.
+    private func exchange(with output: inout some Output) async -> Outcome {
+        let start = ContinuousClock.now
+        var outcome = Outcome(url: options.url)
+        let session = Session(configuration: options.sessionConfiguration)
+        var stream: StreamResponse?
+        do {
+            let response = try await session.stream(try options.makeRequest())
+            stream = response
+            outcome.take(response.head)
+            try await output.begin(response.head)
+            if try await deliver(response, to: &output) {
+                outcome.take(try await response.finalResponse())
+            } else {
+                outcome.take(await metricsOfEnding(response))
+            }
+        } catch is ReaderHasGone {
+            stream?.cancel()
+        } catch {
+            stream?.cancel()
+            outcome.fail(RequestFailure(error), after: .now - start)
+        }
+        return outcome
+    }
+
+    /// Hands over the body; whether it came to its end.
+    private func deliver(_ response: StreamResponse, to output: inout some Output) async throws -> Bool {
+        var count = 0
+        switch options.stream {
+        case .lines:
+            for try await line in response.lines {
+                try await output.line(line)
+                count += 1
+                if count == options.limit { return false }
+            }
+        case .chunks, nil:
+            for try await chunk in response.chunks {
+                guard try await output.chunk(chunk) else { return false }
+                count += 1
+                if count == options.limit { return false }
+            }
+        }
+        return true
+    }
+
+    /// Ends a transfer that has given enough. What it took comes with the error that this makes.
+    private func metricsOfEnding(_ response: StreamResponse) async -> Metrics? {
+        response.cancel()
+        do {
+            return try await response.finalResponse().metrics
+        } catch {
+            return (error as? TrellisError)?.metrics
+        }
+    }
+
+    /// What to do about it, where that is likely.
+    private func hint(_ failure: RequestFailure) -> String {
+        guard failure.kind == "invalid_url", !options.url.isEmpty, !options.url.contains("://") else { return "" }
+        return " (did you mean http://\(options.url) ?)"
+    }
+}

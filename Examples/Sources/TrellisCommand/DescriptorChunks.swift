@@ -1,0 +1,71 @@
+import Dispatch
+import Glibc
+import Trellis
+
+/// Standard input, or what else is read once from its beginning to its end, in chunks.
+struct DescriptorChunks: AsyncSequence, Sendable {
+    private let descriptor: CInt
+    private let name: String
+    /// How many bytes come, where the system knows.
+    let length: Int64?
+
+    /// What comes from standard input. Its length is known if it is a file.
+    static func standardInput() throws -> DescriptorChunks {
+        var status = stat()
+        guard fstat(STDIN_FILENO, &status) == 0 else { throw RequestFailure("file", "standard input: \(systemError())") }
+        var length: Int64?
+        if status.st_mode & S_IFMT == S_IFREG {
+            length = Swift.max(0, Int64(status.st_size) - Int64(lseek(STDIN_FILENO, 0, SEEK_CUR)))
+        }
+        return DescriptorChunks(descriptor: STDIN_FILENO, name: "standard input", length: length)
+    }
+
+    /// What comes from a pipe or a device.
+    init(_ path: String) throws {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw RequestFailure("file", "\(path): \(systemError())") }
+        self.init(descriptor: descriptor, name: path, length: nil)
+    }
+
+    private init(descriptor: CInt, name: String, length: Int64?) {
+        self.descriptor = descriptor
+        self.name = name
+        self.length = length
+    }
+
+    /// Whether there is a file, or a folder, that the framework can look at itself.
+    static func isRegularFile(_ path: String) throws -> Bool {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw RequestFailure("file", "\(path): \(systemError())") }
+        return status.st_mode & S_IFMT == S_IFREG || status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(descriptor: descriptor, name: name) }
+
+    struct Iterator: AsyncIteratorProtocol {
+        let descriptor: CInt
+        let name: String
+
+        /// The next bytes, `nil` at the end.
+        mutating func next() async throws -> Data? {
+            let (descriptor, name) = (descriptor, name)
+            return try await offThePool {
+                var chunk = [UInt8](repeating: 0, count: 128 << 10)
+                var count: Int
+                repeat { count = read(descriptor, &chunk, chunk.count) } while count < 0 && errno == EINTR
+                guard count >= 0 else { throw RequestFailure("file", "\(name): \(systemError())") }
+                return count == 0 ? nil : Data(chunk.prefix(count))
+            }
+        }
+    }
+}
+
+/// Runs a call that may block for long on a thread that may.
+func offThePool<Value: Sendable>(_ call: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue.global().async { continuation.resume(with: Result(catching: call)) }
+    }
+}
+
+/// What the last system call has to say.
+func systemError() -> String { String(cString: strerror(errno)) }

@@ -1,0 +1,97 @@
+import TerminalKit
+import Trellis
+
+/// Indents JSON and colours it, token by token: order, repeated names, numbers and escapes stay as they came.
+struct JSONPrinter {
+    let terminal: Terminal
+
+    /// The text for people; nil for what is not JSON.
+    func pretty(_ json: Data) -> String? {
+        // Someone else checks it, so that what follows can trust the tokens.
+        guard (try? JSONDecoder().decode(AnyJSON.self, from: json)) != nil else { return nil }
+        var walker = Walker(bytes: [UInt8](json), terminal: terminal)
+        walker.walk()
+        return walker.text
+    }
+
+    /// Any value at all.
+    private struct AnyJSON: Decodable {
+        init(from decoder: any Decoder) throws {}
+    }
+
+    private struct Walker {
+        let bytes: [UInt8]
+        let terminal: Terminal
+        var text = ""
+        private var position = 0
+        private var depth = 0
+
+        init(bytes: [UInt8], terminal: Terminal) {
+            self.bytes = bytes
+            self.terminal = terminal
+        }
+
+        mutating func walk() {
+            while let byte = nextByte() {
+                switch byte {
+                case UInt8(ascii: "{"), UInt8(ascii: "["): open(byte)
+                case UInt8(ascii: "}"), UInt8(ascii: "]"): close(byte)
+                case UInt8(ascii: ","):
+                    position += 1
+                    text += ","
+                    newLine()
+                case UInt8(ascii: ":"):
+                    position += 1
+                    text += ": "
+                case UInt8(ascii: "\""):
+                    let string = token(end: endOfString())
+                    text += terminal.styled(string, nextByte() == UInt8(ascii: ":") ? .blue : .green)
+                default: text += terminal.styled(token(end: endOfWord()), .magenta)
+                }
+            }
+        }
+
+        /// The next byte that is no white space; moves there.
+        private mutating func nextByte() -> UInt8? {
+            while position < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[position]) { position += 1 }
+            return position < bytes.count ? bytes[position] : nil
+        }
+
+        private mutating func open(_ byte: UInt8) {
+            position += 1
+            text.unicodeScalars.append(Unicode.Scalar(byte))
+            if let next = nextByte(), next == UInt8(ascii: "}") || next == UInt8(ascii: "]") {
+                position += 1
+                text.unicodeScalars.append(Unicode.Scalar(next))
+            } else {
+                depth += 1
+                newLine()
+            }
+        }
+
+        private mutating func close(_ byte: UInt8) {
+            position += 1
+            depth -= 1
+            newLine()
+            text.unicodeScalars.append(Unicode.Scalar(byte))
+        }
+
+        private mutating func newLine() { text += "\n" + String(repeating: "  ", count: max(0, depth)) }
+
+        private mutating func token(end: Int) -> String {
+            defer { position = end }
+            return String(decoding: bytes[position..<end], as: UTF8.self)
+        }
+
+        private func endOfString() -> Int {
+            var end = position + 1
+            while end < bytes.count, bytes[end] != UInt8(ascii: "\"") { end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1 }
+            return min(bytes.count, end + 1)
+        }
+
+        private func endOfWord() -> Int {
+            // At least one byte, so that the walk goes on whatever comes.
+            bytes[(position + 1)...].firstIndex { " \t\r\n,:{}[]\"".utf8.contains($0) } ?? bytes.count
+        }
+    }
+}

@@ -1,0 +1,32 @@
+import ArgumentParser
+import Glibc
+import TerminalKit
+
+/// The command-line client: one request, its answer on stdout, words about it on stderr.
+@main
+enum Main {
+    static func main() async {
+        // A reader that leaves (`| head`) is an error of the write, not the end of the process.
+        signal(SIGPIPE, SIG_IGN)
+        // Before any thread starts, so that all of them leave the signal to the one that waits for it.
+        let interruption = Interruption()
+        let options = Options.parseOrExit()
+        let work = Task { await Client(options).run() }
+        interruption.whenItHappens { work.cancel() }
+        if let delay = options.cancelAfter {
+            Task {
+                try await Task.sleep(for: .seconds(delay))
+                work.cancel()
+            }
+        }
+        let isDone = await work.value
+        exit(interruption.hasHappened ? ExitStatus.interrupted : isDone ? ExitStatus.done : ExitStatus.failed)
+    }
+}
+
+/// The exit statuses. A usage error is 64, by way of the argument parser.
+enum ExitStatus {
+    static let done: CInt = 0
+    static let failed: CInt = 1
+    static let interrupted: CInt = 130
+}

@@ -1,0 +1,87 @@
+import Trellis
+
+extension Options {
+    /// The URL as it was written.
+    var url: String { target.last ?? "" }
+
+    /// What the options say about connections.
+    var sessionConfiguration: SessionConfiguration {
+        var configuration = SessionConfiguration()
+        configuration.tls =
+            insecure
+            ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: cacert)
+        configuration.unixSocketPath = unixSocket
+        return configuration
+    }
+
+    /// What the options ask for.
+    ///
+    /// - Throws: ``RequestFailure`` for what no request can hold.
+    func makeRequest() throws -> Request {
+        var request = Request(url, method: try requestMethod())
+        for header in headers { request.headerFields.append(try header.field()) }
+        request.body = try data?.body()
+        request.decodesContent = !noDecompress
+        // Files and streams have no limit of their own.
+        request.maximumBodySize = maxBody.map { .bytes($0) } ?? .unlimited
+        let idle = limit(idleTimeout)
+        request.timeouts = Timeouts(
+            connect: limit(connectTimeout), responseHead: idle, idle: idle, total: deadline.map { .seconds($0) })
+        request.httpVersion =
+            switch http {
+            case .auto, .http2: .automatic
+            case .http1: .http1Only
+            case .http2PriorKnowledge: .http2PriorKnowledge
+            case .http3: .http3Only
+            }
+        return request
+    }
+
+    private func limit(_ seconds: Double) -> Duration? { seconds > 0 ? .seconds(seconds) : nil }
+
+    /// As written with `-X`; before the URL, `get` means `GET`.
+    private func requestMethod() throws -> HTTPRequest.Method {
+        var name = data == nil ? "GET" : "POST"
+        if let method {
+            name = method
+        } else if target.count == 2 {
+            let upper = target[0].uppercased()
+            name = Self.usualMethods.contains(upper) ? upper : target[0]
+        }
+        guard let method = HTTPRequest.Method(name) else {
+            throw RequestFailure("invalid_request", "'\(name)' cannot be a method")
+        }
+        return method
+    }
+
+    private static let usualMethods: Set = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY"]
+}
+
+extension HeaderLine {
+    /// The field, if it can be one. `HTTPField` would make spaces of what ends a line; here it is an error.
+    fileprivate func field() throws -> HTTPField {
+        guard let fieldName = HTTPField.Name(name) else {
+            throw RequestFailure("invalid_request", "'\(name)' cannot be the name of a header field")
+        }
+        guard HTTPField.isValidValue(value) else {
+            throw RequestFailure("invalid_request", "the header field \(name) holds bytes that no field may hold")
+        }
+        return HTTPField(name: fieldName, value: value)
+    }
+}
+
+extension BodyArgument {
+    /// The body of the request. What cannot be read twice, such as a pipe, is streamed as it comes.
+    fileprivate func body() throws -> RequestBody {
+        switch self {
+        case .text(let text): .data(Data(text.utf8))
+        case .standardInput: try DescriptorChunks.standardInput().body
+        case .file(let path):
+            if try DescriptorChunks.isRegularFile(path) { .file(path) } else { try DescriptorChunks(path).body }
+        }
+    }
+}
+
+extension DescriptorChunks {
+    fileprivate var body: RequestBody { .stream(self, length: length) }
+}

@@ -1,0 +1,128 @@
+import ArgumentParser
+
+/// What is asked for on the command line. What does not exist yet is a usage error, never ignored.
+struct Options: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "trellis",
+        abstract: "Sends an HTTP request and prints the answer.",
+        usage: "trellis [METHOD] URL [OPTION…]",
+        discussion: """
+            On a terminal: status line, headers and body, with colours and indented JSON. In a pipe or a file: the body, \
+            byte for byte. Redirects are reported as they are, and any status is an answer.
+
+              trellis https://example.com/
+              trellis PUT https://api.example.com/users/7 -H 'Content-Type: application/json' -d @user.json
+              trellis https://example.com/log --stream lines --limit 10
+              trellis https://example.com/big.iso > big.iso
+
+            Exit status: 0 done (whatever the HTTP status), 1 failed, 64 wrong usage, 130 interrupted.
+            """)
+
+    @Argument(help: ArgumentHelp("The method, if any, and the absolute URL.", valueName: "[METHOD] URL"))
+    var target: [String] = []
+
+    @Option(
+        name: [.customShort("X"), .long], parsing: .unconditional,
+        help: ArgumentHelp("The method, sent as it is written.", valueName: "METHOD"))
+    var method: String?
+
+    @Option(
+        name: [.customShort("H"), .customLong("header")], parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("A header field; repeatable.", valueName: "\"Name: value\""))
+    var headers: [HeaderLine] = []
+
+    @Option(
+        name: [.customShort("d"), .long], parsing: .unconditional,
+        help: ArgumentHelp(
+            "The raw body: POST unless a method is given. Files and standard input (@-) are streamed. No Content-Type is "
+                + "sent unless -H gives one.",
+            valueName: "STRING|@FILE|@-"))
+    var data: BodyArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "The version. auto and 2: HTTP/2 where the server offers it during the TLS handshake, else HTTP/1.1 (as with "
+                + "curl --http2). 3: HTTP/3 or an error (as with curl --http3-only).",
+            valueName: "auto|1.1|2|2-prior-knowledge|3"))
+    var http = HTTPVersionOption.auto
+
+    @Option(help: ArgumentHelp("Seconds for name, TCP and TLS; 0: no limit.", valueName: "S"))
+    var connectTimeout: Double = 10
+
+    @Option(help: ArgumentHelp("Seconds without a byte in either direction; 0: no limit.", valueName: "S"))
+    var idleTimeout: Double = 60
+
+    @Option(help: ArgumentHelp("Seconds for everything; no limit unless given.", valueName: "S"))
+    var deadline: Double?
+
+    @Option(help: ArgumentHelp("Fail if the decoded body is larger.", valueName: "BYTES"))
+    var maxBody: Int?
+
+    @Flag(help: "Do not ask for compressed bodies, and do not decode them.")
+    var noDecompress = false
+
+    @Option(help: ArgumentHelp("Trust the authorities in this PEM file, too.", valueName: "FILE"))
+    var cacert: String?
+
+    @Flag(help: "Do not verify the server: anyone on the way can read and change everything.")
+    var insecure = false
+
+    @Option(help: ArgumentHelp("Connect to this socket, whatever the host.", valueName: "PATH"))
+    var unixSocket: String?
+
+    @Option(help: ArgumentHelp("Print items as they arrive.", valueName: "chunks|lines"))
+    var stream: StreamOption?
+
+    @Option(help: ArgumentHelp("Stop after so many items of --stream.", valueName: "N"))
+    var limit: Int?
+
+    @Option(help: ArgumentHelp("Cancel the task that runs the request.", valueName: "S"))
+    var cancelAfter: Double?
+
+    @Option(help: ArgumentHelp("Print one JSON object instead of the body.", valueName: "json"))
+    var report: ReportOption?
+
+    func validate() throws {
+        switch target.count {
+        case 0: throw ValidationError("A URL is needed.")
+        case 1: break
+        case 2 where method != nil: throw ValidationError("The method is given twice: '\(target[0])' and --method.")
+        case 2: break
+        default: throw ValidationError("One URL at a time, please: '\(target[2])' is too much.")
+        }
+        try require("--connect-timeout", connectTimeout, atLeast: 0)
+        try require("--idle-timeout", idleTimeout, atLeast: 0)
+        try require("--deadline", deadline, atLeast: 0)
+        try require("--cancel-after", cancelAfter, atLeast: 0)
+        if let maxBody, maxBody < 0 { throw ValidationError("--max-body cannot be negative.") }
+        if let limit {
+            guard stream != nil else { throw ValidationError("--limit goes with --stream.") }
+            guard limit > 0 else { throw ValidationError("--limit must be 1 or more.") }
+        }
+    }
+
+    private func require(_ name: String, _ seconds: Double?, atLeast minimum: Double) throws {
+        guard let seconds else { return }
+        // Ten thousand years, so that every number of seconds is a Duration.
+        guard seconds >= minimum, seconds < 3e11 else { throw ValidationError("\(name) \(seconds) is no number of seconds.") }
+    }
+}
+
+/// `--http`
+enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
+    case auto
+    case http1 = "1.1"
+    case http2 = "2"
+    case http2PriorKnowledge = "2-prior-knowledge"
+    case http3 = "3"
+}
+
+/// `--stream`
+enum StreamOption: String, ExpressibleByArgument, CaseIterable {
+    case chunks, lines
+}
+
+/// `--report`
+enum ReportOption: String, ExpressibleByArgument, CaseIterable {
+    case json
+}

@@ -1,0 +1,31 @@
+import TerminalKit
+import Trellis
+
+/// The body as it comes, and nothing else. A long transfer that goes elsewhere has a progress bar on the terminal.
+struct PlainOutput: Output {
+    private let showsProgress: Bool
+    private var progress: ProgressBar?
+    private var count: Int64 = 0
+
+    init(showsProgress: Bool) { self.showsProgress = showsProgress && !Terminal.output.isTerminal }
+
+    mutating func begin(_ head: Response) {
+        guard showsProgress else { return }
+        // The length of an encoded body is not that of what comes out.
+        let isEncoded = head.headerFields.contains(.contentEncoding)
+        progress = ProgressBar("", total: isEncoded ? nil : head.headerFields[.contentLength].flatMap { Int64($0) })
+    }
+
+    mutating func chunk(_ bytes: Data) async throws -> Bool {
+        try await StandardOutput.write(bytes)
+        count += Int64(bytes.count)
+        progress?.update(count)
+        return true
+    }
+
+    mutating func line(_ line: String) async throws { try await StandardOutput.write(line + "\n") }
+
+    mutating func end(_ outcome: Outcome) {
+        if outcome.failure == nil { progress?.finish(count) } else { progress?.clear() }
+    }
+}

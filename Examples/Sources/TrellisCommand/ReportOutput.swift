@@ -1,0 +1,86 @@
+import TerminalKit
+import Trellis
+
+/// One JSON object instead of the body. Memory stays bounded: of a body above the limit only the size is kept.
+struct ReportOutput: Output {
+    /// A body up to this size is part of the report.
+    private static let largestBody = 1 << 20
+
+    /// Of a stream of lines the bytes are not known: the lines do not say how they ended.
+    private var count: Int?
+    private var body: Data?
+    private var items: [JSONValue]?
+
+    /// - Parameter hasItems: The items are reported instead of the body.
+    init(hasItems: Bool) {
+        if hasItems { items = [] } else { (count, body) = (0, Data()) }
+    }
+
+    func begin(_ head: Response) {}
+
+    mutating func chunk(_ bytes: Data) -> Bool {
+        count = count.map { $0 + bytes.count }
+        if let collected = body, collected.count + bytes.count <= Self.largestBody {
+            body?.append(bytes)
+        } else {
+            body = nil
+        }
+        return true
+    }
+
+    mutating func line(_ line: String) { items?.append(.string(line)) }
+
+    func end(_ outcome: Outcome) async throws {
+        let text = report(on: outcome).text
+        let isForPeople = Terminal.output.isTerminal
+        let pretty = isForPeople ? JSONPrinter(terminal: .output).pretty(Data(text.utf8)) : nil
+        try await StandardOutput.write((pretty ?? text) + "\n")
+    }
+
+    private func report(on outcome: Outcome) -> JSONValue {
+        let response = outcome.response
+        return [
+            "ok": .bool(outcome.failure == nil),
+            "url": .string(outcome.url),
+            "status": .integer(response?.status.code),
+            "http_version": .string(response?.version.rawValue),
+            "headers": JSONValue(response?.headerFields ?? [:]),
+            "trailers": JSONValue(response?.trailerFields ?? [:]),
+            "informational": .array((response?.informational ?? []).map(JSONValue.init)),
+            "body": ["bytes": .integer(count), "base64": .string(body?.base64EncodedString())],
+            "items": items.map { .array($0) } ?? .null,
+            "redirects": [],
+            "attempts": .integer(outcome.metrics.attempts),
+            "from_cache": .bool(false),
+            "error": outcome.failure.map(JSONValue.init) ?? .null,
+            "metrics": JSONValue(outcome.metrics),
+        ]
+    }
+}
+
+extension JSONValue {
+    fileprivate init(_ fields: HTTPFields) {
+        self = .array(fields.map { [.string($0.name.rawName), .string($0.value)] })
+    }
+
+    fileprivate init(_ head: ResponseHead) {
+        self = ["status": .integer(head.status.code), "headers": JSONValue(head.headerFields)]
+    }
+
+    fileprivate init(_ failure: RequestFailure) {
+        self = [
+            "kind": .string(failure.kind), "message": .string(failure.message),
+            "retryable": .bool(failure.isRetryable), "attempts": .integer(failure.attempts),
+        ]
+    }
+
+    fileprivate init(_ metrics: Metrics) {
+        self = [
+            "queued_s": .seconds(metrics.queued), "dns_s": .seconds(metrics.nameLookup),
+            "connect_s": .seconds(metrics.connect), "tls_s": .seconds(metrics.tls),
+            "first_byte_s": .seconds(metrics.firstByte), "total_s": .seconds(metrics.total),
+            "bytes_sent": .integer(Int(metrics.bytesSent)), "bytes_received": .integer(Int(metrics.bytesReceived)),
+            "reused_connection": .bool(metrics.reusedConnection),
+        ]
+    }
+}

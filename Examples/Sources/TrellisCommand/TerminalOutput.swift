@@ -1,0 +1,79 @@
+import TerminalKit
+import Trellis
+
+/// Head and body for people: colours, indented JSON, and no bytes that a terminal cannot show.
+struct TerminalOutput: Output {
+    /// JSON up to this size is indented.
+    private static let largestJSON = 4 << 20
+
+    private let terminal = Terminal.output
+    /// JSON that is not whole yet.
+    private var json: Data?
+    private var type = ""
+    private var isFirst = true
+    private var endsLine = true
+
+    mutating func begin(_ head: Response) async throws {
+        var text = terminal.styled("HTTP/\(head.version) ", .faint)
+        text += terminal.styled("\(head.status)", style(of: head.status))
+        for field in head.headerFields {
+            text += "\n" + terminal.styled(field.name.rawName, .cyan) + ": " + Self.withoutControls(field.value)
+        }
+        try await StandardOutput.write(text + "\n\n")
+        type = head.headerFields[.contentType].map { String($0.prefix { $0 != ";" }).lowercased() } ?? ""
+        if type == "application/json" || type.hasSuffix("+json") { json = Data() }
+    }
+
+    mutating func chunk(_ bytes: Data) async throws -> Bool {
+        if json != nil {
+            json?.append(bytes)
+            if let whole = json, whole.count > Self.largestJSON {
+                json = nil
+                return try await show(whole)
+            }
+            return true
+        }
+        return try await show(bytes)
+    }
+
+    mutating func line(_ line: String) async throws { try await StandardOutput.write(line + "\n") }
+
+    mutating func end(_ outcome: Outcome) async throws {
+        if let json, !json.isEmpty {
+            let printer = JSONPrinter(terminal: terminal)
+            // What is no JSON, or was cut off, is shown as it came.
+            if let pretty = printer.pretty(json) {
+                try await StandardOutput.write(pretty + "\n")
+                endsLine = true
+            } else {
+                _ = try await show(json)
+            }
+        }
+        if !endsLine { try await StandardOutput.write("\n") }
+    }
+
+    private mutating func show(_ bytes: Data) async throws -> Bool {
+        defer { isFirst = false }
+        if isFirst, bytes.prefix(4096).contains(0) {
+            let note = "[\(type.isEmpty ? "a binary body" : Self.withoutControls(type)), not shown: > FILE keeps it]\n"
+            try await StandardOutput.write(terminal.styled(note, .yellow))
+            return false
+        }
+        try await StandardOutput.write(bytes)
+        endsLine = bytes.last == 0x0a
+        return true
+    }
+
+    private func style(of status: HTTPResponse.Status) -> Style {
+        switch status.kind {
+        case .successful: .green
+        case .redirection: .blue
+        case .clientError, .serverError: .red
+        default: .yellow
+        }
+    }
+
+    private static func withoutControls(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    }
+}

@@ -1,0 +1,60 @@
+import CCurl
+
+/// The text of a URL before libcurl parses it: what browsers accept beyond RFC 3986 is brought into its form, the same on
+/// every version of libcurl and in every locale.
+struct URLText {
+    private let text: String
+
+    init(_ text: String) { self.text = text }
+
+    /// The text with percent-encoded path and query and an ASCII host.
+    func encoded() throws(WireURL.ParseFailure) -> String {
+        let bytes = text.utf8
+        guard let slashes = text.firstRange(of: "://") else { return text }
+        let rest = bytes[slashes.upperBound...]
+        guard rest.first != UInt8(ascii: "/") else { throw .malformed("it has no host") }
+        guard rest.contains(where: { $0 >= 0x80 || Self.isEncodedInPath($0) }) else { return text }
+        let end = rest.firstIndex { $0 == 0x2f || $0 == 0x3f || $0 == 0x23 } ?? bytes.endIndex
+        let authority = try Self.asciiAuthority(String(text[slashes.upperBound..<end]))
+        return String(text[..<slashes.upperBound]) + authority + Self.encode(bytes[end...])
+    }
+
+    /// Percent-encodes the bytes of the path and query sets of the WHATWG URL standard (section 1.3); hexadecimal digits in
+    /// upper case, as RFC 3986, section 2.1 has them.
+    private static func encode(_ bytes: Substring.UTF8View) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var result: [UInt8] = []
+        var isInQuery = false
+        for byte in bytes {
+            if byte == 0x3f { isInQuery = true }
+            if byte >= 0x80 || (isInQuery ? isEncodedInQuery(byte) : isEncodedInPath(byte)) {
+                result += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            } else {
+                result.append(byte)
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+
+    private static func isEncodedInQuery(_ byte: UInt8) -> Bool {
+        byte == 0x20 || byte == 0x22 || byte == 0x3c || byte == 0x3e
+    }
+
+    private static func isEncodedInPath(_ byte: UInt8) -> Bool {
+        isEncodedInQuery(byte) || byte == 0x5e || byte == 0x60 || byte == 0x7b || byte == 0x7d
+    }
+
+    /// Turns an international name into its ASCII form (UTS 46) with the library that libcurl uses, but without libcurl's
+    /// dependence on the locale.
+    private static func asciiAuthority(_ authority: String) throws(WireURL.ParseFailure) -> String {
+        let start = authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? authority.startIndex
+        let host = authority[start...]
+        guard host.utf8.contains(where: { $0 >= 0x80 }) else { return authority }
+        let name = host.prefix { $0 != ":" }
+        guard let ascii = unsafe ccurl_idn_to_ascii(String(name)) else {
+            throw .malformed("its host is no valid international name")
+        }
+        defer { unsafe ccurl_free(ascii) }
+        return unsafe String(authority[..<start]) + String(cString: ascii) + String(host[name.endIndex...])
+    }
+}

@@ -1,0 +1,86 @@
+public import FoundationEssentials
+public import Trellis
+
+/// A transport without a network: a closure takes the request and returns the response.
+///
+/// ```swift
+/// let transport = MockTransport { request in
+///     request.url.hasSuffix("/users") ? .json(#"[{"name": "Ada"}]"#) : MockResponse(status: 404)
+/// }
+/// let session = Session(transport: transport)
+/// ```
+///
+/// The closure runs in a task of its own for each attempt, which is cancelled when the attempt is. It is called when the body
+/// of the request has come whole, streamed or not: see `TransportRequest.bodyData`. How long it takes is up to the test: let it
+/// wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
+public final class MockTransport: Transport {
+    /// Makes the response to a request. A `TransportFailure` that it throws becomes the attempt's failure.
+    public typealias Handler = @Sendable (TransportRequest) async throws -> MockResponse
+
+    private struct Record: Sendable {
+        var requests: [TransportRequest] = []
+        var started = 0
+        var ended = 0
+        var cancelled = 0
+    }
+
+    private let handler: Handler
+    private let record = LoopbackServer.Waiters(Record())
+
+    /// A transport that answers with what the handler returns.
+    public init(_ handler: @escaping Handler) { self.handler = handler }
+
+    /// Starts an attempt.
+    public func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+        record.update { $0.started += 1 }
+        let exchange = MockExchange(request, events: events) { [record, handler] request in
+            record.update { $0.requests.append(request) }
+            return try await handler(request)
+        } whenEnded: { [record] wasCancelled in
+            record.update { record in
+                record.ended += 1
+                if wasCancelled { record.cancelled += 1 }
+            }
+        }
+        exchange.begin()
+        return exchange
+    }
+
+    /// The requests that have come whole, in that order, their bodies in memory.
+    public var requests: [TransportRequest] { record.value.requests }
+
+    /// Attempts that have been started.
+    public var startedCount: Int { record.value.started }
+
+    /// Attempts that are under way.
+    public var activeCount: Int { record.value.started - record.value.ended }
+
+    /// Attempts that were cancelled before their end.
+    public var cancelledCount: Int { record.value.cancelled }
+
+    /// Returns when so many requests, counted from the start, have come whole.
+    public func waitUntilRequested(count: Int) async throws { try await record.wait { $0.requests.count >= count } }
+
+    /// Returns when so many attempts, counted from the start, were cancelled.
+    public func waitUntilCancelled(count: Int) async throws { try await record.wait { $0.cancelled >= count } }
+
+    /// Returns when no attempt is under way.
+    public func waitUntilIdle() async throws { try await record.wait { $0.started == $0.ended } }
+}
+
+extension TransportRequest {
+    /// The body as far as it is in memory: always, where a ``MockTransport`` hands the request on. `nil`: there is none.
+    public var bodyData: Data? {
+        switch request.body?.source {
+        case .data(let data): data
+        case nil, .file, .stream: nil
+        }
+    }
+
+    /// The same request with a body in memory.
+    func withBody(_ data: Data) -> TransportRequest {
+        var request = request
+        request.body = .data(data, contentType: request.body?.contentType)
+        return TransportRequest(request: request, wire: wire)
+    }
+}

@@ -1,0 +1,48 @@
+package import CurlEngine
+public import Trellis
+
+extension TestClock {
+    /// The clock as a session's engine sees it.
+    package struct EngineSide: EngineClock {
+        private let clock: TestClock
+
+        fileprivate init(_ clock: TestClock) { self.clock = clock }
+
+        /// The present instant. The engine's time line begins a while before the clock's, so that no instant is zero.
+        package func now() -> EngineInstant {
+            EngineInstant(nanoseconds: 1_000_000_000).advanced(by: clock.now.elapsed)
+        }
+
+        package func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? { nil }
+
+        package func onAdvance(_ wake: @escaping @Sendable () -> Void) { clock.onAdvance(wake) }
+    }
+
+    /// The clock as a session's engine sees it.
+    package var engineSide: EngineSide { EngineSide(self) }
+}
+
+extension Session {
+    /// A session whose limits on time follow a clock that a test moves by hand.
+    ///
+    /// - Parameters:
+    ///   - configuration: the session's configuration.
+    ///   - transport: what carries its requests, such as a ``ScriptedTransport`` or a ``MockTransport``.
+    ///   - clock: the clock.
+    public convenience init(
+        configuration: SessionConfiguration = SessionConfiguration(), transport: any Transport, clock: TestClock
+    ) {
+        self.init(configuration: configuration, transport: transport, clock: clock.engineSide)
+    }
+
+    /// Returns when the session has dealt with everything that had reached it before the call: events of its transport,
+    /// calls of its handles, and the time limits that were due.
+    public func settle() async {
+        guard let engine = executor as? EngineExecutor else { return }
+        // Calls run before a turn of the loop, timers in it: a second call is sure to have a whole turn before it. The others
+        // are for what a turn puts off to a call of its own.
+        for _ in 0..<4 {
+            await withCheckedContinuation { continuation in engine.submit { continuation.resume() } }
+        }
+    }
+}

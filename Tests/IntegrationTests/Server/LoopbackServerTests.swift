@@ -1,0 +1,151 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// The scripted server does what its scripts and its users say.
+@Suite(.timeLimit(.minutes(1)))
+struct LoopbackServerTests {
+    @Test(arguments: [RequestBody.data(Data("abc".utf8)), .stream(BodySource.chunks("a", "bc"))])
+    func requestsAreRecordedAsReceived(_ body: RequestBody) async throws {
+        let server = try LoopbackServer.http { _ in .init(201) }, session = Session()
+        var request = Request(server.url("/path?q=1"), method: .put, body: body)
+        request.headerFields[.accept] = "a/b"
+        let (_, response) = try await session.data(request)
+        #expect(response.status.code == 201)
+        let received = try #require(server.requests.first)
+        #expect(received.method == "PUT" && received.path == "/path" && received.query == "q=1")
+        #expect(received["ACCEPT"] == "a/b")
+        #expect(received.body == Data("abc".utf8) && received.bodyLength == 3)
+        #expect(received.headBytes.starts(with: Data("PUT /path?q=1 HTTP/1.1\r\n".utf8)))
+        await session.shutdown()
+    }
+
+    @Test func bodiesCanBeCountedWithoutBeingStored() async throws {
+        let server = try LoopbackServer.http(storesBodies: false) { .text("\($0.bodyLength)") }, session = Session()
+        let (data, _) = try await session.upload(.data(Data(count: 1_000_000)), to: server.url())
+        #expect(String(decoding: data, as: UTF8.self) == "1000000")
+        #expect(server.requests.first?.body.isEmpty == true)
+        await session.shutdown()
+    }
+
+    @Test func expectationIsAnswered() async throws {
+        let server = try LoopbackServer.http { .text("\($0.body.count)") }, session = Session()
+        var request = Request(server.url(), method: .post, body: .data(Data(count: 100)))
+        request.headerFields[.expect] = "100-continue"
+        let (data, _) = try await session.data(request)
+        #expect(String(decoding: data, as: UTF8.self) == "100")
+        await session.shutdown()
+    }
+
+    @Test func routesStreamAndFail() async throws {
+        struct Oops: Error {}
+        let server = try LoopbackServer.http { request in
+            switch request.path {
+            case "/chunks": .init(body: .chunked { body in for number in 1...3 { try body.write("\(number)\n") } })
+            case "/sized": .init(body: .sized(4) { body in try body.write("four") })
+            case "/raw": .init(body: .raw { try $0.write("HTTP/1.1 299 Raw\r\nContent-Length: 0\r\n\r\n") })
+            default: throw Oops()
+            }
+        }
+        let session = Session()
+        #expect(try await session.data(server.url("/chunks")).0 == Data("1\n2\n3\n".utf8))
+        #expect(try await session.data(server.url("/sized")).0 == Data("four".utf8))
+        #expect(try await session.data(server.url("/raw")).1.status.code == 299)
+        #expect(try await session.data(server.url("/other")).1.status.code == 500)
+        #expect(server.errors.count == 1 && server.errors.first is Oops)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    enum Block: CaseIterable { case reading, writing, gate, pause, afterTheScript, accepting }
+
+    @Test(arguments: Block.allCases)
+    func stopInterruptsWhateverBlocks(_ block: Block) async throws {
+        let never = LoopbackServer.Gate()
+        let server = try LoopbackServer { connection in
+            try connection.readRequest()
+            switch block {
+            case .reading: try connection.readRequest()
+            case .writing: while true { try connection.write([UInt8](repeating: 0, count: 1 << 20)) }
+            case .gate: try connection.wait(for: never)
+            case .pause: try connection.pause(for: .seconds(1000))
+            case .afterTheScript, .accepting: break
+            }
+        }
+        let session = Session()
+        async let failed = expectFailure([.receive, .malformedResponse, .truncatedBody]) {
+            try await session.data(server.url())
+        }
+        try await server.waitUntilRequested(count: 1)
+        server.stop()
+        #expect(server.openCount == 0 && server.closedCount == 1)
+        #expect(server.errors.isEmpty)
+        _ = await failed
+        await session.shutdown()
+    }
+
+    @Test func waitingEndsWithItsTask() async throws {
+        let server = try LoopbackServer { _ in }
+        let waiting = Task { try await server.waitUntilClosed(count: 1) }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        let gate = LoopbackServer.Gate()
+        let opening = Task { try await gate.opened() }
+        opening.cancel()
+        await #expect(throws: CancellationError.self) { try await opening.value }
+    }
+
+    @Test func gateOnceOpenStaysOpen() async throws {
+        let gate = LoopbackServer.Gate()
+        #expect(!gate.isOpen)
+        gate.open()
+        gate.open()
+        try await gate.opened()
+        #expect(gate.isOpen)
+    }
+
+    /// While nobody reads, the count of written bytes comes to rest; it moves on when somebody does.
+    @Test func backpressureIsVisible() async throws {
+        let half = LoopbackServer.Gate()
+        let total = 64 << 20
+        let server = try LoopbackServer.http { _ in
+            .init(
+                body: .sized(total) { body in
+                    for part in 0..<64 {
+                        try body.write([UInt8](repeating: 0, count: 1 << 20))
+                        if part == 31 { half.open() }
+                    }
+                })
+        }
+        let session = Session()
+        let stream = try await session.stream(server.url())
+        #expect(server.bytesWritten < total)
+        #expect(!half.isOpen, "half of it fits into no buffer on the way")
+        var count = 0
+        for try await chunk in stream.body { count += chunk.count }
+        #expect(count == total)
+        #expect(server.bytesWritten > total)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    @Test func manyConnectionsAtOnce() async throws {
+        let together = LoopbackServer.Gate()
+        let server = try LoopbackServer { connection in
+            try connection.readRequest()
+            if connection.ordinal == 50 { together.open() }
+            try connection.wait(for: together)
+            try connection.write("HTTP/1.1 204 No Content\r\n\r\n")
+        }
+        let session = Session()
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<50 { group.addTask { _ = try await session.data(server.url()) } }
+            try await group.waitForAll()
+        }
+        #expect(server.acceptedCount == 50)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+        #expect(server.closedByPeerCount == 50)
+    }
+}

@@ -1,0 +1,100 @@
+import FoundationEssentials
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Many requests that are cancelled at moments nobody chose: nothing is reported by a sanitizer, nothing stays behind.
+@Suite(.serialized)
+struct CancellationSoakTests {
+    /// 100,000 under the sanitizers (`TRELLIS_SOAK_REQUESTS`), fewer in the everyday loop.
+    static let requests = ProcessInfo.processInfo.environment["TRELLIS_SOAK_REQUESTS"].flatMap(Int.init) ?? 10_000
+    static let tasks = 8
+    /// No other test runs in this process, so that its descriptors can be counted.
+    static let isAlone = ProcessInfo.processInfo.environment["TRELLIS_SOAK_REQUESTS"] != nil
+
+    @Test(.timeLimit(.minutes(20)))
+    func randomCancellationsLeaveNothingBehind() async throws {
+        let before = openDescriptors()
+        var outcomes = Outcomes()
+        do {
+            let server = try LoopbackServer.http { _ in .text(String(repeating: "x", count: 100)) }
+            let session = Session()
+            outcomes = await Self.run(session, server.url())
+            // The session is as good as new.
+            let (data, _) = try await session.data(server.url())
+            #expect(data.count == 100)
+            #expect(await session.liveRequestCount == 0)
+            await session.shutdown()
+            // Whatever was opened has been closed on this side.
+            try await server.waitUntilClosed(count: server.acceptedCount)
+            server.stop()
+        }
+        #expect(outcomes.answered + outcomes.cancelled == Self.requests)
+        #expect(outcomes.answered > 0)
+        #expect(outcomes.cancelled > 0)
+        if Self.isAlone { #expect(openDescriptors() == before) }
+    }
+
+    struct Outcomes: Sendable {
+        var answered = 0
+        var cancelled = 0
+        var failed = 0
+    }
+
+    private static func run(_ session: Session, _ url: String) async -> Outcomes {
+        await withTaskGroup(of: Outcomes.self) { group in
+            for seed in 0..<tasks { group.addTask { await worker(session, url, seed: UInt64(seed)) } }
+            return await group.reduce(into: Outcomes()) { sum, part in
+                sum.answered += part.answered
+                sum.cancelled += part.cancelled
+                sum.failed += part.failed
+            }
+        }
+    }
+
+    /// Sends its share, some collected, some streamed, and cancels most of them after a random number of yields.
+    private static func worker(_ session: Session, _ url: String, seed: UInt64) async -> Outcomes {
+        var random = SplitMix64(state: seed)
+        var outcomes = Outcomes()
+        for turn in 0..<(requests / tasks) {
+            let isStreamed = turn % 4 == 0
+            let task = Task {
+                guard isStreamed else { return try await session.data(url).0.count }
+                var count = 0
+                for try await chunk in try await session.stream(url).chunks { count += chunk.count }
+                return count
+            }
+            if random.next() % 4 != 0 {
+                for _ in 0..<(random.next() % 24) { await Task.yield() }
+                task.cancel()
+            }
+            do {
+                _ = try await task.value
+                outcomes.answered += 1
+            } catch is CancellationError {
+                outcomes.cancelled += 1
+            } catch {
+                Issue.record(error)
+                outcomes.failed += 1
+            }
+        }
+        return outcomes
+    }
+
+    private func openDescriptors() -> Int {
+        (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count) ?? -1
+    }
+}
+
+/// Repeatable randomness.
+struct SplitMix64: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}

@@ -1,0 +1,121 @@
+import Foundation
+import Glibc
+import Testing
+
+/// A Python process whose stdin and stdout are lines.
+final class PythonProcess: @unchecked Sendable {
+    // Unchecked: `state` is only reached inside `withState`, which holds the lock.
+    struct Ended: Error {}
+
+    private struct State {
+        /// Lines that nobody has asked for yet.
+        var lines: [String] = []
+        /// Those who wait for the next lines: first come, first served.
+        var readers: [CheckedContinuation<String, any Error>] = []
+        var hasEnded = false
+    }
+
+    private let input: FileHandle
+    private let lock = NSLock()
+    private var state = State()
+
+    private func withState<Result>(_ body: (inout State) -> Result) -> Result { lock.withLock { body(&state) } }
+
+    init(_ arguments: [String]) throws {
+        let python = try #require(Peer.python, "TRELLIS_TEST_PYTHON is not set")
+        let stdin = try Self.pipe(), stdout = try Self.pipe()
+        try Self.spawn(python, ["-u"] + arguments, stdin: stdin.reading, stdout: stdout.writing)
+        close(stdin.reading)
+        close(stdout.writing)
+        input = FileHandle(fileDescriptor: stdin.writing)
+        let output = FileHandle(fileDescriptor: stdout.reading)
+        // A thread of its own: a blocking read would hold up the concurrency pool.
+        Thread.detachNewThread { [self] in
+            var buffer = Data()
+            while case let data = output.availableData, !data.isEmpty {
+                buffer.append(data)
+                while let end = buffer.firstIndex(of: UInt8(ascii: "\n")) {
+                    received(String(decoding: buffer[..<end], as: UTF8.self))
+                    buffer = Data(buffer[buffer.index(after: end)...])
+                }
+            }
+            ended()
+        }
+    }
+
+    func ask(_ command: String) async throws -> String {
+        // Written inside the lock, so that answers come in the order of their readers.
+        try await nextLine { [self] in try? input.write(contentsOf: Data("\(command)\n".utf8)) }
+    }
+
+    func nextLine(after act: () -> Void = {}) async throws -> String {
+        try await withCheckedThrowingContinuation { reader in
+            let line: Result<String, any Error>? = withState { state in
+                act()
+                if !state.lines.isEmpty { return .success(state.lines.removeFirst()) }
+                if state.hasEnded { return .failure(Ended()) }
+                state.readers.append(reader)
+                return nil
+            }
+            if let line { reader.resume(with: line) }
+        }
+    }
+
+    private func received(_ line: String) {
+        let reader = withState { state in
+            if state.readers.isEmpty {
+                state.lines.append(line)
+                return CheckedContinuation<String, any Error>?.none
+            }
+            return state.readers.removeFirst()
+        }
+        reader?.resume(returning: line)
+    }
+
+    private func ended() {
+        let readers = withState { state in
+            state.hasEnded = true
+            defer { state.readers = [] }
+            return state.readers
+        }
+        for reader in readers { reader.resume(throwing: Ended()) }
+    }
+}
+
+/// Foundation's `Process` reads beyond a buffer when it looks for open files (the address sanitizer stops there), so
+/// the process is started with what the C library has.
+extension PythonProcess {
+    private static func pipe() throws -> (reading: CInt, writing: CInt) {
+        var ends: [CInt] = [-1, -1]
+        let status = unsafe Glibc.pipe(&ends)
+        try #require(status == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        return (ends[0], ends[1])
+    }
+
+    private static func spawn(_ program: String, _ arguments: [String], stdin: CInt, stdout: CInt) throws {
+        // The library path is for the libcurl under test.
+        let environment = ProcessInfo.processInfo.environment.filter { $0.key != "LD_LIBRARY_PATH" }
+        var actions = unsafe posix_spawn_file_actions_t()
+        unsafe posix_spawn_file_actions_init(&actions)
+        defer { unsafe posix_spawn_file_actions_destroy(&actions) }
+        unsafe posix_spawn_file_actions_adddup2(&actions, stdin, 0)
+        unsafe posix_spawn_file_actions_adddup2(&actions, stdout, 1)
+        var pid = pid_t()
+        let status = unsafe withCStrings([program] + arguments) { argv in
+            unsafe withCStrings(environment.map { "\($0.key)=\($0.value)" }) { envp in
+                unsafe posix_spawn(&pid, program, &actions, nil, argv, envp)
+            }
+        }
+        try #require(status == 0, "cannot start \(program)")
+    }
+
+    @unsafe private static func withCStrings<Result>(
+        _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
+    ) -> Result {
+        var pointers = unsafe strings.map { unsafe strdup($0) }
+        unsafe pointers.append(nil)
+        defer { unsafe pointers.forEach { unsafe free($0) } }
+        return unsafe body(&pointers)
+    }
+}

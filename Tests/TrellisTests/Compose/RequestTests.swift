@@ -1,0 +1,43 @@
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import Trellis
+
+/// Requests as values.
+struct RequestTests {
+    private struct Endpoint: RequestConvertible {
+        func asRequest() throws -> Request { Request("http://localhost/endpoint", method: .delete) }
+    }
+
+    private struct Unmakeable: Error {}
+
+    private struct BadURL: URLConvertible {
+        func asURL() throws -> URL { throw Unmakeable() }
+    }
+
+    @Test func aTextIsAGet() throws {
+        let request = try "http://localhost/a b".asRequest()
+        #expect(request.method == .get)
+        #expect(request.url == "http://localhost/a b")
+        #expect(request.headerFields.isEmpty)
+    }
+
+    @Test func aURLIsAGet() throws {
+        let url = try #require(URL(string: "http://localhost/a?b=c"))
+        #expect(try url.asRequest().url == "http://localhost/a?b=c")
+    }
+
+    @Test func anythingCanDescribeARequest() throws {
+        #expect(try Endpoint().asRequest().method == .delete)
+    }
+
+    @Test func aURLThatCannotBeMadeIsAnErrorWhenTheRequestIsUsed() {
+        let request = Request(BadURL())
+        #expect(throws: Unmakeable.self) { try request.asRequest() }
+    }
+
+    @Test func aTextBodyIsUTF8WithItsType() {
+        let body = RequestBody.string("grün")
+        #expect(body.contentType == "text/plain; charset=utf-8")
+    }
+}

@@ -1,0 +1,108 @@
+@testable import Trellis
+
+/// Every phase that a request can be in, with every event: what it becomes and what is to be done, written out.
+///
+/// The rows are the specification. A row that fails is a change of behaviour, not of the table.
+extension RequestStateTests {
+    static let table: [Row] = [
+        // initialized
+        Row(.initialized, .resume, .resumed(.queued), [.enterQueue]),
+        Row(.initialized, .suspend, .suspended(.parked), []),
+        Row(.initialized, .cancel, .cancelled, [.reportEnd]),
+        Row(.initialized, .admit, .initialized, [.releaseSlot]),
+        Row(.initialized, .connect, .initialized, []),
+        Row(.initialized, .head, .initialized, []),
+        Row(.initialized, .complete, .initialized, []),
+        Row(.initialized, .fail, .finished, [.reportEnd]),
+        // resumed(.queued)
+        Row(.resumed(.queued), .resume, .resumed(.queued), []),
+        Row(.resumed(.queued), .suspend, .suspended(.parked), [.leaveQueue]),
+        Row(.resumed(.queued), .cancel, .cancelled, [.leaveQueue, .reportEnd]),
+        Row(.resumed(.queued), .admit, .resumed(.connecting), [.startTransport]),
+        Row(.resumed(.queued), .connect, .resumed(.queued), []),
+        Row(.resumed(.queued), .head, .resumed(.queued), []),
+        Row(.resumed(.queued), .complete, .resumed(.queued), []),
+        Row(.resumed(.queued), .fail, .finished, [.leaveQueue, .reportEnd]),
+        // resumed(.connecting)
+        Row(.resumed(.connecting), .resume, .resumed(.connecting), []),
+        Row(.resumed(.connecting), .suspend, .suspended(.connecting), [.pauseTransport]),
+        Row(.resumed(.connecting), .cancel, .cancelled, [.stopTransport, .releaseSlot, .reportEnd]),
+        Row(.resumed(.connecting), .admit, .resumed(.connecting), []),
+        Row(.resumed(.connecting), .connect, .resumed(.sending), []),
+        Row(.resumed(.connecting), .head, .resumed(.receiving), [.reportHead]),
+        Row(.resumed(.connecting), .complete, .resumed(.connecting), []),
+        Row(.resumed(.connecting), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
+        // resumed(.sending)
+        Row(.resumed(.sending), .resume, .resumed(.sending), []),
+        Row(.resumed(.sending), .suspend, .suspended(.sending), [.pauseTransport]),
+        Row(.resumed(.sending), .cancel, .cancelled, [.stopTransport, .releaseSlot, .reportEnd]),
+        Row(.resumed(.sending), .admit, .resumed(.sending), []),
+        Row(.resumed(.sending), .connect, .resumed(.sending), []),
+        Row(.resumed(.sending), .head, .resumed(.receiving), [.reportHead]),
+        Row(.resumed(.sending), .complete, .resumed(.sending), []),
+        Row(.resumed(.sending), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
+        // resumed(.receiving)
+        Row(.resumed(.receiving), .resume, .resumed(.receiving), []),
+        Row(.resumed(.receiving), .suspend, .suspended(.receiving), [.pauseTransport]),
+        Row(.resumed(.receiving), .cancel, .cancelled, [.stopTransport, .releaseSlot, .reportEnd]),
+        Row(.resumed(.receiving), .admit, .resumed(.receiving), []),
+        Row(.resumed(.receiving), .connect, .resumed(.receiving), []),
+        Row(.resumed(.receiving), .head, .resumed(.receiving), []),
+        Row(.resumed(.receiving), .complete, .finished, [.releaseSlot, .reportEnd]),
+        Row(.resumed(.receiving), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
+        // suspended(.parked)
+        Row(.suspended(.parked), .resume, .resumed(.queued), [.enterQueue]),
+        Row(.suspended(.parked), .suspend, .suspended(.parked), []),
+        Row(.suspended(.parked), .cancel, .cancelled, [.reportEnd]),
+        Row(.suspended(.parked), .admit, .suspended(.parked), [.releaseSlot]),
+        Row(.suspended(.parked), .connect, .suspended(.parked), []),
+        Row(.suspended(.parked), .head, .suspended(.parked), []),
+        Row(.suspended(.parked), .complete, .suspended(.parked), []),
+        Row(.suspended(.parked), .fail, .finished, [.reportEnd]),
+        // suspended(.connecting)
+        Row(.suspended(.connecting), .resume, .resumed(.connecting), [.resumeTransport]),
+        Row(.suspended(.connecting), .suspend, .suspended(.connecting), []),
+        Row(.suspended(.connecting), .cancel, .cancelled, [.stopTransport, .releaseSlot, .reportEnd]),
+        Row(.suspended(.connecting), .admit, .suspended(.connecting), []),
+        Row(.suspended(.connecting), .connect, .suspended(.sending), []),
+        Row(.suspended(.connecting), .head, .suspended(.receiving), [.reportHead]),
+        Row(.suspended(.connecting), .complete, .suspended(.connecting), []),
+        Row(.suspended(.connecting), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
+        // suspended(.sending)
+        Row(.suspended(.sending), .resume, .resumed(.sending), [.resumeTransport]),
+        Row(.suspended(.sending), .suspend, .suspended(.sending), []),
+        Row(.suspended(.sending), .cancel, .cancelled, [.stopTransport, .releaseSlot, .reportEnd]),
+        Row(.suspended(.sending), .admit, .suspended(.sending), []),
+        Row(.suspended(.sending), .connect, .suspended(.sending), []),
+        Row(.suspended(.sending), .head, .suspended(.receiving), [.reportHead]),
+        Row(.suspended(.sending), .complete, .suspended(.sending), []),
+        Row(.suspended(.sending), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
+        // suspended(.receiving)
+        Row(.suspended(.receiving), .resume, .resumed(.receiving), [.resumeTransport]),
+        Row(.suspended(.receiving), .suspend, .suspended(.receiving), []),
+        Row(.suspended(.receiving), .cancel, .cancelled, [.stopTransport, .releaseSlot, .reportEnd]),
+        Row(.suspended(.receiving), .admit, .suspended(.receiving), []),
+        Row(.suspended(.receiving), .connect, .suspended(.receiving), []),
+        Row(.suspended(.receiving), .head, .suspended(.receiving), []),
+        Row(.suspended(.receiving), .complete, .finished, [.releaseSlot, .reportEnd]),
+        Row(.suspended(.receiving), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
+        // cancelled
+        Row(.cancelled, .resume, .cancelled, []),
+        Row(.cancelled, .suspend, .cancelled, []),
+        Row(.cancelled, .cancel, .cancelled, []),
+        Row(.cancelled, .admit, .cancelled, [.releaseSlot]),
+        Row(.cancelled, .connect, .cancelled, []),
+        Row(.cancelled, .head, .cancelled, []),
+        Row(.cancelled, .complete, .cancelled, []),
+        Row(.cancelled, .fail, .cancelled, []),
+        // finished
+        Row(.finished, .resume, .finished, []),
+        Row(.finished, .suspend, .finished, []),
+        Row(.finished, .cancel, .finished, []),
+        Row(.finished, .admit, .finished, [.releaseSlot]),
+        Row(.finished, .connect, .finished, []),
+        Row(.finished, .head, .finished, []),
+        Row(.finished, .complete, .finished, []),
+        Row(.finished, .fail, .finished, []),
+    ]
+}

@@ -1,0 +1,63 @@
+import CurlEngine
+import Testing
+
+@testable import Trellis
+
+/// Times of a request, from what a transport measured from the start of its attempt.
+struct MetricsTests {
+    private static func instant(_ milliseconds: UInt64) -> EngineInstant { .init(nanoseconds: milliseconds * 1_000_000) }
+
+    private static var report: TransportReport {
+        var report = TransportReport()
+        report.nameLookup = 2_000_000
+        report.connect = 5_000_000
+        report.tls = 9_000_000
+        report.firstByte = 20_000_000
+        report.bytesSent = 100
+        report.bytesReceived = 200
+        report.peerAddress = "192.0.2.1:443"
+        return report
+    }
+
+    @Test func timesOfTheAttemptBecomePartsAndTimesFromTheCall() {
+        let metrics = Metrics(
+            Self.report, start: Self.instant(1000), attemptStart: Self.instant(1030), now: Self.instant(1100), version: .http2)
+        #expect(metrics.queued == .milliseconds(30))
+        #expect(metrics.nameLookup == .milliseconds(2))
+        #expect(metrics.connect == .milliseconds(3))
+        #expect(metrics.tls == .milliseconds(4))
+        #expect(metrics.firstByte == .milliseconds(50))
+        #expect(metrics.total == .milliseconds(100))
+        #expect(metrics.attempts == 1)
+        #expect(metrics.version == .http2)
+        #expect(metrics.peerAddress == "192.0.2.1:443")
+        #expect((metrics.bytesSent, metrics.bytesReceived) == (100, 200))
+    }
+
+    @Test func withoutAnAttemptEverythingWasQueueing() {
+        let metrics = Metrics(
+            Self.report, start: Self.instant(1000), attemptStart: nil, now: Self.instant(1100), version: nil)
+        #expect(metrics.queued == .milliseconds(100))
+        #expect(metrics.attempts == 0)
+        #expect(metrics.connect == .zero)
+    }
+
+    @Test func aReusedConnectionHasNoTimesOfItsOwnAndNoneIsNegative() {
+        var report = TransportReport()
+        report.nameLookup = 40_000
+        report.firstByte = 3_000_000
+        report.reusedConnection = true
+        let metrics = Metrics(
+            report, start: Self.instant(0), attemptStart: Self.instant(0), now: Self.instant(5), version: .http1_1)
+        #expect(metrics.connect == .zero)
+        #expect(metrics.tls == .zero)
+        #expect(metrics.reusedConnection)
+    }
+
+    @Test(arguments: [Duration.zero, .nanoseconds(1), .seconds(3600), .seconds(-1)])
+    func whatIsSetIsRead(_ duration: Duration) {
+        var metrics = Metrics()
+        metrics.total = duration
+        #expect(metrics.total == duration)
+    }
+}

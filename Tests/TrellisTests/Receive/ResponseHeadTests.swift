@@ -1,0 +1,26 @@
+import HTTPTypes
+import Testing
+import Trellis
+
+/// Heads and responses as values, for transports and tests.
+struct ResponseHeadTests {
+    @Test func fieldsKeepTheirOrderAndRepeatedNamesStayRepeated() throws {
+        var fields = HTTPFields()
+        fields.append(HTTPField(name: .setCookie, value: "a=1"))
+        fields.append(HTTPField(name: .server, value: "x"))
+        fields.append(HTTPField(name: .setCookie, value: "b=2"))
+        let head = ResponseHead(status: .ok, headerFields: fields, version: .http2)
+        #expect(head.headerFields.map(\.value) == ["a=1", "x", "b=2"])
+        #expect(head.headerFields[values: .setCookie] == ["a=1", "b=2"])
+        #expect(head.version.description == "2")
+    }
+
+    @Test func aResponseIsItsHead() {
+        let response = Response(responseHead: ResponseHead(status: .init(code: 418)), url: "http://localhost/")
+        #expect(response.status.code == 418)
+        #expect(response.head.status.code == 418)
+        #expect(response.version == .http1_1)
+        #expect(response.trailerFields.isEmpty)
+        #expect(response.metrics == Metrics())
+    }
+}

@@ -1,0 +1,56 @@
+import Testing
+
+@testable import Trellis
+
+/// Random comings and goings against rules that hold whatever happens.
+struct AdmissionQueueModelTests {
+    @Test(arguments: 0..<40)
+    func noLimitIsPassedNobodyIsForgottenAndNobodyIsServedTwice(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var limits = ConnectionLimits()
+        limits.total = Int.random(in: 1...6, using: &random)
+        limits.perOrigin = Int.random(in: 1...3, using: &random)
+        var queue = AdmissionQueue<Int>(limits: limits)
+        var active: [(id: Int, origin: String)] = []
+        var waiting: [(id: Int, origin: String)] = []
+        var nextID = 0
+
+        func admit(_ ids: [Int]) {
+            for id in ids {
+                guard let index = waiting.firstIndex(where: { $0.id == id }) else {
+                    Issue.record("\(id) does not wait")
+                    continue
+                }
+                let request = waiting.remove(at: index)
+                #expect(!waiting[..<index].contains { $0.origin == request.origin }, "\(id) has overtaken another")
+                active.append(request)
+            }
+        }
+
+        for _ in 0..<300 {
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0, 1:
+                nextID += 1
+                let origin = ["a", "b", "c"][Int.random(in: 0..<3, using: &random)]
+                let request = (nextID, origin)
+                if queue.enter(nextID, origin: origin) { active.append(request) } else { waiting.append(request) }
+            case 2 where !active.isEmpty:
+                let gone = active.remove(at: Int.random(in: 0..<active.count, using: &random))
+                admit(queue.release(origin: gone.origin, isMultiplexed: false))
+            case 3 where !waiting.isEmpty:
+                let gone = waiting.remove(at: Int.random(in: 0..<waiting.count, using: &random))
+                queue.leave(gone.id, origin: gone.origin)
+            default: break
+            }
+            #expect(active.count <= limits.total)
+            #expect(queue.waitingCount == waiting.count)
+            for origin in ["a", "b", "c"] {
+                let count = active.count { $0.origin == origin }
+                #expect(count <= limits.perOrigin)
+                #expect(queue.activeCount(origin: origin) == count)
+                let couldGo = active.count < limits.total && count < limits.perOrigin
+                #expect(!couldGo || !waiting.contains { $0.origin == origin }, "a slot is free while \(origin) waits")
+            }
+        }
+    }
+}

@@ -1,0 +1,156 @@
+import Testing
+
+@testable import Trellis
+
+/// Who gets the next slot.
+struct AdmissionQueueTests {
+    typealias Queue = AdmissionQueue<String>
+
+    static func queue(total: Int = 100, perOrigin: Int = 100) -> Queue {
+        var limits = ConnectionLimits()
+        limits.total = total
+        limits.perOrigin = perOrigin
+        return Queue(limits: limits)
+    }
+
+    /// Lets requests such as `a1` enter; the letter is the origin. Returns those that got a slot at once.
+    static func enter(_ ids: [String], _ queue: inout Queue) -> [String] {
+        ids.filter { queue.enter($0, origin: String($0.prefix(1))) }
+    }
+
+    // MARK: Limits
+
+    @Test func theLimitPerOriginHoldsForEachOriginOnItsOwn() {
+        var queue = Self.queue(perOrigin: 2)
+        #expect(Self.enter(["a1", "a2", "a3", "b1", "b2", "b3"], &queue) == ["a1", "a2", "b1", "b2"])
+        #expect(queue.activeCount(origin: "a") == 2)
+        #expect(queue.waitingCount == 2)
+    }
+
+    @Test func theTotalLimitHoldsForAllOriginsTogether() {
+        var queue = Self.queue(total: 3)
+        #expect(Self.enter(["a1", "b1", "c1", "d1", "a2"], &queue) == ["a1", "b1", "c1"])
+        #expect(queue.release(origin: "a", isMultiplexed: false) == ["d1"])
+        #expect(queue.release(origin: "d", isMultiplexed: false) == ["a2"])
+        #expect(queue.waitingCount == 0)
+    }
+
+    @Test func aSlotOfOneOriginIsNotGivenToAnotherThatIsAtItsOwnLimit() {
+        var queue = Self.queue(total: 10, perOrigin: 1)
+        #expect(Self.enter(["a1", "b1", "b2"], &queue) == ["a1", "b1"])
+        #expect(queue.release(origin: "a", isMultiplexed: false).isEmpty)
+        #expect(queue.release(origin: "b", isMultiplexed: false) == ["b2"])
+    }
+
+    @Test func whatTheQueueDoesNotKnowChangesNothing() {
+        var queue = Self.queue(total: 1)
+        #expect(queue.release(origin: "nobody", isMultiplexed: false).isEmpty)
+        queue.leave("nobody", origin: "nobody")
+        #expect(queue.activeCount(origin: "nobody") == 0)
+        #expect(Self.enter(["a1", "a2"], &queue) == ["a1"])
+    }
+
+    // MARK: Order
+
+    @Test func withinAnOriginWhoCameFirstIsServedFirst() {
+        var queue = Self.queue(total: 1)
+        _ = Self.enter((1...5).map { "a\($0)" }, &queue)
+        let order = (1...4).flatMap { _ in queue.release(origin: "a", isMultiplexed: false) }
+        #expect(order == ["a2", "a3", "a4", "a5"])
+    }
+
+    @Test func originsTakeTurnsHoweverManyRequestsOneOfThemHas() {
+        var queue = Self.queue(total: 1)
+        _ = Self.enter(["z"] + (1...4).map { "a\($0)" } + ["b1", "b2", "c1"], &queue)
+        var order: [String] = []
+        var origin = "z"
+        while let next = queue.release(origin: origin, isMultiplexed: false).first {
+            order.append(next)
+            origin = String(next.prefix(1))
+        }
+        #expect(order == ["a1", "b1", "c1", "a2", "b2", "a3", "a4"])
+    }
+
+    @Test func whoComesLaterDoesNotOvertakeWhoWaitsForTheSameOrigin() {
+        var queue = Self.queue(total: 2, perOrigin: 1)
+        #expect(Self.enter(["a1", "a2", "a3"], &queue) == ["a1"])
+        #expect(queue.release(origin: "a", isMultiplexed: false) == ["a2"])
+        #expect(Self.enter(["a4"], &queue).isEmpty)
+        #expect(queue.release(origin: "a", isMultiplexed: false) == ["a3"])
+    }
+
+    @Test func aThousandWaitingRequestsKeepTheirOrder() {
+        var queue = Self.queue(total: 1)
+        let ids = (0...1000).map { "a\($0)" }
+        #expect(Self.enter(ids, &queue) == ["a0"])
+        let order = (1...1000).flatMap { _ in queue.release(origin: "a", isMultiplexed: false) }
+        #expect(order == Array(ids.dropFirst()))
+    }
+
+    // MARK: Leaving
+
+    @Test func whoLeavesIsPassedOver() {
+        var queue = Self.queue(total: 1)
+        _ = Self.enter(["a1", "a2", "a3"], &queue)
+        queue.leave("a2", origin: "a")
+        #expect(queue.waitingCount == 1)
+        #expect(queue.release(origin: "a", isMultiplexed: false) == ["a3"])
+    }
+
+    @Test func whoLeavesAndEntersAgainStandsAtTheEnd() {
+        var queue = Self.queue(total: 1)
+        _ = Self.enter(["a1", "a2", "a3"], &queue)
+        queue.leave("a2", origin: "a")
+        #expect(Self.enter(["a2"], &queue).isEmpty)
+        let order = (1...3).flatMap { _ in queue.release(origin: "a", isMultiplexed: false) }
+        #expect(order == ["a3", "a2"])
+    }
+
+    @Test func leavingTwiceIsLeavingOnce() {
+        var queue = Self.queue(total: 1)
+        _ = Self.enter(["a1", "a2", "a3"], &queue)
+        queue.leave("a2", origin: "a")
+        queue.leave("a2", origin: "a")
+        #expect(queue.waitingCount == 1)
+        #expect(queue.release(origin: "a", isMultiplexed: false) == ["a3"])
+    }
+
+    @Test func anOriginThatEverybodyLeftDoesNotTakeATurn() {
+        var queue = Self.queue(total: 1)
+        _ = Self.enter(["z", "a1", "b1"], &queue)
+        queue.leave("a1", origin: "a")
+        #expect(queue.release(origin: "z", isMultiplexed: false) == ["b1"])
+    }
+
+    // MARK: Multiplexing
+
+    @Test func aHundredStreamsShareAConnectionOnceTheOriginIsKnownToMultiplex() {
+        var queue = Self.queue(total: 1)
+        _ = Self.enter((0...250).map { "a\($0)" }, &queue)
+        let admitted = queue.release(origin: "a", isMultiplexed: true)
+        #expect(admitted == (1...100).map { "a\($0)" })
+        #expect(queue.activeCount(origin: "a") == 100)
+        #expect(queue.release(origin: "a", isMultiplexed: true) == ["a101"])
+    }
+
+    @Test func aSecondConnectionForStreamsCountsTowardsTheLimits() {
+        var queue = Self.queue(total: 10, perOrigin: 2)
+        _ = Self.enter((0...300).map { "a\($0)" }, &queue)
+        let admitted = queue.release(origin: "a", isMultiplexed: true)
+        #expect(admitted.count == 199)
+        #expect(queue.activeCount(origin: "a") == 200)
+    }
+
+    // MARK: Many origins
+
+    @Test func moreOriginsThanAreRememberedAreServedAllTheSame() {
+        var queue = Self.queue(total: 1)
+        for number in 0..<1000 {
+            #expect(queue.enter("id", origin: "origin \(number)"))
+            #expect(!queue.enter("next", origin: "origin \(number)"))
+            #expect(queue.release(origin: "origin \(number)", isMultiplexed: false) == ["next"])
+            #expect(queue.release(origin: "origin \(number)", isMultiplexed: false).isEmpty)
+        }
+        #expect(queue.waitingCount == 0)
+    }
+}

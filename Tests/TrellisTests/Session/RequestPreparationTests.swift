@@ -1,0 +1,133 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@testable import Trellis
+
+/// What a session makes of a request before it is sent: its lines as they go out.
+struct RequestPreparationTests {
+    static func prepare(
+        _ request: Request, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> PreparedRequest {
+        var configuration = SessionConfiguration()
+        configuration.userAgent = nil
+        configuration.decodesContent = false
+        change(&configuration)
+        return try RequestPreparation(configuration).prepare(request, isCollected: true, start: .init(nanoseconds: 1))
+    }
+
+    /// The lines that are sent: the request's own, or the session's where it has none.
+    static func lines(
+        _ request: Request, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) throws -> [String] {
+        var configuration = SessionConfiguration()
+        configuration.userAgent = nil
+        configuration.decodesContent = false
+        change(&configuration)
+        let preparation = RequestPreparation(configuration)
+        let prepared = try preparation.prepare(request, isCollected: true, start: .init(nanoseconds: 1))
+        let lines = prepared.transportRequest.wire.headerLines ?? preparation.defaultLines
+        return lines.bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    // MARK: Fields
+
+    @Test func theSessionsFieldsComeAfterTheRequests() throws {
+        let request = Request("http://localhost/", headerFields: [.accept: "text/html"])
+        let lines = try Self.lines(request) { $0.defaultHeaderFields = [.acceptLanguage: "de"] }
+        #expect(lines == ["Accept: text/html", "Accept-Language: de"])
+    }
+
+    @Test func theRequestsFieldWinsOverTheSessionsOfTheSameName() throws {
+        let request = Request("http://localhost/", headerFields: [.acceptLanguage: "fr"])
+        let lines = try Self.lines(request) { $0.defaultHeaderFields = [.acceptLanguage: "de"] }
+        #expect(lines == ["Accept-Language: fr"])
+    }
+
+    @Test func aRequestWithoutFieldsHasTheSessions() throws {
+        let lines = try Self.lines(Request("http://localhost/")) {
+            $0.defaultHeaderFields = [.acceptLanguage: "de"]
+            $0.userAgent = "test/1"
+        }
+        #expect(lines == ["Accept-Language: de", "User-Agent: test/1"])
+    }
+
+    @Test func aUserAgentAmongTheFieldsWins() throws {
+        let lines = try Self.lines(Request("http://localhost/")) {
+            $0.defaultHeaderFields = [.userAgent: "mine/1"]
+            $0.userAgent = "test/1"
+        }
+        #expect(lines == ["User-Agent: mine/1"])
+    }
+
+    @Test func theDefaultUserAgentNamesTrellisAndLibcurl() throws {
+        let agent = try #require(SessionConfiguration().userAgent)
+        #expect(agent.contains("Trellis/\(TrellisRuntime.version) libcurl/\(TrellisRuntime.libcurlVersion)"))
+    }
+
+    @Test func repeatedFieldsStayRepeatedAndInOrder() throws {
+        let name = try #require(HTTPField.Name("X-Many"))
+        var fields = HTTPFields()
+        for value in ["1", "2", "3"] { fields.append(HTTPField(name: name, value: value)) }
+        #expect(try Self.lines(Request("http://localhost/", headerFields: fields)) == ["X-Many: 1", "X-Many: 2", "X-Many: 3"])
+    }
+
+    @Test func anEmptyValueIsSentAsOne() throws {
+        // libcurl takes `Name;` for an empty value; `Name:` would leave the field out.
+        #expect(try Self.lines(Request("http://localhost/", headerFields: [.accept: ""])) == ["Accept;"])
+    }
+
+    @Test func framingFollowsFromTheBodyAndFramingFieldsAreIgnored() throws {
+        let request = Request(
+            "http://localhost/", method: .post,
+            headerFields: [.contentLength: "3", .transferEncoding: "chunked", .accept: "*/*"], body: .data(Data("hello".utf8)))
+        #expect(try Self.lines(request) == ["Accept: */*", "Content-Type:", "Expect:"])
+    }
+
+    @Test func codingsAreAskedForUnlessTheRequestDoesSoItself() throws {
+        let codings = TrellisRuntime.contentCodings.joined(separator: ", ")
+        #expect(try Self.lines(Request("http://localhost/")) { $0.decodesContent = true } == ["Accept-Encoding: \(codings)"])
+        let own = Request("http://localhost/", headerFields: [.acceptEncoding: "identity"])
+        #expect(try Self.lines(own) { $0.decodesContent = true } == ["Accept-Encoding: identity"])
+        var plain = Request("http://localhost/", headerFields: [.accept: "*/*"])
+        plain.decodesContent = false
+        #expect(try Self.lines(plain) { $0.decodesContent = true } == ["Accept: */*"])
+    }
+
+    @Test func aRequestThatDoesNotDecodeDoesNotAskForCodings() throws {
+        var request = Request("http://localhost/")
+        request.decodesContent = false
+        #expect(try Self.lines(request) { $0.decodesContent = true }.isEmpty)
+        #expect(try !Self.prepare(request).transportRequest.wire.decodesContent)
+    }
+
+    // MARK: Content-Type
+
+    @Test func theBodysTypeIsSentUnlessTheRequestHasOne() throws {
+        var request = Request("http://localhost/", method: .post, body: .data(Data("{}".utf8), contentType: "application/json"))
+        #expect(try Self.lines(request).contains("Content-Type: application/json"))
+        request.headerFields[.contentType] = "text/json"
+        #expect(try Self.lines(request).filter { $0.hasPrefix("Content-Type") } == ["Content-Type: text/json"])
+    }
+
+    // MARK: User information
+
+    @Test func userInformationBecomesBasicAuthentication() throws {
+        let lines = try Self.lines(Request("http://Aladdin:open%20sesame@localhost/"))
+        #expect(lines == ["Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="])
+    }
+
+    @Test func userInformationIsNotPartOfTheURLThatIsSent() throws {
+        #expect(try Self.prepare(Request("http://ann:secret@localhost/a")).url == "http://localhost/a")
+    }
+
+    @Test func anAuthorizationOfTheRequestWinsOverUserInformation() throws {
+        let request = Request("http://ann:secret@localhost/", headerFields: [.authorization: "Bearer x"])
+        #expect(try Self.lines(request) == ["Authorization: Bearer x"])
+    }
+
+    @Test func aUserWithoutPasswordHasAnEmptyOne() throws {
+        #expect(try Self.lines(Request("http://ann@localhost/")) == ["Authorization: Basic YW5uOg=="])
+    }
+}

@@ -1,0 +1,121 @@
+import HTTPTypes
+import Testing
+
+@testable import Trellis
+
+/// Errors as answers to questions, and as sentences.
+struct TrellisErrorTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        let reason: TrellisError.Reason
+        let kind: TrellisError.Kind
+        let isTimeout: Bool
+        let isConnectionFailure: Bool
+        /// For an idempotent request that may have been sent.
+        let isRetryable: Bool
+
+        init(
+            _ reason: TrellisError.Reason, _ kind: TrellisError.Kind, timeout: Bool = false, connection: Bool = false,
+            retryable: Bool = false
+        ) {
+            (self.reason, self.kind) = (reason, kind)
+            (isTimeout, isConnectionFailure, isRetryable) = (timeout, connection, retryable)
+        }
+
+        var testDescription: String { "\(reason)" }
+    }
+
+    static let rows: [Row] = [
+        Row(.invalidRequest(.url("x")), .invalidURL),
+        Row(.invalidRequest(.method("x")), .invalidRequest),
+        Row(.invalidRequest(.headerField("x")), .invalidRequest),
+        Row(.invalidRequest(.body("x")), .invalidRequest),
+        Row(.connectionFailed(.nameResolution("x")), .dns, connection: true, retryable: true),
+        Row(.connectionFailed(.unreachable("x")), .connect, connection: true, retryable: true),
+        Row(.securityFailed(.handshake("x")), .tls, connection: true),
+        Row(.securityFailed(.untrusted("x")), .untrusted, connection: true),
+        Row(.securityFailed(.certificateAuthorityFile("x")), .file),
+        Row(.timedOut(.connect), .connectTimeout, timeout: true, connection: true, retryable: true),
+        Row(.timedOut(.responseHead), .idleTimeout, timeout: true, retryable: true),
+        Row(.timedOut(.idle), .idleTimeout, timeout: true, retryable: true),
+        Row(.timedOut(.total), .deadline, timeout: true),
+        Row(.cancelled(.explicitly), .cancelled),
+        Row(.cancelled(.sessionShutDown), .cancelled),
+        Row(.exchangeFailed(.send("x")), .send, retryable: true),
+        Row(.exchangeFailed(.receive("x")), .receive, retryable: true),
+        Row(.exchangeFailed(.connectionLost), .receive, retryable: true),
+        Row(.exchangeFailed(.http2("x")), .http2, retryable: true),
+        Row(.exchangeFailed(.http3("x")), .http3, retryable: true),
+        Row(.invalidResponse(.malformed("x")), .malformedResponse),
+        Row(.invalidResponse(.headTooLarge(limit: 1)), .malformedResponse),
+        Row(.invalidResponse(.bodyCutShort("x")), .truncatedBody, retryable: true),
+        Row(.invalidResponse(.bodyTooLarge(limit: 1)), .bodyTooLarge),
+        Row(.invalidResponse(.contentCoding("x")), .contentCoding),
+        Row(.bodyFailed(.file(path: "x", why: "y")), .file),
+        Row(.bodyFailed(.lengthMismatch(promised: 1, given: 2)), .invalidRequest),
+        Row(.bodyFailed(.sourceFailed), .other),
+        Row(.bodyFailed(.notReplayable), .bodyNotReplayable),
+        Row(.unsupported("x"), .unsupported),
+        Row(.other("x"), .other),
+    ]
+
+    @Test(arguments: rows)
+    func theReasonAnswersTheQuestions(_ row: Row) {
+        let error = TrellisError(row.reason, method: .get, phase: .sending)
+        #expect(error.kind == row.kind)
+        #expect(error.isTimeout == row.isTimeout)
+        #expect(error.isConnectionFailure == row.isConnectionFailure)
+        #expect(error.isCancellation == (row.kind == .cancelled))
+        #expect(error.isRetryable == row.isRetryable)
+    }
+
+    @Test(arguments: rows.filter(\.isRetryable))
+    func whatMayHaveArrivedIsRetryableOnlyIfTwiceIsOnce(_ row: Row) {
+        #expect(!TrellisError(row.reason, method: .post, phase: .sending).isRetryable)
+        #expect(TrellisError(row.reason, method: .post, phase: .connecting).isRetryable)
+    }
+
+    @Test func everyKindHasARow() { #expect(Set(Self.rows.map(\.kind)) == Set(TrellisError.Kind.allCases)) }
+
+    @Test func theKindsAreTheOnesOfTheContract() {
+        #expect(
+            TrellisError.Kind.allCases.map(\.rawValue) == [
+                "invalid_url", "invalid_request", "dns", "connect", "tls", "untrusted", "timeout_connect", "timeout_idle",
+                "timeout_deadline", "cancelled", "send", "receive", "truncated_body", "malformed_response", "body_too_large",
+                "content_coding", "http2", "http3", "unsupported", "body_not_replayable", "file", "other",
+            ])
+    }
+
+    @Test(arguments: [
+        (.composing, false), (.queued, false), (.connecting, false), (.sending, true), (.receiving, true),
+    ] as [(TrellisError.Phase, Bool)])
+    func bytesMayHaveBeenSentFromSendingOn(_ phase: TrellisError.Phase, _ maySent: Bool) {
+        #expect(TrellisError(.other("x"), phase: phase).maySentBytes == maySent)
+    }
+
+    // MARK: Sentences
+
+    @Test(arguments: [
+        (.timedOut(.total), .queued, 9_800, "all 8 in use", "GET http://a.example/: timed out (total) after 9.8 s waiting for a connection: all 8 in use"),
+        (.timedOut(.connect), .connecting, 250, nil, "GET http://a.example/: timed out (connect) after 250 ms connecting"),
+        (.timedOut(.idle), .receiving, 60_000, nil, "GET http://a.example/: timed out (idle) after 60.0 s receiving the body"),
+        (.timedOut(.responseHead), .sending, 1_000, nil, "GET http://a.example/: timed out (responseHead) after 1.0 s waiting for the answer"),
+        (.cancelled(.explicitly), .receiving, 100, nil, "GET http://a.example/: the request was cancelled"),
+        (.cancelled(.sessionShutDown), .queued, 5, nil, "GET http://a.example/: the session was shut down after 5 ms waiting for a connection"),
+        (.bodyFailed(.lengthMismatch(promised: 5, given: 6)), .sending, 1, nil, "GET http://a.example/: the body's source promised 5 bytes and gave 6"),
+    ] as [(TrellisError.Reason, TrellisError.Phase, Int, String?, String)])
+    func theDescriptionIsASentence(
+        _ reason: TrellisError.Reason, _ phase: TrellisError.Phase, _ milliseconds: Int, _ detail: String?, _ sentence: String
+    ) {
+        var error = TrellisError(reason, method: .get, url: "http://ann:secret@a.example/", phase: phase)
+        error.metrics.total = .milliseconds(milliseconds)
+        error.detail = detail
+        #expect(error.description == sentence)
+        #expect(error.errorDescription == sentence)
+    }
+
+    @Test func theCauseFollowsInBrackets() {
+        struct Cause: Error, CustomStringConvertible { var description: String { "the disk is on fire" } }
+        let error = TrellisError(.bodyFailed(.sourceFailed), underlying: Cause())
+        #expect(error.description == "the body's source failed (the disk is on fire)")
+    }
+}
