@@ -79,7 +79,7 @@ test_on() {
     local name="tests on $1" folder=${2:-}
     # The library path is for the tests alone: an empty entry would mean the current folder.
     TRELLIS_TEST_LIBCURL=$folder step "$name" env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
-        swift test --skip-build --disable-xctest ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"}
+        timeout --kill-after=10 900 swift test --skip-build --disable-xctest ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"}
     local verdict
     verdict=$(grep -E '^.{0,4}Test run with' "$logs/${name//[^A-Za-z0-9.]/-}.log" | tail -1)
     verdicts+=("$1: ${verdict:-no closing line: the test process ended early}")

@@ -1,6 +1,7 @@
 import Glibc
 import TerminalKit
 import Trellis
+import TrellisTesting
 
 /// The reader of a stream sets the pace: while it rests, the server is held up, and memory stays bounded.
 struct Backpressure: Part {

@@ -1,5 +1,6 @@
 import TerminalKit
 import Trellis
+import TrellisTesting
 
 /// What starts in a task ends with it: a tree of requests is cancelled, and the server sees their connections close.
 struct CancelledTree: Part {

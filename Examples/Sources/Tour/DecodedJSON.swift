@@ -1,5 +1,6 @@
 import TerminalKit
 import Trellis
+import TrellisTesting
 
 /// One line for an answer as a value; and many such lines at once.
 struct DecodedJSON: Part {

@@ -1,6 +1,7 @@
 import Glibc
 import TerminalKit
 import Trellis
+import TrellisTesting
 
 /// What the framework does, shown on real traffic in a few seconds. Exit status 0 if every part worked.
 @main

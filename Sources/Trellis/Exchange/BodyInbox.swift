@@ -8,7 +8,9 @@ import FoundationEssentials
 /// stream holds.
 final class BodyInbox: Sendable {
     /// The transfer is paused when so many bytes wait.
-    static let highWater = 512 << 10
+    static let highWater = 1 << 20
+    /// A reader that waits is woken at once for so many bytes; for fewer, when the engine has nothing else to do.
+    static let eagerWake = 512 << 10
 
     private struct State: ~Copyable {
         var bytes = ByteAccumulator()
@@ -20,13 +22,15 @@ final class BodyInbox: Sendable {
 
     /// What the engine thread does after it added bytes.
     struct Consequence {
-        /// Someone waits and must be woken through ``wake()``.
-        var mustWake: Bool
+        /// When to wake the reader through ``wake()``.
+        var wake: Wake
         /// The transfer must be paused.
         var mustPause: Bool
         /// The bytes could not be stored.
         var isOutOfMemory: Bool
     }
+
+    enum Wake { case never, soon, now }
 
     private let state = Locked(State())
     /// Lets the transfer go on.
@@ -43,13 +47,16 @@ final class BodyInbox: Sendable {
 
     func append(_ bytes: RawSpan) -> Consequence {
         state.withLock { state in
-            guard !state.isAbandoned else { return Consequence(mustWake: false, mustPause: false, isOutOfMemory: false) }
-            let wasEmpty = state.bytes.count == 0
+            guard !state.isAbandoned else { return Consequence(wake: .never, mustPause: false, isOutOfMemory: false) }
+            let before = state.bytes.count
             let isStored = state.bytes.append(bytes)
             let mustPause = !state.isPaused && state.bytes.count >= Self.highWater
             if mustPause { state.isPaused = true }
-            return Consequence(
-                mustWake: wasEmpty && state.reader != nil, mustPause: mustPause, isOutOfMemory: !isStored)
+            let wake: Wake =
+                if state.reader == nil { .never } else if state.bytes.count >= Self.eagerWake { .now } else if before == 0 {
+                    .soon
+                } else { .never }
+            return Consequence(wake: wake, mustPause: mustPause, isOutOfMemory: !isStored)
         }
     }
 

@@ -212,11 +212,16 @@ actor RequestActor: EngineActor {
 
     private func pass(_ consequence: BodyInbox.Consequence, on inbox: BodyInbox) {
         if consequence.isOutOfMemory { return fail(TrellisError(.other("no memory for the response's body"))) }
-        // At the end of this turn, so that all that libcurl has read by then is one chunk.
-        if consequence.mustWake { executor.engineLoop.deliverSoon { inbox.wake() } }
-        guard consequence.mustPause else { return }
-        isPausedByReader = true
-        task?.pauseReceiving(true)
+        if consequence.mustPause {
+            isPausedByReader = true
+            task?.pauseReceiving(true)
+        }
+        switch consequence.wake {
+        case .never: break
+        case .now: inbox.wake()
+        // So that all that libcurl has read by then is one chunk.
+        case .soon: executor.engineLoop.deliverSoon { inbox.wake() }
+        }
     }
 
     func ended(_ end: TransportEnd) {

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 /// The body of a response as it comes: an asynchronous sequence of chunks.
 ///
-/// The reader sets the pace. While it is busy, what comes is joined to one chunk; above 512 KiB the transfer is paused until
+/// The reader sets the pace. While it is busy, what comes is joined to one chunk; above 1 MiB the transfer is paused until
 /// the reader comes back. A body is read once, by one reader at a time; leaving the loop ends the transfer.
 public struct ResponseBody: AsyncSequence, Sendable {
     /// Bytes of the decoded body, as many as have come.

@@ -15,7 +15,8 @@ struct MetricsTests {
         report.firstByte = 20_000_000
         report.bytesSent = 100
         report.bytesReceived = 200
-        report.peerAddress = "192.0.2.1:443"
+        report.peerHost = "192.0.2.1"
+        report.peerPort = 443
         return report
     }
 

@@ -146,8 +146,10 @@ struct AdmissionQueueTests {
     @Test func moreOriginsThanAreRememberedAreServedAllTheSame() {
         var queue = Self.queue(total: 1)
         for number in 0..<1000 {
-            #expect(queue.enter("id", origin: "origin \(number)"))
-            #expect(!queue.enter("next", origin: "origin \(number)"))
+            let isFirst = queue.enter("id", origin: "origin \(number)")
+            #expect(isFirst)
+            let isSecond = queue.enter("next", origin: "origin \(number)")
+            #expect(!isSecond)
             #expect(queue.release(origin: "origin \(number)", isMultiplexed: false) == ["next"])
             #expect(queue.release(origin: "origin \(number)", isMultiplexed: false).isEmpty)
         }

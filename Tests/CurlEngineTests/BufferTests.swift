@@ -1,0 +1,111 @@
+import FoundationEssentials
+import Testing
+
+@testable import CurlEngine
+
+/// The buffers between libcurl and the framework.
+struct BufferTests {
+    // MARK: ByteAccumulator
+
+    @Test(arguments: 0..<30)
+    func whatIsAppendedIsTaken(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var accumulator = ByteAccumulator()
+        var model: [UInt8] = []
+        for _ in 0..<60 {
+            if Int.random(in: 0..<5, using: &random) == 0 {
+                #expect([UInt8](accumulator.take()) == model)
+                model = []
+            } else {
+                let bytes = (0..<Int.random(in: 0..<1500, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                #expect(bytes.withBytes { accumulator.append($0) })
+                model += bytes
+            }
+            #expect(accumulator.count == model.count)
+        }
+    }
+
+    @Test func anEmptyOneGivesNothing() {
+        var accumulator = ByteAccumulator()
+        #expect(accumulator.take().isEmpty)
+        #expect([UInt8]().withBytes { accumulator.append($0) })
+        #expect(accumulator.count == 0)
+    }
+
+    @Test func whatWasTakenStaysWhenMoreComes() {
+        var accumulator = ByteAccumulator()
+        accumulator.reserve(5000)
+        _ = [UInt8](repeating: 1, count: 2000).withBytes { accumulator.append($0) }
+        let first = accumulator.take()
+        _ = [UInt8](repeating: 2, count: 3000).withBytes { accumulator.append($0) }
+        #expect(first == Data(repeating: 1, count: 2000))
+        #expect(accumulator.take() == Data(repeating: 2, count: 3000))
+    }
+
+    // MARK: UploadBuffer
+
+    @Test(arguments: 0..<30)
+    func whatIsGivenIsReadInOrderWhateverTheSizes(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var buffer = UploadBuffer()
+        var given: [UInt8] = []
+        var got: [UInt8] = []
+        for _ in 0..<100 {
+            if Bool.random(using: &random) {
+                let bytes = (0..<Int.random(in: 0..<50, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                // A slice, whose indices do not begin at zero.
+                buffer.append((Data([0, 0, 0]) + Data(bytes)).dropFirst(3))
+                given += bytes
+            } else {
+                got += Self.read(Int.random(in: 0..<70, using: &random), from: &buffer)
+            }
+            #expect(buffer.buffered == given.count - got.count)
+        }
+        got += Self.read(10_000, from: &buffer)
+        #expect(got == given)
+        #expect(buffer.buffered == 0)
+    }
+
+    @Test func discardingLeavesNothingAndEndsIt() {
+        var buffer = UploadBuffer()
+        buffer.append(Data([1, 2, 3]))
+        buffer.discard()
+        #expect(buffer.isFinished)
+        #expect(buffer.buffered == 0)
+        #expect(Self.read(10, from: &buffer).isEmpty)
+    }
+
+    private static func read(_ count: Int, from buffer: inout UploadBuffer) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: max(count, 1)) { bytes, filled in
+            filled = unsafe buffer.read(into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(bytes)[..<count]))
+        }
+    }
+
+    // MARK: WireFields and HeaderLines
+
+    @Test func fieldsComeBackAsTheyWentIn() throws {
+        let fields = try #require(try ParsedLines("HTTP/1.1 200 OK\r\nA: 1\r\nB:\r\nC: x:y\r\n\r\n").final).fields
+        #expect(ParsedLines.text(fields) == ["A:1", "B:", "C:x:y"])
+        #expect(WireFields().count == 0)
+        #expect(ParsedLines.text(WireFields()).isEmpty)
+    }
+
+    @Test func headerLinesAreInLibcurlsForm() {
+        var lines = HeaderLines()
+        #expect(lines.append(name: "A", value: "1".utf8))
+        #expect(lines.append(name: "Empty", value: "".utf8))
+        lines.suppress("Expect")
+        #expect(lines.count == 3)
+        #expect(String(decoding: lines.bytes, as: UTF8.self) == "A: 1\0Empty;\0Expect:\0")
+    }
+
+    @Test(arguments: ["a\rb", "a\nb", "a\0b", "\r\nX: y", "a\n"])
+    func aValueThatWouldEndItsLineIsRefusedAndLeavesNothing(_ value: String) {
+        var lines = HeaderLines()
+        #expect(lines.append(name: "A", value: "1".utf8))
+        #expect(!lines.append(name: "B", value: value.utf8))
+        #expect(!lines.append(name: "B\nC", value: "x".utf8))
+        #expect(lines.count == 1)
+        #expect(String(decoding: lines.bytes, as: UTF8.self) == "A: 1\0")
+    }
+}

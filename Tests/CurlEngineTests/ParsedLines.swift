@@ -1,0 +1,54 @@
+@testable import CurlEngine
+
+/// A head, parsed line by line as libcurl would hand it on.
+struct ParsedLines {
+    var informational: [WireHead] = []
+    var final: WireHead?
+    private(set) var trailers: WireFields
+    private(set) var contentLength: Int64?
+    private(set) var hasTransferEncoding: Bool
+    private(set) var hasFinalHead: Bool
+
+    init(_ text: String, limit: Int = 1 << 20) throws(HeadFailure) {
+        var parser = HeadParser(limit: limit)
+        for line in Self.lines(text) {
+            let result = unsafe line.withUnsafeBytes { bytes -> Result<HeadParser.Outcome, HeadFailure> in
+                do throws(HeadFailure) {
+                    return .success(try unsafe parser.parse(bytes))
+                } catch {
+                    return .failure(error)
+                }
+            }
+            switch try result.get() {
+            case .more: break
+            case .informational(let head): informational.append(head)
+            case .final(let head): final = head
+            }
+        }
+        trailers = parser.trailers
+        contentLength = parser.contentLength
+        hasTransferEncoding = parser.hasTransferEncoding
+        hasFinalHead = parser.hasFinalHead
+    }
+
+    private static func lines(_ text: String) -> [[UInt8]] {
+        var lines: [[UInt8]] = []
+        var rest = Array(text.utf8)[...]
+        while let end = rest.firstIndex(of: 10) {
+            lines.append(Array(rest[...end]))
+            rest = rest[(end + 1)...]
+        }
+        if !rest.isEmpty { lines.append(Array(rest)) }
+        return lines
+    }
+
+    /// Fields as `name:value`.
+    static func text(_ fields: WireFields) -> [String] {
+        var all: [String] = []
+        fields.forEach { name, value in
+            all.append(
+                String(decoding: fields.bytes[name], as: UTF8.self) + ":" + String(decoding: fields.bytes[value], as: UTF8.self))
+        }
+        return all
+    }
+}

@@ -1,0 +1,147 @@
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Cancellation at each point of the journey, by the task and by the handle: once, at once, and nothing stays behind.
+@Suite(.timeLimit(.minutes(1)))
+struct CancellationTests {
+    enum Point: CaseIterable, Sendable {
+        case queued, connecting, sending, informational, receiving, suspended
+    }
+
+    enum Means: CaseIterable, Sendable {
+        case task, handle, both, droppedHandle
+    }
+
+    /// A request that has come to this point. Only one that waits in the queue has no attempt.
+    private static func advance(_ scripted: Scripted, _ handle: DataRequest, to point: Point) async throws -> ScriptedAttempt? {
+        if point == .queued {
+            await scripted.waitUntilLive(count: 2)
+            return nil
+        }
+        let attempt = try await scripted.transport.nextAttempt()
+        if point != .connecting { attempt.connect() }
+        if point == .informational { attempt.receiveInformational(status: 103) }
+        if point == .receiving || point == .suspended {
+            attempt.receiveHead()
+            attempt.receiveBody("part")
+        }
+        if point == .suspended {
+            handle.suspend()
+            try await attempt.wait(for: .suspend(true))
+        }
+        await scripted.session.settle()
+        return attempt
+    }
+
+    @Test(arguments: Point.allCases, [Means.task, .handle, .both])
+    func atEachPoint(_ point: Point, _ means: Means) async throws {
+        let scripted = Scripted.narrow
+        let blocker = point == .queued ? try await scripted.block() : nil
+        let handle = scripted.session.request("http://localhost/")
+        let task = outcome { String(decoding: try await handle.response().0, as: UTF8.self) }
+        let attempt = try await Self.advance(scripted, handle, to: point)
+        if means != .task { handle.cancel() }
+        if means != .handle { task.cancel() }
+        let outcome = await task.value
+        switch means {
+        case .task: #expect(outcome == .taskCancelled)
+        case .handle: #expect(outcome == .failed(.cancelled(.explicitly)))
+        case .both, .droppedHandle: #expect(outcome == .taskCancelled || outcome == .failed(.cancelled(.explicitly)))
+        }
+        await scripted.session.settle()
+        #expect(await handle.state == .cancelled)
+        #expect(attempt?.count(of: .cancel) == (point == .queued ? nil : 1))
+        #expect(scripted.transport.attempts.count == 1)
+        // What comes too late goes nowhere.
+        handle.cancel()
+        attempt?.receiveBody("late")
+        attempt?.end()
+        await scripted.session.settle()
+        #expect(attempt?.count(of: .cancel) == (point == .queued ? nil : 1))
+        #expect(await scripted.liveCount == (point == .queued ? 1 : 0))
+        blocker?.0.cancel()
+        try await Self.expectThatTheSlotIsFree(scripted)
+    }
+
+    @Test(arguments: [Point.connecting, .sending, .receiving, .suspended])
+    func droppingTheHandleEndsTheRequest(_ point: Point) async throws {
+        let scripted = Scripted.narrow
+        var handle: DataRequest? = scripted.session.request("http://localhost/")
+        handle?.resume()
+        let attempt = try await Self.advance(scripted, try #require(handle), to: point)
+        handle = nil
+        try await attempt?.wait(for: .cancel)
+        try await Self.expectThatTheSlotIsFree(scripted)
+    }
+
+    @Test func beforeItIsStarted() async throws {
+        let scripted = Scripted.narrow
+        let handle = scripted.session.request("http://localhost/")
+        handle.cancel()
+        let error = await #expect(throws: TrellisError.self) { try await handle.response() }
+        #expect(error?.reason == .cancelled(.explicitly))
+        #expect(error?.phase == .composing)
+        #expect(scripted.transport.attempts.isEmpty)
+        try await Self.expectThatTheSlotIsFree(scripted)
+    }
+
+    @Test func aTaskThatIsCancelledBeforeItCallsSendsNothing() async throws {
+        let scripted = Scripted.narrow
+        let gate = LoopbackServer.Gate()
+        let task = outcome {
+            _ = try? await gate.opened()
+            return String(decoding: try await scripted.session.data("http://localhost/").0, as: UTF8.self)
+        }
+        task.cancel()
+        gate.open()
+        #expect(await task.value == .taskCancelled)
+        await scripted.session.settle()
+        #expect(await scripted.liveCount == 0)
+        #expect(scripted.transport.attempts.allSatisfy { $0.count(of: .cancel) == 1 })
+    }
+
+    @Test func whatHasEndedStaysEnded() async throws {
+        let scripted = Scripted.narrow
+        let handle = scripted.session.request("http://localhost/")
+        let answer = Task { try await handle.response() }
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead()
+        attempt.receiveBody("hello")
+        attempt.end()
+        _ = try await answer.value
+        handle.cancel()
+        #expect(String(decoding: try await handle.response().0, as: UTF8.self) == "hello")
+        #expect(await handle.state == .finished)
+        #expect(attempt.calls.isEmpty)
+    }
+
+    @Test func oneOfTwoWhoWaitForTheSameHandleCancelsForBoth() async throws {
+        let scripted = Scripted.narrow
+        let handle = scripted.session.request("http://localhost/")
+        let first = outcome { "\(try await handle.response().1.status.code)" }
+        let second = outcome { "\(try await handle.response().1.status.code)" }
+        let attempt = try await scripted.transport.nextAttempt()
+        await scripted.session.settle()
+        first.cancel()
+        #expect(await first.value == .taskCancelled)
+        #expect(await second.value == .taskCancelled)
+        #expect(attempt.count(of: .cancel) == 1)
+    }
+
+    /// Another request gets the slot and its answer.
+    static func expectThatTheSlotIsFree(_ scripted: Scripted, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+        let next = Task { try await scripted.session.data("http://localhost/next") }
+        var attempt = try await scripted.transport.nextAttempt()
+        while !attempt.request.url.hasSuffix("/next") { attempt = try await scripted.transport.nextAttempt() }
+        attempt.connect()
+        attempt.receiveHead(status: 204)
+        attempt.end()
+        #expect(try await next.value.1.status.code == 204, sourceLocation: sourceLocation)
+        await scripted.session.settle()
+        #expect(await scripted.liveCount == 0, sourceLocation: sourceLocation)
+    }
+}

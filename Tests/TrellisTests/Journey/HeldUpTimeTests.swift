@@ -1,0 +1,99 @@
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Time limits while this side holds the transfer up.
+@Suite(.timeLimit(.minutes(1)))
+struct HeldUpTimeTests {
+    let scripted = Scripted()
+
+    private func request(_ timeouts: Timeouts) -> Request {
+        var request = Request("http://localhost/")
+        request.timeouts = timeouts
+        return request
+    }
+
+    /// A stream that is paused because nobody has read its first megabyte.
+    private func pausedStream(_ timeouts: Timeouts) async throws -> (StreamResponse, ScriptedAttempt) {
+        let request = request(timeouts)
+        let opening = Task { [session = scripted.session] in try await session.stream(request) }
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead()
+        let stream = try await opening.value
+        attempt.receiveBody(Data(count: 1 << 20))
+        try await attempt.wait(for: .pauseReceiving(true))
+        return (stream, attempt)
+    }
+
+    @Test func aBodyThatItsReaderPausesIsNotIdle() async throws {
+        let (stream, attempt) = try await pausedStream(Timeouts(idle: .seconds(9), total: nil))
+        await scripted.advance(by: .seconds(1000))
+        #expect(attempt.count(of: .cancel) == 0)
+        var reader = stream.chunks.makeAsyncIterator()
+        #expect(try await reader.next()?.count == 1 << 20)
+        try await attempt.wait(for: .pauseReceiving(false))
+        attempt.receiveBody("x")
+        attempt.end()
+        #expect(try await reader.next() == Data("x".utf8))
+        #expect(try await reader.next() == nil)
+    }
+
+    @Test func theTimeOfAPauseIsNotHeldAgainstThePeerAfterIt() async throws {
+        let (stream, attempt) = try await pausedStream(Timeouts(idle: .seconds(9), total: nil))
+        await scripted.advance(by: .seconds(1000))
+        var reader = stream.chunks.makeAsyncIterator()
+        _ = try await reader.next()
+        try await attempt.wait(for: .pauseReceiving(false))
+        await scripted.advance(by: .seconds(9) - .nanoseconds(1))
+        #expect(attempt.count(of: .cancel) == 0, "the peer could not have sent while the transfer was paused")
+    }
+
+    @Test func aPausedBodyDoesNotOutliveTheTotal() async throws {
+        let (stream, attempt) = try await pausedStream(Timeouts(idle: .seconds(9), total: .seconds(50)))
+        await scripted.advance(by: .seconds(50) - .nanoseconds(1))
+        #expect(attempt.count(of: .cancel) == 0)
+        await scripted.advance(by: .nanoseconds(1))
+        #expect(attempt.count(of: .cancel) == 1)
+        let error = await #expect(throws: TrellisError.self) { _ = try await stream.finalResponse() }
+        #expect(error?.kind == .deadline)
+        #expect(error?.elapsed == .seconds(50))
+    }
+
+    @Test func aSuspendedRequestIsNotIdle() async throws {
+        let handle = scripted.session.request(request(Timeouts(responseHead: .seconds(7), idle: .seconds(9), total: nil)))
+        handle.resume()
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        await scripted.session.settle()
+        handle.suspend()
+        await scripted.advance(by: .seconds(1000))
+        #expect(attempt.count(of: .cancel) == 0)
+        #expect(await handle.state == .suspended)
+    }
+
+    @Test func aSuspendedRequestDoesNotOutliveTheTotal() async throws {
+        let handle = scripted.session.request(request(Timeouts(total: .seconds(50))))
+        handle.resume()
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        await scripted.session.settle()
+        handle.suspend()
+        await scripted.advance(by: .seconds(50))
+        #expect(attempt.count(of: .cancel) == 1)
+        let error = await #expect(throws: TrellisError.self) { try await handle.response() }
+        #expect(error?.kind == .deadline)
+    }
+
+    @Test func aParkedRequestDoesNotOutliveTheTotal() async throws {
+        let handle = scripted.session.request(request(Timeouts(total: .seconds(50))))
+        handle.suspend()
+        let answer = Task { try await handle.response() }
+        await scripted.advance(by: .seconds(50))
+        let error = await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(error?.kind == .deadline)
+        #expect(error?.phase == .queued)
+    }
+}
