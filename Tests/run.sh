@@ -71,7 +71,7 @@ finish() {
     exit 1
 }
 
-# Once more for steps that use the network, whose first failure may be the network's.
+# Once more for what uses the network, whose first failure may be the network's.
 twice() { "$@" || { echo "(once more)"; "$@"; }; }
 
 # test_on NAME FOLDER: every test, on the libcurl of that folder or, without one, on the system's.
@@ -125,7 +125,8 @@ case $sanitizer in
     *) echo "no sanitizer $sanitizer here: thread or address" >&2; exit 64 ;;
 esac
 
-step "build" twice swift build --build-tests ${build_options[@]+"${build_options[@]}"} || finish
+step "dependencies" twice swift package resolve || finish
+step "build" swift build --build-tests ${build_options[@]+"${build_options[@]}"} || finish
 test_on "the system's $(libcurl_version)"
 $quick && finish
 
@@ -137,9 +138,10 @@ fi
 
 # --- What surrounds the library
 
+leaf_package() { twice swift package --package-path "$1" resolve && swift build --package-path "$1"; }
 for leaf in Benchmarks Examples; do
     if [ -f "$leaf/Package.swift" ]; then
-        step "leaf package $leaf" twice swift build --package-path "$leaf"
+        step "leaf package $leaf" leaf_package "$leaf"
     else
         leave_out "leaf package $leaf" "it is not there"
     fi

@@ -18,6 +18,7 @@ final class EasyHandle {
     private let share: UnsafeMutableRawPointer?
     private var isPristine = false
     private var receiveBufferSize = 0
+    private var hasPostFields = false
 
     init?(
         configuration: EngineConfiguration, defaultHeaderList: UnsafeMutablePointer<curl_slist>?,
@@ -57,6 +58,13 @@ final class EasyHandle {
     /// Takes leave of the transfer.
     func finish() {
         transfer = nil
+        if hasPostFields {
+            // Back to a plain GET, so that the next transfer needs no reset.
+            set(CURLOPT_HTTPGET, 1)
+            set(CURLOPT_POSTFIELDS, nil as String?)
+            set(CURLOPT_CUSTOMREQUEST, nil as String?)
+            hasPostFields = false
+        }
         guard unsafe headerList != nil else { return }
         unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
         unsafe ccurl_free(headerList)
@@ -88,7 +96,8 @@ final class EasyHandle {
             set(CURLOPT_POST, 1)
             if options.method != "POST" { set(CURLOPT_CUSTOMREQUEST, options.method) }
             unsafe ccurl_set_offset(curl, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes.count))
-            guard copyPostFields(bytes) == CURLE_OK else { return false }
+            hasPostFields = true
+            return copyPostFields(bytes) == CURLE_OK
         case .stream(let length):
             set(CURLOPT_UPLOAD, 1)
             set(CURLOPT_CUSTOMREQUEST, options.method)

@@ -131,7 +131,7 @@ package final class EventLoop {
     }
 
     private func fireTimers() {
-        while let timer = timers.popDue(at: now) { timer.target.timerIsDue() }
+        while let timer = timers.popDue(at: now) { timer.target?.timerIsDue() }
     }
 
     // MARK: End
@@ -154,6 +154,7 @@ package final class EventLoop {
         runDeliveries(isQuiet: true)
         client?.close()
         client = nil
+        timers.removeAll()
         isTornDown = true
         poller = nil
         defer { whenEnded = [] }

@@ -8,7 +8,7 @@ package protocol EngineTimerTarget: AnyObject {
 ///
 /// Belongs to the engine thread; create, set and cancel it there. While it is set, its target lives.
 package final class EngineTimer {
-    let target: any EngineTimerTarget
+    fileprivate(set) var target: (any EngineTimerTarget)?
     fileprivate var instant = EngineInstant(nanoseconds: .max)
     fileprivate var index = -1
 
@@ -56,6 +56,15 @@ struct TimerHeap {
         guard let first = timers.first, first.instant <= now else { return nil }
         remove(first)
         return first
+    }
+
+    /// Takes out all timers and lets go of their targets.
+    mutating func removeAll() {
+        for timer in timers {
+            timer.index = -1
+            timer.target = nil
+        }
+        timers = []
     }
 
     private mutating func siftUp(_ start: Int) {

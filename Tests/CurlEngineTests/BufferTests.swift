@@ -92,8 +92,8 @@ struct BufferTests {
 
     @Test func headerLinesAreInLibcurlsForm() {
         var lines = HeaderLines()
-        #expect(lines.append(name: "A", value: "1".utf8))
-        #expect(lines.append(name: "Empty", value: "".utf8))
+        let areAdded = [lines.append(name: "A", value: "1".utf8), lines.append(name: "Empty", value: "".utf8)]
+        #expect(areAdded == [true, true])
         lines.suppress("Expect")
         #expect(lines.count == 3)
         #expect(String(decoding: lines.bytes, as: UTF8.self) == "A: 1\0Empty;\0Expect:\0")
@@ -102,9 +102,11 @@ struct BufferTests {
     @Test(arguments: ["a\rb", "a\nb", "a\0b", "\r\nX: y", "a\n"])
     func aValueThatWouldEndItsLineIsRefusedAndLeavesNothing(_ value: String) {
         var lines = HeaderLines()
-        #expect(lines.append(name: "A", value: "1".utf8))
-        #expect(!lines.append(name: "B", value: value.utf8))
-        #expect(!lines.append(name: "B\nC", value: "x".utf8))
+        let areAdded = [
+            lines.append(name: "A", value: "1".utf8), lines.append(name: "B", value: value.utf8),
+            lines.append(name: "B\nC", value: "x".utf8),
+        ]
+        #expect(areAdded == [true, false, false])
         #expect(lines.count == 1)
         #expect(String(decoding: lines.bytes, as: UTF8.self) == "A: 1\0")
     }

@@ -60,8 +60,8 @@ actor RequestActor: EngineActor {
 
     /// Starts the request; the head goes to `reply`, the body to `inbox`.
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
-        sink = .stream(inbox)
         if let failure, state.isEnded { return reply.resume(with: .failure(failure)) }
+        sink = .stream(inbox)
         whenHead = reply
         handle(.resume)
     }
@@ -157,7 +157,11 @@ actor RequestActor: EngineActor {
     }
 
     private func deliver(_ outcome: Result<Response, any Error>) {
-        if case .stream(let inbox) = sink { inbox.finish(outcome) }
+        if case .stream(let inbox) = sink {
+            inbox.finish(outcome)
+            // The inbox knows its request.
+            sink = .memory
+        }
         whenHead?.resume(with: outcome)
         whenHead = nil
         let collected = outcome.map { (body.take(), $0) }

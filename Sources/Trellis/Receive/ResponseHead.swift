@@ -63,16 +63,3 @@ package final class LazyFields: Sendable {
         return parsed.storeIfNil(Parsed(HTTPFields(wire))).fields
     }
 }
-
-extension HTTPFields {
-    /// Fields from the wire. Bytes beyond ASCII are kept as they are.
-    package init(_ wire: WireFields) {
-        self.init()
-        reserveCapacity(wire.count)
-        let bytes = wire.bytes
-        wire.forEach { name, value in
-            guard let name = HTTPField.Name(String(decoding: bytes[name], as: UTF8.self)) else { return }
-            append(HTTPField(name: name, value: bytes[value]))
-        }
-    }
-}

@@ -23,7 +23,7 @@ struct HeldUpTimeTests {
         attempt.connect()
         attempt.receiveHead()
         let stream = try await opening.value
-        attempt.receiveBody(Data(count: 1 << 20))
+        attempt.receiveBody(Data(count: 4 << 20))
         try await attempt.wait(for: .pauseReceiving(true))
         return (stream, attempt)
     }
@@ -33,7 +33,7 @@ struct HeldUpTimeTests {
         await scripted.advance(by: .seconds(1000))
         #expect(attempt.count(of: .cancel) == 0)
         var reader = stream.chunks.makeAsyncIterator()
-        #expect(try await reader.next()?.count == 1 << 20)
+        #expect(try await reader.next()?.count == 4 << 20)
         try await attempt.wait(for: .pauseReceiving(false))
         attempt.receiveBody("x")
         attempt.end()

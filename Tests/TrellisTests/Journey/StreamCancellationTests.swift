@@ -110,7 +110,7 @@ struct StreamCancellationTests {
         let opened = try await open()
         stream = opened.0
         attempt = opened.1
-        attempt.receiveBody(Data(count: 1 << 20))
+        attempt.receiveBody(Data(count: 4 << 20))
         try await attempt.wait(for: .pauseReceiving(true))
         stream?.cancel()
         try await attempt.wait(for: .cancel)

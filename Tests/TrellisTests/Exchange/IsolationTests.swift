@@ -1,0 +1,77 @@
+import CurlEngine
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The actors of a session live on its engine thread and nowhere else.
+@Suite(.timeLimit(.minutes(1)))
+struct IsolationTests {
+    private let session = Scripted().session
+
+    @Test func theExecutorKnowsItsThread() async {
+        let engine = session.engine
+        #expect(!engine.isCurrent)
+        #expect(engine.isIsolatingCurrentContext() == false)
+        let onThread = await withCheckedContinuation { continuation in
+            engine.submit { continuation.resume(returning: engine.isCurrent && engine.isIsolatingCurrentContext() == true) }
+        }
+        #expect(onThread)
+    }
+
+    @Test func theSessionsActorIsIsolatedOnItsThread() async {
+        let actor = session.actor
+        #expect(await actor.requestCount == 0)
+        let (engine, isIsolated) = (session.engine, await Self.isOnThread(of: actor))
+        #expect(isIsolated)
+        #expect(!engine.isCurrent)
+    }
+
+    private static func isOnThread(of actor: isolated SessionActor) -> Bool {
+        actor.assertIsolated()
+        return actor.executor.isCurrent
+    }
+
+    @Test func aTaskThatPrefersTheExecutorRunsOnTheThread() async {
+        let engine = session.engine
+        let isThere = await Task(executorPreference: engine) { engine.isCurrent }.value
+        #expect(isThere)
+    }
+
+    @Test func oneSessionsThreadIsNotAnothers() async {
+        let (first, second) = (session.engine, Scripted().session.engine)
+        let isOnSecond = await withCheckedContinuation { continuation in
+            first.submit { continuation.resume(returning: second.isCurrent) }
+        }
+        #expect(!isOnSecond)
+    }
+
+    @Test func enteringTheActorFromAnotherThreadTraps() async {
+        await #expect(processExitsWith: .failure) {
+            let session = Session()
+            session.actor.onEngine { _ in }
+        }
+    }
+
+    @Test func assumingIsolationOnAnotherThreadTraps() async {
+        await #expect(processExitsWith: .failure) {
+            assumeIsolation(Session().actor)
+        }
+    }
+
+    @Test func enteringFromTheEngineThreadDoesNot() async {
+        await #expect(processExitsWith: .success) {
+            let session = Session()
+            await withCheckedContinuation { continuation in
+                session.engine.submit {
+                    session.actor.onEngine { _ in }
+                    assumeIsolation(session.actor)
+                    continuation.resume()
+                }
+            }
+        }
+    }
+}
+
+/// Not in an asynchronous function, where the compiler refuses it.
+private func assumeIsolation(_ actor: SessionActor) { actor.assumeIsolated { _ in } }

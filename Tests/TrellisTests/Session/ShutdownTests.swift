@@ -1,0 +1,112 @@
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The end of a session: drained, then cut.
+@Suite(.timeLimit(.minutes(1)))
+struct ShutdownTests {
+    let scripted = Scripted.narrow
+
+    private func inFlight() async throws -> (Task<Outcome, Never>, ScriptedAttempt) {
+        let task = outcome { [session = scripted.session] in
+            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
+        }
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        await scripted.session.settle()
+        return (task, attempt)
+    }
+
+    @Test func anIdleSessionEndsAtOnce() async {
+        await scripted.session.shutdown()
+        await scripted.session.shutdown(drainingFor: .seconds(5))
+    }
+
+    @Test func withoutGraceWhatIsInFlightIsCut() async throws {
+        let (task, attempt) = try await inFlight()
+        let waiting = outcome { [session = scripted.session] in "\(try await session.data("http://localhost/").1.status.code)" }
+        await scripted.waitUntilLive(count: 2)
+        async let end: Void = scripted.session.shutdown()
+        #expect(await task.value == .failed(.cancelled(.sessionShutDown)))
+        #expect(await waiting.value == .failed(.cancelled(.sessionShutDown)))
+        await end
+        #expect(attempt.count(of: .cancel) == 1)
+        #expect(scripted.transport.attempts.count == 1)
+    }
+
+    @Test func whatEndsWithinTheGraceIsAnswered() async throws {
+        let (task, attempt) = try await inFlight()
+        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        await scripted.advance(by: .seconds(10) - .nanoseconds(1))
+        #expect(attempt.count(of: .cancel) == 0)
+        attempt.receiveHead()
+        attempt.receiveBody("just in time")
+        attempt.end()
+        #expect(await task.value == .answer("just in time"))
+        await end
+    }
+
+    @Test func theGraceEndsAtItsInstant() async throws {
+        let (task, attempt) = try await inFlight()
+        let session = scripted.session
+        let end = Task { await session.shutdown(drainingFor: .seconds(10)) }
+        await session.settle()
+        await scripted.advance(by: .seconds(10) - .nanoseconds(1))
+        #expect(attempt.count(of: .cancel) == 0)
+        await scripted.advance(by: .nanoseconds(1))
+        #expect(await task.value == .failed(.cancelled(.sessionShutDown)))
+        await end.value
+    }
+
+    @Test func noNewRequestIsTakenWhileItDrains() async throws {
+        let (task, attempt) = try await inFlight()
+        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        await scripted.session.settle()
+        let late = await Outcome { [session = scripted.session] in
+            "\(try await session.data("http://localhost/late").1.status.code)"
+        }
+        #expect(late == .failed(.cancelled(.sessionShutDown)))
+        attempt.receiveHead(status: 204)
+        attempt.end()
+        #expect(await task.value == .answer(""))
+        await end
+        #expect(scripted.transport.attempts.count == 1)
+    }
+
+    @Test func aRequestAfterTheEndIsRefused() async {
+        await scripted.session.shutdown()
+        let late = await Outcome { [session = scripted.session] in
+            "\(try await session.data("http://localhost/late").1.status.code)"
+        }
+        #expect(late == .failed(.cancelled(.sessionShutDown)))
+        let handle = scripted.session.request("http://localhost/late")
+        handle.resume()
+        await #expect(throws: TrellisError.self) { try await handle.response() }
+        #expect(await handle.state == .cancelled)
+    }
+
+    @Test func twoWhoEndItBothReturn() async throws {
+        let (task, _) = try await inFlight()
+        async let first: Void = scripted.session.shutdown()
+        async let second: Void = scripted.session.shutdown()
+        _ = await (first, second)
+        #expect(await task.value == .failed(.cancelled(.sessionShutDown)))
+    }
+
+    @Test func aSessionThatNobodyHoldsLivesAsLongAsItsStreams() async throws {
+        var session: Session? = Session(transport: scripted.transport)
+        weak let watched = session
+        let opening = Task { [session] in try await session?.stream("http://localhost/") }
+        let attempt = try await scripted.transport.nextAttempt()
+        session = nil
+        attempt.connect()
+        attempt.receiveHead()
+        let stream = try #require(try await opening.value)
+        attempt.receiveBody("still here")
+        attempt.end()
+        #expect(try await stream.chunks.collect(upTo: 100) == Data("still here".utf8))
+        withExtendedLifetime(watched) {}
+    }
+}
