@@ -134,7 +134,14 @@ if optional_step "current libcurl" "tests on the current libcurl" .scripts/curre
     current=$(tail -1 "$logs/current-libcurl.log")
     test_on "the current $(libcurl_version "$current")" "$current"
 fi
-[ -n "$sanitizer" ] && finish
+if [ -n "$sanitizer" ]; then
+    # 100,000 requests with cancellations at random moments, in a process of their own so that descriptors can be counted.
+    export TRELLIS_SOAK_REQUESTS=100000
+    filter=(--filter CancellationSoakTests)
+    test_on "soak on the system's $(libcurl_version)"
+    [ -z "${current:-}" ] || test_on "soak on the current $(libcurl_version "$current")" "$current"
+    finish
+fi
 
 # --- What surrounds the library
 
@@ -146,6 +153,7 @@ for leaf in Benchmarks Examples; do
         leave_out "leaf package $leaf" "it is not there"
     fi
 done
+step "instructions of a small request" Benchmarks/run.sh --check-instructions
 step "package from outside" .scripts/outside-package.sh
 formatting() {
     find Package.swift Sources Tests Benchmarks Examples -path '*/.build*' -prune -o -name '*.swift' -print0 |

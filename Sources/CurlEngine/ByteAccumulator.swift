@@ -25,7 +25,9 @@ package struct ByteAccumulator: ~Copyable {
         if total > capacity { reserve(max(total, capacity * 2, 256)) }
         guard total <= capacity, let start = unsafe start else { return bytes.isEmpty }
         unsafe bytes.withUnsafeBytes { bytes in
-            if let source = bytes.baseAddress { unsafe (start + count).copyMemory(from: source, byteCount: bytes.count) }
+            if let source = bytes.baseAddress {
+                unsafe (start + count).copyMemory(from: source, byteCount: bytes.count)
+            }
         }
         count = total
         return true

@@ -32,7 +32,8 @@ enum Callbacks {
     static let tls: ccurl_tls_callback = { _, tlsContext, context in
         guard let transfer = unsafe transfer(context) else { return CURLE_OK }
         let host = transfer.options.url.host
-        return unsafe ccurl_tls_verify_host(tlsContext, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
+        return unsafe ccurl_tls_verify_host(
+            tlsContext, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
     }
 
     static let openSocket: ccurl_opensocket_callback = { context, _, address in
@@ -77,5 +78,7 @@ enum Callbacks {
 
 extension SocketInterest {
     /// CURL_POLL_IN 1, OUT 2, INOUT 3, REMOVE 4.
-    fileprivate init(curl what: Int32) { self = what == CURL_POLL_REMOVE ? [] : SocketInterest(rawValue: UInt32(what & 3)) }
+    fileprivate init(curl what: Int32) {
+        self = what == CURL_POLL_REMOVE ? [] : SocketInterest(rawValue: UInt32(what & 3))
+    }
 }

@@ -115,7 +115,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         finishTransfers()
     }
 
-    func flush(now: EngineInstant, poller: borrowing Poller) {
+    func flush(now: EngineInstant, poller: Poller) {
         hasNewWork = false
         guard let multi else { return }
         applyChanges()

@@ -109,7 +109,9 @@ final class EasyHandle {
 
     private func copyPostFields(_ bytes: [UInt8]) -> CURLcode {
         unsafe bytes.withUnsafeBytes { bytes in
-            guard let start = bytes.baseAddress else { return unsafe ccurl_set_string(curl, CURLOPT_COPYPOSTFIELDS, "") }
+            guard let start = bytes.baseAddress else {
+                return unsafe ccurl_set_string(curl, CURLOPT_COPYPOSTFIELDS, "")
+            }
             return unsafe ccurl_set_pointer(curl, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: start))
         }
     }

@@ -9,7 +9,7 @@ protocol LoopClient: AnyObject {
     /// A socket is ready.
     func socketIsReady(_ ready: ReadySocket)
     /// Does what is due, and brings the poller up to date. Called before every wait and after every batch of events.
-    func flush(now: EngineInstant, poller: borrowing Poller)
+    func flush(now: EngineInstant, poller: Poller)
     /// Ends everything and closes every socket.
     func close()
 }
@@ -99,17 +99,17 @@ package final class EventLoop {
     private var readySockets: [ReadySocket] = []
 
     private func wait(maySleep: () -> Bool, isAwake: () -> Void) -> [ReadySocket]? {
-        guard poller != nil else { return nil }
+        guard let poller else { return nil }
         if let client, client.hasNewWork {
             readySockets.removeAll(keepingCapacity: true)
-            poller!.wait(nanoseconds: 0) { readySockets.append($0) }
+            poller.wait(nanoseconds: 0) { readySockets.append($0) }
             for ready in readySockets { client.socketIsReady(ready) }
         }
-        client?.flush(now: systemNow, poller: poller!)
+        client?.flush(now: systemNow, poller: poller)
         let limit = isStopping || !deliveries.isEmpty ? 0 : sleepLimit()
         let sleeps = limit != 0 && maySleep()
         readySockets.removeAll(keepingCapacity: true)
-        poller!.wait(nanoseconds: sleeps ? limit : 0) { readySockets.append($0) }
+        poller.wait(nanoseconds: sleeps ? limit : 0) { readySockets.append($0) }
         if sleeps { isAwake() }
         readClocks()
         return readySockets

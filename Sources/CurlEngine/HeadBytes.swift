@@ -34,7 +34,8 @@ struct StatusLine {
         guard unsafe line[rest + 3] == UInt8(ascii: " ") else { return nil }
         let text = unsafe UnsafeRawBufferPointer(rebasing: line[(rest + 4)...])
         guard unsafe text.isFieldValue else { return nil }
-        reason = unsafe version == .http2 || version == .http3 || text.isEmpty ? nil : String(decoding: text, as: UTF8.self)
+        reason =
+            unsafe version == .http2 || version == .http3 || text.isEmpty ? nil : String(decoding: text, as: UTF8.self)
     }
 }
 
@@ -79,7 +80,10 @@ extension UnsafeRawBufferPointer {
 
     /// Holds no NUL, CR or LF (RFC 9110, section 5.5).
     var isFieldValue: Bool {
-        for unsafe byte in unsafe self where byte == 0 || byte == 10 || byte == 13 { return false }
+        for index in 0..<count {
+            let byte = unsafe self[index]
+            if byte == 0 || byte == 10 || byte == 13 { return false }
+        }
         return true
     }
 
@@ -87,7 +91,8 @@ extension UnsafeRawBufferPointer {
     var decimal: Int64? {
         guard count > 0, count <= 18 else { return nil }
         var value: Int64 = 0
-        for unsafe byte in unsafe self {
+        for index in 0..<count {
+            let byte = unsafe self[index]
             guard byte >= 48, byte <= 57 else { return nil }
             value = value * 10 + Int64(byte - 48)
         }

@@ -121,9 +121,12 @@ struct HeadParser {
                 return
             }
             // A list of equal values is one value (RFC 9112, section 6.3).
-            for unsafe part in unsafe value.split(separator: 0x2c, omittingEmptySubsequences: false) {
-                let text = unsafe UnsafeRawBufferPointer(rebasing: part).trimmed(from: 0)
-                guard let length = unsafe text.decimal else { throw .badContentLength(unsafe value.excerpt) }
+            let text = unsafe String(decoding: value, as: UTF8.self)
+            for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+                let digits = part.filter { $0 != " " && $0 != "\t" }
+                guard let length = Int64(digits), length >= 0, !digits.hasPrefix("+") else {
+                    throw .badContentLength(unsafe value.excerpt)
+                }
                 guard contentLength == nil || contentLength == length else { throw .conflictingContentLength }
                 contentLength = length
             }

@@ -55,9 +55,10 @@ final class MultiHandle {
     /// Gives a transfer to libcurl. Returns why not.
     func add(_ transfer: Transfer) -> EngineFailure? {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
-        guard let easy = unsafe idleHandles.popLast()
-            ?? EasyHandle(
-                configuration: configuration, defaultHeaderList: defaultHeaderList, context: this, share: share)
+        guard
+            let easy = unsafe idleHandles.popLast()
+                ?? EasyHandle(
+                    configuration: configuration, defaultHeaderList: defaultHeaderList, context: this, share: share)
         else { return EngineFailure(kind: .outOfMemory, message: "libcurl has no memory for a handle") }
         guard easy.prepare(for: transfer) else {
             easy.finish()
@@ -126,7 +127,8 @@ final class MultiHandle {
     }
 
     func setTimer(_ milliseconds: Int) {
-        deadline = milliseconds < 0
+        deadline =
+            milliseconds < 0
             ? nil
             : milliseconds == 0
                 ? EngineInstant(nanoseconds: 0)

@@ -18,7 +18,7 @@ struct ReadySocket {
 
 /// epoll, level-triggered as libcurl needs it, with a descriptor that wakes it.
 @safe
-struct Poller: ~Copyable {
+final class Poller {
     private let epoll: Int32
     private let wakeUp: Int32
     private let buffer: UnsafeMutablePointer<ccurl_ready>
@@ -62,7 +62,8 @@ struct Poller: ~Copyable {
                 body(
                     ReadySocket(
                         descriptor: event.fd, generation: event.generation,
-                        interest: SocketInterest(rawValue: event.events & 3), hasFailed: event.events & CCURL_FAILED != 0))
+                        interest: SocketInterest(rawValue: event.events & 3),
+                        hasFailed: event.events & CCURL_FAILED != 0))
             }
         }
     }

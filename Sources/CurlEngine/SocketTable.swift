@@ -64,7 +64,7 @@ struct SocketTable {
     }
 
     /// Tells the kernel what changed since the last turn.
-    mutating func apply(to poller: borrowing Poller) {
+    mutating func apply(to poller: Poller) {
         forgetStale(poller)
         guard !dirty.isEmpty else { return }
         for descriptor in dirty {
@@ -91,7 +91,7 @@ struct SocketTable {
     }
 
     /// Takes idle sockets on which something came in out of the kernel's list.
-    private mutating func forgetStale(_ poller: borrowing Poller) {
+    private mutating func forgetStale(_ poller: Poller) {
         for descriptor in stale where self[descriptor].wanted.isEmpty && !self[descriptor].registered.isEmpty {
             _ = poller.watch(descriptor, generation: self[descriptor].generation, for: [])
             self[descriptor].registered = []

@@ -35,7 +35,9 @@ extension Transfer {
             return Self.abort
         }
         // libcurl may hold many more bytes; it keeps these until the reader has made room.
-        if isReceivingPaused, unsafe !parser.hasContentEncoding || receivedBytes - receivedBytesAtPause > Self.decodingBurst {
+        if isReceivingPaused,
+            unsafe !parser.hasContentEncoding || receivedBytes - receivedBytesAtPause > Self.decodingBurst
+        {
             appliedPause |= 1
             return Int(CURL_WRITEFUNC_PAUSE)
         }

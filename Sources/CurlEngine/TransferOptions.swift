@@ -34,7 +34,8 @@ package final class TransferOptions: Sendable {
     package let maximumHeaderBytes: Int
 
     package init(
-        url: WireURL, method: String, headerLines: HeaderLines? = nil, body: Body = .none, version: Version = .http2OverTLS,
+        url: WireURL, method: String, headerLines: HeaderLines? = nil, body: Body = .none,
+        version: Version = .http2OverTLS,
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
         maximumHeaderBytes: Int = 64 << 10
     ) {

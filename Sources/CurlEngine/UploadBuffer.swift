@@ -33,7 +33,8 @@ struct UploadBuffer {
             let count = min(buffer.count - filled, chunk.count - offset)
             let start = chunk.startIndex + offset
             unsafe chunk.copyBytes(
-                to: UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count]), from: start..<start + count)
+                to: UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count]),
+                from: start..<start + count)
             filled += count
             offset += count
             if offset == chunk.count {

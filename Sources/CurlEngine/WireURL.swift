@@ -54,7 +54,9 @@ package final class WireURL: @unchecked Sendable {
         unsafe password = parts.password.map { unsafe String(cString: $0) }
         guard self.scheme == "http" || self.scheme == "https" else { throw .unsupportedScheme(self.scheme) }
         // A trailing dot names the same host to DNS and another one to cookies, certificates and pools.
-        guard !self.host.hasSuffix("."), !self.host.isEmpty else { throw .malformed("its host is empty or ends in a dot") }
+        guard !self.host.hasSuffix("."), !self.host.isEmpty else {
+            throw .malformed("its host is empty or ends in a dot")
+        }
     }
 
     deinit { unsafe curl_url_cleanup(handle) }

@@ -27,6 +27,7 @@ public final class ScriptedAttempt: TransportTask {
         var report = TransportReport()
         var lastActivity: EngineInstant?
         var lastSend: EngineInstant?
+        var hasSentHead = false
     }
 
     /// The request as the transport got it.
@@ -123,9 +124,13 @@ public final class ScriptedAttempt: TransportTask {
 
     /// The final head has come.
     public func receiveHead(status: Int = 200, headerFields: HTTPFields = [:], version: HTTPVersion = .http1_1) {
+        state.update { $0.hasSentHead = true }
         received()?.transportDidReceiveHead(
             ResponseHead(status: .init(code: status), headerFields: headerFields, version: version))
     }
+
+    /// Whether the final head has been sent.
+    var hasSentHead: Bool { state.value.hasSentHead }
 
     /// Bytes of the body have come.
     public func receiveBody(_ bytes: Data) {

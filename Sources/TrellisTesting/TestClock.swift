@@ -20,6 +20,9 @@ public final class TestClock: Clock {
         /// Since the clock was made.
         public let elapsed: Duration
 
+        /// The instant so long after the clock was made.
+        public init(elapsed: Duration) { self.elapsed = elapsed }
+
         /// The instant `duration` later.
         public func advanced(by duration: Duration) -> Instant { Instant(elapsed: elapsed + duration) }
 

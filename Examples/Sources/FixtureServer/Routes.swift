@@ -15,22 +15,34 @@ enum Routes {
         case "request": return description(of: request)
         case "status": return .text("so be it\n", status: number ?? 200)
         case "json": return .json(#"{"b": 1.0, "a": ["ü", true, null, {}], "big": 12345678901234567890}"#)
-        case "repeated": return Answer(headers: [("X-One", "1"), ("Set-Cookie", "a=1"), ("X-Two", "2"), ("Set-Cookie", "b=2")])
+        case "repeated": return Answer(headers: repeated)
         case "bytes": return bytes(number ?? 1024)
         case "binary": return Answer(headers: [("Content-Type", "image/x-test")], body: Data(UInt8.min...UInt8.max))
         case "lines": return lines(number ?? 3, every: .zero)
         case "slow-lines": return lines(number ?? 100, every: .milliseconds(50))
         case "silence": return Answer(body: .raw { $0.waitForPeersEnd() })
-        case "cut": return Answer(body: .raw { try $0.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this") })
-        case "stuck": return Answer(body: .sized(100) { try $0.write("only this"); $0.connection.waitForPeersEnd() })
+        case "cut": return begun { _ in }
+        case "stuck": return begun { $0.waitForPeersEnd() }
         case "hints": return Answer(body: .raw(hints))
         default: return .text("nothing here\n", status: 404)
         }
     }
 
+    private static let repeated = [("X-One", "1"), ("Set-Cookie", "a=1"), ("X-Two", "2"), ("Set-Cookie", "b=2")]
+        .map { (name: $0.0, value: $0.1) }
+
     private static func description(of request: LoopbackServer.ReceivedRequest) -> Answer {
         let fields = request.fields.map { "\($0.name): \($0.value)\n" }.joined()
         return .text("\(request.method) \(request.target)\n\(fields)body: \(request.bodyLength)\n")
+    }
+
+    /// The first bytes of a body, and then something else.
+    private static func begun(_ next: @escaping @Sendable (LoopbackServer.Connection) -> Void) -> Answer {
+        Answer(
+            body: .raw { connection in
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
+                next(connection)
+            })
     }
 
     private static func bytes(_ count: Int) -> Answer {

@@ -23,7 +23,8 @@ struct Backpressure: Part {
         try expect(received == TourServer.streamSize, "\(received) bytes came")
         let growth = max(0, try residentMemory() - memoryBefore)
         try expect(growth < 32 << 20, "memory grew by \(growth.inBytes)")
-        guide.say("then \(received.inBytes) in \(chunks) chunks at \(elapsed.rate(of: received)); memory grew by \(growth.inBytes)")
+        guide.say("then \(received.inBytes) in \(chunks) chunks at \(elapsed.rate(of: received))")
+        guide.say("memory of server and client together grew by \(growth.inBytes)")
     }
 
     /// The reader is busy with something else. The pipe fills, and then nothing moves.
@@ -34,7 +35,8 @@ struct Backpressure: Part {
         let later = server.loopback.bytesWritten - sentBefore
         try expect(later == full, "the server could go on from \(full.inBytes) to \(later.inBytes)")
         try expect(full < TourServer.streamSize / 2, "the server could send \(full.inBytes)")
-        guide.say("the reader rests: of \(TourServer.streamSize.inBytes) the server got rid of \(full.inBytes), and is held up")
+        let size = TourServer.streamSize.inBytes
+        guide.say("the reader rests: of \(size) the server got rid of \(full.inBytes), and is held up")
     }
 
     /// The resident memory of this process, in bytes. The server is part of it.

@@ -26,7 +26,8 @@ struct Guide: Sendable {
     private let terminal = Terminal.output
 
     func begin(server: String) {
-        terminal.print(terminal.styled("Trellis \(TrellisRuntime.version)", .bold) + " on libcurl \(TrellisRuntime.libcurlVersion)")
+        let name = terminal.styled("Trellis \(TrellisRuntime.version)", .bold)
+        terminal.print("\(name) on libcurl \(TrellisRuntime.libcurlVersion)")
         terminal.print(terminal.styled("A server in this process listens on \(server)", .faint))
     }
 

@@ -17,7 +17,8 @@ struct StreamedUpload: Part {
         let receipt = try JSONDecoder().decode(Receipt.self, from: data)
         try expect(response.status == .ok, "status \(response.status)")
         try expect(receipt.received == chunks.total, "the server counted \(receipt.received) bytes")
-        guide.say("\(chunks.total.inBytes) in \(chunks.count) chunks at \(elapsed.rate(of: chunks.total)); the server counted every byte")
+        let rate = elapsed.rate(of: chunks.total)
+        guide.say("\(chunks.total.inBytes) in \(chunks.count) chunks at \(rate); the server counted every byte")
     }
 }
 

@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Glibc
 import Synchronization
 import TrellisTesting
 
@@ -9,15 +10,19 @@ struct TourServer: Sendable {
     static let fileSize = 32 << 20
 
     let loopback: LoopbackServer
+    /// The bytes of the file.
+    let file: Data
 
     init() throws {
         let state = State()
+        let bytes = Self.randomBytes(Self.fileSize)
+        file = Data(bytes)
         loopback = try LoopbackServer.http(storesBodies: false) { request in
             switch request.path {
             case "/users": .json(#"[{"id": 1, "name": "Ada Lovelace"}, {"id": 2, "name": "Grace Hopper"}]"#)
             case "/never": .init(body: .raw { $0.waitForPeersEnd() })
             case "/firehose": .init(body: .sized(Self.streamSize, Self.pour))
-            case "/file": Self.file(request, mustBreak: state.isFirst("/file"))
+            case "/file": Self.answer(request, with: bytes, mustBreak: state.count("/file") == 1)
             case "/busy": state.count("/busy") < 3 ? .text("come back later\n", status: 503) : .text("welcome\n")
             case "/upload": .json(#"{"received": \#(request.bodyLength)}"#)
             default: .init(404)
@@ -37,8 +42,6 @@ struct TourServer: Sendable {
                 return counts[path, default: 0]
             }
         }
-
-        func isFirst(_ path: String) -> Bool { count(path) == 1 }
     }
 
     private static func pour(_ body: LoopbackServer.BodyWriter) throws {
@@ -48,23 +51,31 @@ struct TourServer: Sendable {
 
     // MARK: The file
 
-    /// The bytes of the file from an offset on: no two places look alike.
-    static func fileBytes(at offset: Int, count: Int) -> [UInt8] {
-        (offset..<(offset + count)).map { UInt8(truncatingIfNeeded: ($0 &* 2_654_435_761) >> 13) }
+    /// Bytes of which no two places look alike.
+    private static func randomBytes(_ count: Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            while filled < count {
+                // Gives what there is room for, up to 32 MiB a call.
+                let given = getrandom(buffer.baseAddress.map { $0 + filled }, count - filled, 0)
+                filled += max(0, given)
+            }
+        }
     }
 
     /// The file, or the rest of it (RFC 9110, section 14). The first answer breaks off in the middle.
-    private static func file(_ request: LoopbackServer.ReceivedRequest, mustBreak: Bool) -> LoopbackServer.Answer {
+    private static func answer(
+        _ request: LoopbackServer.ReceivedRequest, with file: [UInt8], mustBreak: Bool
+    ) -> LoopbackServer.Answer {
         let range = request["Range"]?.split(separator: "=").last?.split(separator: "-").first
         let start = range.flatMap { Int($0) } ?? 0
         var headers = [("ETag", "\"tour\""), ("Accept-Ranges", "bytes")]
         if start > 0 { headers.append(("Content-Range", "bytes \(start)-\(fileSize - 1)/\(fileSize)")) }
         let answer = LoopbackServer.Answer.Body.sized(fileSize - start) { body in
-            var position = start
-            while position < fileSize {
-                if mustBreak, position > fileSize * 2 / 5 { return body.connection.reset() }
-                try body.write(fileBytes(at: position, count: 256 << 10))
-                position += 256 << 10
+            var rest = file[start...]
+            while !rest.isEmpty {
+                if mustBreak, rest.count < fileSize * 3 / 5 { return body.connection.reset() }
+                try body.write(Array(rest.prefix(256 << 10)))
+                rest = rest.dropFirst(256 << 10)
                 // As a network would, so that there is time to look.
                 try body.connection.pause(for: .milliseconds(4))
             }

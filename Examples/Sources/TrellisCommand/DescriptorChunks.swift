@@ -12,7 +12,9 @@ struct DescriptorChunks: AsyncSequence, Sendable {
     /// What comes from standard input. Its length is known if it is a file.
     static func standardInput() throws -> DescriptorChunks {
         var status = stat()
-        guard fstat(STDIN_FILENO, &status) == 0 else { throw RequestFailure("file", "standard input: \(systemError())") }
+        guard fstat(STDIN_FILENO, &status) == 0 else {
+            throw RequestFailure("file", "standard input: \(systemError())")
+        }
         var length: Int64?
         if status.st_mode & S_IFMT == S_IFREG {
             length = Swift.max(0, Int64(status.st_size) - Int64(lseek(STDIN_FILENO, 0, SEEK_CUR)))

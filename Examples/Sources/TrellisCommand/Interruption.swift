@@ -6,34 +6,39 @@ import Synchronization
 final class Interruption: Sendable {
     private let flag = Atomic(false)
 
-    /// Blocks the signal in this thread and in all that it starts, so that it waits until it is asked for.
-    init() {
-        var signals = Self.signals
-        pthread_sigmask(SIG_BLOCK, &signals, nil)
-    }
-
     /// Whether Ctrl-C was pressed.
     var hasHappened: Bool { flag.load(ordering: .acquiring) }
 
     /// Calls `action` at the first Ctrl-C.
     func whenItHappens(_ action: @escaping @Sendable () -> Void) {
+        // A handler may do little more than write a byte; a thread waits for it.
+        let (read, write) = Self.ends
+        guard read >= 0, write >= 0 else { return }
+        signal(SIGINT) { _ in
+            var byte: UInt8 = 0
+            _ = Glibc.write(Interruption.ends.write, &byte, 1)
+        }
         DispatchQueue(label: "trellis.interruption").async { [self] in
-            var signals = Self.signals
-            var signal: CInt = 0
-            sigwait(&signals, &signal)
+            Self.waitForByte(at: read, milliseconds: -1)
             flag.store(true, ordering: .releasing)
             action()
             // Something that does not end with its task, such as a write to a pipe that nobody reads.
-            var patience = timespec(tv_sec: 2, tv_nsec: 0)
-            _ = sigtimedwait(&signals, nil, &patience)
+            Self.waitForByte(at: read, milliseconds: 2000)
             _exit(ExitStatus.interrupted)
         }
     }
 
-    private static var signals: sigset_t {
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        sigaddset(&signals, SIGINT)
-        return signals
+    /// A pipe from the handler to the thread.
+    private static let ends: (read: CInt, write: CInt) = {
+        var ends: [CInt] = [-1, -1]
+        _ = pipe(&ends)
+        return (ends[0], ends[1])
+    }()
+
+    private static func waitForByte(at descriptor: CInt, milliseconds: CInt) {
+        var polled = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        while poll(&polled, 1, milliseconds) < 0, errno == EINTR {}
+        var byte: UInt8 = 0
+        if polled.revents != 0 { _ = read(descriptor, &byte, 1) }
     }
 }

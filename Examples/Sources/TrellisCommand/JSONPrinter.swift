@@ -85,7 +85,9 @@ struct JSONPrinter {
 
         private func endOfString() -> Int {
             var end = position + 1
-            while end < bytes.count, bytes[end] != UInt8(ascii: "\"") { end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1 }
+            while end < bytes.count, bytes[end] != UInt8(ascii: "\"") {
+                end += bytes[end] == UInt8(ascii: "\\") ? 2 : 1
+            }
             return min(bytes.count, end + 1)
         }
 

@@ -53,7 +53,9 @@ enum JSONValue: Sendable {
 }
 
 extension JSONValue: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral {
-    init(dictionaryLiteral members: (String, JSONValue)...) { self = .object(members.map { (name: $0.0, value: $0.1) }) }
+    init(dictionaryLiteral members: (String, JSONValue)...) {
+        self = .object(members.map { (name: $0.0, value: $0.1) })
+    }
 
     init(arrayLiteral values: JSONValue...) { self = .array(values) }
 }

@@ -8,9 +8,8 @@ enum Main {
     static func main() async {
         // A reader that leaves (`| head`) is an error of the write, not the end of the process.
         signal(SIGPIPE, SIG_IGN)
-        // Before any thread starts, so that all of them leave the signal to the one that waits for it.
-        let interruption = Interruption()
         let options = Options.parseOrExit()
+        let interruption = Interruption()
         let work = Task { await Client(options).run() }
         interruption.whenItHappens { work.cancel() }
         if let delay = options.cancelAfter {

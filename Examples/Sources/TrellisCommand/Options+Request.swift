@@ -54,7 +54,9 @@ extension Options {
         return method
     }
 
-    private static let usualMethods: Set = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY"]
+    private static let usualMethods: Set = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH", "QUERY",
+    ]
 }
 
 extension HeaderLine {

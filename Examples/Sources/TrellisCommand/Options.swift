@@ -104,7 +104,9 @@ struct Options: ParsableCommand {
     private func require(_ name: String, _ seconds: Double?, atLeast minimum: Double) throws {
         guard let seconds else { return }
         // Ten thousand years, so that every number of seconds is a Duration.
-        guard seconds >= minimum, seconds < 3e11 else { throw ValidationError("\(name) \(seconds) is no number of seconds.") }
+        guard seconds >= minimum, seconds < 3e11 else {
+            throw ValidationError("\(name) \(seconds) is no number of seconds.")
+        }
     }
 }
 

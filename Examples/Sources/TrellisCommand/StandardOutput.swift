@@ -11,7 +11,7 @@ enum StandardOutput {
             try bytes.withUnsafeBytes { bytes in
                 var rest = bytes[...]
                 while !rest.isEmpty {
-                    let count = Glibc.write(STDOUT_FILENO, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                    let count = Glibc.write(STDOUT_FILENO, start(of: rest), rest.count)
                     if count >= 0 {
                         rest = rest.dropFirst(count)
                     } else if errno == EPIPE {
@@ -26,6 +26,10 @@ enum StandardOutput {
 
     /// Writes a text as UTF-8.
     static func write(_ text: String) async throws { try await write(Array(text.utf8)) }
+
+    private static func start(of bytes: Slice<UnsafeRawBufferPointer>) -> UnsafeRawPointer? {
+        UnsafeRawBufferPointer(rebasing: bytes).baseAddress
+    }
 
     /// A descriptor that someone has made non-blocking is waited for; anything else is a failure.
     private static func waitOrThrow() throws {

@@ -74,6 +74,7 @@ struct TerminalOutput: Output {
     }
 
     private static func withoutControls(_ text: String) -> String {
-        String(String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+        let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
+        return String(String.UnicodeScalarView(text.unicodeScalars.map { isControl($0) ? "?" : $0 }))
     }
 }

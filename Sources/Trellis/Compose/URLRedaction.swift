@@ -1,7 +1,8 @@
 /// Takes the secrets out of a URL for messages.
 enum URLRedaction {
     private static let secretNames: Set<String> = [
-        "access_token", "api_key", "apikey", "auth", "awsaccesskeyid", "client_secret", "code", "key", "passwd", "password",
+        "access_token", "api_key", "apikey", "auth", "awsaccesskeyid", "client_secret", "code", "key", "passwd",
+        "password",
         "secret", "sig", "signature", "token", "x-amz-credential", "x-amz-security-token", "x-amz-signature",
         "x-goog-signature",
     ]

@@ -53,7 +53,9 @@ final class BodyInbox: Sendable {
             let mustPause = !state.isPaused && state.bytes.count >= Self.highWater
             if mustPause { state.isPaused = true }
             let wake: Wake =
-                if state.reader == nil { .never } else if state.bytes.count >= Self.eagerWake { .now } else if before == 0 {
+                if state.reader == nil { .never } else if state.bytes.count >= Self.eagerWake {
+                    .now
+                } else if before == 0 {
                     .soon
                 } else { .never }
             return Consequence(wake: wake, mustPause: mustPause, isOutOfMemory: !isStored)

@@ -1,17 +1,35 @@
 /// What a request took, as far as it came.
 public struct Metrics: Sendable, Hashable {
     /// Waiting for a free connection slot of the session.
-    public var queued: Duration { get { .nanoseconds(queuedTime) } set { queuedTime = newValue.nanoseconds } }
+    public var queued: Duration {
+        get { .nanoseconds(queuedTime) }
+        set { queuedTime = newValue.nanoseconds }
+    }
     /// Resolving the name. Zero on a connection that was used before; the same goes for ``connect`` and ``tls``.
-    public var nameLookup: Duration { get { .nanoseconds(nameLookupTime) } set { nameLookupTime = newValue.nanoseconds } }
+    public var nameLookup: Duration {
+        get { .nanoseconds(nameLookupTime) }
+        set { nameLookupTime = newValue.nanoseconds }
+    }
     /// Connecting, after the name was resolved. With HTTP/3, TLS included.
-    public var connect: Duration { get { .nanoseconds(connectTime) } set { connectTime = newValue.nanoseconds } }
+    public var connect: Duration {
+        get { .nanoseconds(connectTime) }
+        set { connectTime = newValue.nanoseconds }
+    }
     /// The TLS handshake.
-    public var tls: Duration { get { .nanoseconds(tlsTime) } set { tlsTime = newValue.nanoseconds } }
+    public var tls: Duration {
+        get { .nanoseconds(tlsTime) }
+        set { tlsTime = newValue.nanoseconds }
+    }
     /// From the call to the first byte of the response; zero if none came.
-    public var firstByte: Duration { get { .nanoseconds(firstByteTime) } set { firstByteTime = newValue.nanoseconds } }
+    public var firstByte: Duration {
+        get { .nanoseconds(firstByteTime) }
+        set { firstByteTime = newValue.nanoseconds }
+    }
     /// From the call to the end.
-    public var total: Duration { get { .nanoseconds(totalTime) } set { totalTime = newValue.nanoseconds } }
+    public var total: Duration {
+        get { .nanoseconds(totalTime) }
+        set { totalTime = newValue.nanoseconds }
+    }
     /// Bytes of head and body that were sent.
     public var bytesSent: Int64 = 0
     /// Bytes of heads and body that came, before decoding.

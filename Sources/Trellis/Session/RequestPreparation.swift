@@ -51,7 +51,8 @@ struct RequestPreparation: Sendable {
         var request = request
         let (body, streamed) = try Self.body(request)
         let wire = TransferOptions(
-            url: url, method: request.method.rawValue, headerLines: try lines(&request, url, hasBody: body.exists), body: body,
+            url: url, method: request.method.rawValue, headerLines: try lines(&request, url, hasBody: body.exists),
+            body: body,
             version: try Self.version(request.httpVersion ?? configuration.httpVersion, url),
             mayBeReplayed: request.method.isIdempotent,
             decodesContent: request.decodesContent ?? configuration.decodesContent,
@@ -73,7 +74,8 @@ struct RequestPreparation: Sendable {
             switch error {
             case .empty: throw TrellisError(.invalidURL("it is empty"))
             case .relative: throw TrellisError(.invalidURL("it is not absolute"))
-            case .unsupportedScheme(let scheme): throw TrellisError(.invalidURL("its scheme is \(scheme), not http or https"))
+            case .unsupportedScheme(let scheme):
+                throw TrellisError(.invalidURL("its scheme is \(scheme), not http or https"))
             case .malformed(let why): throw TrellisError(.invalidURL(why))
             }
         }
@@ -115,7 +117,9 @@ struct RequestPreparation: Sendable {
         case .data(let data) where data.count <= inlineBodyLimit: return (.bytes([UInt8](data)), nil)
         case .data(let data):
             let length = Int64(data.count)
-            return (.stream(length: length), .init(length: length, isReplayable: true) { try await slices(of: data, $0) })
+            return (
+                .stream(length: length), .init(length: length, isReplayable: true) { try await slices(of: data, $0) }
+            )
         case .file(let path):
             let length = try FileChunks.size(ofFileAt: path)
             return (
@@ -182,7 +186,9 @@ extension TransferOptions.Body {
 
 extension HeaderLines {
     /// Adds a field; `false` where a byte would end its line.
-    fileprivate mutating func append(_ field: HTTPField) -> Bool { append(name: field.name.rawName, value: field.value.utf8) }
+    fileprivate mutating func append(_ field: HTTPField) -> Bool {
+        append(name: field.name.rawName, value: field.value.utf8)
+    }
 }
 
 extension HTTPField {

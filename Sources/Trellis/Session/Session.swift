@@ -82,7 +82,8 @@ public final class Session: Sendable {
 extension EngineConfiguration {
     fileprivate init(_ configuration: SessionConfiguration, _ preparation: RequestPreparation) {
         self.init()
-        trust = configuration.tls.isInsecure
+        trust =
+            configuration.tls.isInsecure
             ? .nothing : .system(additionalFile: configuration.tls.additionalCertificateAuthorityFile)
         idleLifetimeSeconds = Int(configuration.limits.idleLifetime.components.seconds)
         maximumLifetimeSeconds = Int(configuration.limits.maximumLifetime.components.seconds)

@@ -7,7 +7,10 @@ enum UserAgent {
     static let `default`: String = {
         let path = CommandLine.arguments.first ?? ""
         let name = path.split(separator: "/").last.map(String.init) ?? ""
-        let token = String(name.unicodeScalars.filter { $0.isASCII && ($0.properties.isAlphabetic || "-_.0123456789".unicodeScalars.contains($0)) })
+        let token = String(
+            name.unicodeScalars.filter {
+                $0.isASCII && ($0.properties.isAlphabetic || "-_.0123456789".unicodeScalars.contains($0))
+            })
         let app = token.isEmpty ? "" : token + " "
         return "\(app)Trellis/\(TrellisRuntime.version) libcurl/\(LibcurlFeatures.current.version) (\(platform))"
     }()

@@ -1,6 +1,6 @@
+package import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
-package import CurlEngine
 
 /// What carries requests: libcurl, or in tests something that answers without a network.
 ///

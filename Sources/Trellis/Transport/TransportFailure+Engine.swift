@@ -32,7 +32,8 @@ extension TransportFailure {
     private static func reason(_ failure: HeadFailure) -> TrellisError.Reason {
         switch failure {
         case .badStatusLine(let line): .invalidResponse(.malformed("status line \"\(line)\""))
-        case .unexpectedStatus(let status): .invalidResponse(.malformed("status \(status) where none of its kind can be"))
+        case .unexpectedStatus(let status):
+            .invalidResponse(.malformed("status \(status) where none of its kind can be"))
         case .badFieldLine(let line): .invalidResponse(.malformed("header line \"\(line)\""))
         case .conflictingContentLength: .invalidResponse(.malformed("two different content lengths"))
         case .badContentLength(let value): .invalidResponse(.malformed("content length \"\(value)\""))

@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import Testing
 import TrellisTesting

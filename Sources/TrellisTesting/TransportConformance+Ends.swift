@@ -1,0 +1,105 @@
+import FoundationEssentials
+import Trellis
+
+extension TransportConformance {
+    private struct SourceFailed: Error {}
+
+    /// Exchanges that do not come to their end, from either side.
+    static var endCases: [Case] {
+        [
+            Case(name: "reports a connection that broke before the head as a failure to receive") { _ in
+                [.breakOff]
+            } check: { host in
+                // Not idempotent, so that nothing is tried a second time.
+                try await expect(.receive) { _ = try await host.session.upload(Data("x".utf8), to: host.url("/")) }
+            },
+            Case(name: "reports a body that was cut short, after what came of it") { _ in
+                [.head(200, [:]), .text("part"), .breakOff]
+            } check: { host in
+                try await expect(.truncatedBody) { _ = try await host.session.data(host.url("/")) }
+                let response = try await host.session.stream(host.url("/"))
+                var got = Data()
+                try await expect(.truncatedBody) { for try await chunk in response.chunks { got.append(chunk) } }
+                try expect("what came", got, Data("part".utf8))
+            },
+            Case(name: "goes on after a failure") { request in
+                request.target == "/bad" ? [.head(200, [:]), .text("x"), .breakOff] : [.head(204, [:]), .end]
+            } check: { host in
+                try await expect(.truncatedBody) { _ = try await host.session.data(host.url("/bad")) }
+                try expect("status", try await host.session.data(host.url("/good")).1.status.code, 204)
+            },
+            cancelledWhileWaiting(LoopbackServer.Gate()),
+            Case(name: "ends an exchange whose stream is dropped") { _ in
+                [.head(200, [:]), .text("part"), .hold]
+            } check: { host in
+                for count in 1...3 {
+                    for try await _ in try await host.session.stream(host.url("/")).chunks { break }
+                    try await host.waitUntilReleased(count: count)
+                }
+            },
+            Case(name: "ends an exchange whose body's source fails") { _ in
+                [.head(200, [:]), .end]
+            } check: { host in
+                let chunks = AsyncThrowingStream<Data, any Error> { continuation in
+                    continuation.yield(Data("part".utf8))
+                    continuation.finish(throwing: SourceFailed())
+                }
+                try await expect(.other) { _ = try await host.session.upload(chunks, to: host.url("/")) }
+            },
+            Case(name: "ends what is in flight when the session is shut down") { _ in
+                [.head(200, [:]), .text("part"), .hold]
+            } check: { host in
+                let response = try await host.session.stream(host.url("/"))
+                await host.session.shutdown()
+                try await expect(.cancelled) { for try await _ in response.chunks {} }
+                try await host.waitUntilReleased(count: 1)
+            },
+        ]
+    }
+
+    private static func cancelledWhileWaiting(_ gate: LoopbackServer.Gate) -> Case {
+        Case(name: "ends an exchange whose task is cancelled while it waits") { _ in
+            gate.open()
+            return [.hold]
+        } check: { host in
+            let task = Task { _ = try await host.session.data(host.url("/")) }
+            try await gate.opened()
+            task.cancel()
+            try await expectCancellation(task)
+            try await host.waitUntilReleased(count: 1)
+        }
+    }
+
+    /// The pace of the reader, and of the handle.
+    static var flowCases: [Case] {
+        let chunk = Data(repeating: 7, count: 64 << 10)
+        return [
+            Case(name: "keeps every byte of a body that its reader holds up") { _ in
+                [.head(200, [:])] + Array(repeating: .body(chunk), count: 128) + [.end]
+            } check: { host in
+                let response = try await host.session.stream(host.url("/"))
+                await host.session.settle()
+                var count = 0
+                for try await piece in response.chunks {
+                    try expect("bytes", piece.allSatisfy { $0 == 7 }, true)
+                    count += piece.count
+                    await host.session.settle()
+                }
+                try expect("bytes", count, 128 * chunk.count)
+            },
+            Case(name: "goes on where it was when it is resumed") { _ in
+                [.head(200, [:])] + Array(repeating: .body(chunk), count: 64) + [.end]
+            } check: { host in
+                let handle = host.session.request(host.url("/"))
+                handle.resume()
+                for _ in 0..<20 {
+                    handle.suspend()
+                    await host.session.settle()
+                    handle.resume()
+                    await host.session.settle()
+                }
+                try expect("bytes", try await handle.response().0.count, 64 * chunk.count)
+            },
+        ]
+    }
+}

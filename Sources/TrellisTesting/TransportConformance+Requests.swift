@@ -1,0 +1,64 @@
+import FoundationEssentials
+import HTTPTypes
+import Trellis
+
+extension TransportConformance {
+    /// Requests arrive as they were made: the server says back what it saw.
+    static var requestCases: [Case] {
+        [
+            Case(name: "sends method, target and fields") { request in
+                let fields = request.fields.filter { $0.name.lowercased().hasPrefix("x-") }
+                    .map { "\($0.name.lowercased())=\($0.value)" }
+                return [.head(200, [:]), .text(([request.method, request.target] + fields).joined(separator: " ")), .end]
+            } check: { host in
+                guard let name = HTTPField.Name("X-Many"), let method = HTTPRequest.Method("PURGE") else { return }
+                var request = Request(host.url("/a%20b?c=d&c=e"), method: method)
+                request.headerFields.append(HTTPField(name: name, value: "1"))
+                request.headerFields.append(HTTPField(name: name, value: "2"))
+                let (data, _) = try await host.session.data(request)
+                try expect("request", String(decoding: data, as: UTF8.self), "PURGE /a%20b?c=d&c=e x-many=1 x-many=2")
+            },
+            Case(name: "sends bodies in memory whole", script: echo) { host in
+                for count in [0, 1, 1000, 64 << 10, 300 << 10] {
+                    let body = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) })
+                    let (data, _) = try await host.session.upload(body, to: host.url("/"))
+                    try expect("echo of \(count) bytes", data, body)
+                }
+            },
+            Case(name: "sends streamed bodies whole and in order, with and without a length", script: echo) { host in
+                let chunks = (0..<100).map { Data(repeating: UInt8($0), count: 1000 + $0) }
+                let whole = chunks.reduce(Data(), +)
+                for length in [nil, Int64(whole.count)] {
+                    let (data, _) = try await host.session.upload(stream(chunks), length: length, to: host.url("/"))
+                    try expect("echo of a stream", data, whole)
+                }
+            },
+            Case(name: "sends a stream without chunks as an empty body", script: echo) { host in
+                let (data, _) = try await host.session.upload(stream([]), to: host.url("/"))
+                try expect("echo of nothing", data, Data())
+            },
+            Case(name: "answers many requests at once, each with its own answer") { request in
+                [.head(200, [:]), .text(request.target), .end]
+            } check: { host in
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for number in 0..<50 {
+                        group.addTask {
+                            let (data, _) = try await host.session.data(host.url("/\(number)"))
+                            try expect("answer", String(decoding: data, as: UTF8.self), "/\(number)")
+                        }
+                    }
+                    try await group.waitForAll()
+                }
+            },
+        ]
+    }
+
+    private static let echo: Script = { request in [.head(200, [:]), .body(request.body), .end] }
+
+    static func stream(_ chunks: [Data]) -> AsyncStream<Data> {
+        AsyncStream { continuation in
+            for chunk in chunks { continuation.yield(chunk) }
+            continuation.finish()
+        }
+    }
+}

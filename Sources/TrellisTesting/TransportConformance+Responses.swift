@@ -1,0 +1,79 @@
+import FoundationEssentials
+import HTTPTypes
+import Trellis
+
+extension TransportConformance {
+    private static func field(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .server }
+
+    /// Responses arrive as they were sent.
+    static var responseCases: [Case] {
+        [
+            Case(name: "hands on status, fields in order, repeated fields and body") { _ in
+                var fields = HTTPFields()
+                fields.append(HTTPField(name: field("X-First"), value: "1"))
+                fields.append(HTTPField(name: .setCookie, value: "a=1"))
+                fields.append(HTTPField(name: .setCookie, value: "b=2"))
+                return [.head(201, fields), .text("hello"), .end]
+            } check: { host in
+                let (data, response) = try await host.session.data(host.url("/"))
+                try expect("status", response.status.code, 201)
+                try expect("cookies", response.headerFields[values: .setCookie], ["a=1", "b=2"])
+                let names = response.headerFields.map(\.name.canonicalName).filter { $0 == "x-first" || $0 == "set-cookie" }
+                try expect("order", names, ["x-first", "set-cookie", "set-cookie"])
+                try expect("body", data, Data("hello".utf8))
+            },
+            Case(name: "hands on a response without a body") { _ in
+                [.head(204, [:]), .end]
+            } check: { host in
+                let (data, response) = try await host.session.data(host.url("/"))
+                try expect("status", response.status.code, 204)
+                try expect("bytes", data.count, 0)
+            },
+            Case(name: "hands on any status as an answer") { request in
+                [.head(Int(request.target.dropFirst()) ?? 0, [:]), .end]
+            } check: { host in
+                for status in [200, 299, 304, 404, 418, 500, 599] {
+                    let (_, response) = try await host.session.data(host.url("/\(status)"))
+                    try expect("status", response.status.code, status)
+                }
+            },
+            Case(name: "hands on informational heads before the final one") { _ in
+                [
+                    .informational(103, [field("Link"): "</a>"]), .informational(103, [field("Link"): "</b>"]), .head(200, [:]), .text("x"),
+                    .end,
+                ]
+            } check: { host in
+                let (_, response) = try await host.session.data(host.url("/"))
+                try expect("statuses", response.informational.map(\.status.code), [103, 103])
+                try expect("links", response.informational.map { $0.headerFields[field("Link")] }, ["</a>", "</b>"])
+                try expect("status", response.status.code, 200)
+            },
+            Case(name: "hands on the fields after the body") { _ in
+                [.head(200, [.trailer: "X-Sum"]), .text("x"), .end(trailers: [field("X-Sum"): "42"])]
+            } check: { host in
+                let (_, response) = try await host.session.data(host.url("/"))
+                try expect("trailer", response.trailerFields[field("X-Sum")], "42")
+                try expect("field", response.headerFields[field("X-Sum")], nil)
+            },
+            headBeforeBody(LoopbackServer.Gate()),
+            Case(name: "hands on the chunks of a body in their order") { _ in
+                [.head(200, [:])] + (0..<200).map { .text("\($0)\n") } + [.end]
+            } check: { host in
+                var lines: [String] = []
+                for try await line in try await host.session.stream(host.url("/")).lines { lines.append(line) }
+                try expect("lines", lines, (0..<200).map { "\($0)" })
+            },
+        ]
+    }
+
+    private static func headBeforeBody(_ gate: LoopbackServer.Gate) -> Case {
+        Case(name: "hands on the head before the body has come") { _ in
+            [.head(200, [:]), .wait(gate), .text("late"), .end]
+        } check: { host in
+            let response = try await host.session.stream(host.url("/"))
+            try expect("status", response.head.status.code, 200)
+            gate.open()
+            try expect("body", try await response.chunks.collect(upTo: 100), Data("late".utf8))
+        }
+    }
+}

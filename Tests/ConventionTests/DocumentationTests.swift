@@ -1,0 +1,45 @@
+import Testing
+
+/// Every public declaration says what it is.
+struct DocumentationTests {
+    /// Public declarations without a comment above them, attributes aside.
+    static func undocumented(in file: SourceFile) -> [String] {
+        let code = file.code.split(separator: "\n", omittingEmptySubsequences: false)
+        return code.indices.compactMap { index in
+            let line = code[index].drop { $0 == " " }
+            guard isPublicDeclaration(line) || isCaseOfPublicEnum(index, code) else { return nil }
+            var above = index - 1
+            while above >= 0, code[above].contains(/^\s*@\w+/) { above -= 1 }
+            let isDocumented = above >= 0 && file.lines[above].contains("///")
+            return isDocumented ? nil : "\(file.path):\(index + 1): \(line)"
+        }
+    }
+
+    private static func isPublicDeclaration(_ line: Substring) -> Bool {
+        guard line.contains(/^(?:@\w+(?:\([^)]*\))?\s+)*(?:public|open)\b/) else { return false }
+        return line.contains(/\b(?:var|let|func|init|struct|class|enum|actor|protocol|typealias|subscript)\b/)
+    }
+
+    /// Requirements of public protocols have no access level of their own; cases may stand in groups under one comment.
+    private static func isCaseOfPublicEnum(_ index: Int, _ code: [Substring]) -> Bool {
+        let line = code[index]
+        guard line.contains(/^\s+(?:func|var)\s/), let opening = opening(of: index, code) else { return false }
+        return code[opening].contains(/^public protocol\b/)
+    }
+
+    private static func opening(of index: Int, _ code: [Substring]) -> Int? {
+        code[..<index].lastIndex { !$0.isEmpty && !$0.hasPrefix(" ") && !$0.hasPrefix("}") }
+    }
+
+    @Test(arguments: ["Sources/Trellis", "Sources/TrellisTesting"])
+    func everyPublicDeclarationHasAComment(_ folder: String) {
+        let violations = SourceTree.files(in: folder).flatMap(Self.undocumented)
+        #expect(violations.isEmpty, "\(violations.joined(separator: "\n"))")
+    }
+
+    @Test func theRuleFindsWhatHasNone() {
+        let text = "/// A.\npublic struct A {\n    public let b: Int\n    /// C.\n    @inlinable\n    public func c() {}\n}\n"
+        let file = SourceFile(path: "x", text: text, code: SourceTree.withoutCommentsAndStrings(text))
+        #expect(Self.undocumented(in: file) == ["x:3: public let b: Int"])
+    }
+}

@@ -1,0 +1,23 @@
+import Testing
+
+/// Files that can be read in one sitting.
+struct SizeTests {
+    @Test func noFileIsLongerThan400Lines() {
+        let violations = SourceTree.all.filter { $0.lines.count > 401 }.map { "\($0.path): \($0.lines.count - 1)" }
+        #expect(violations == [])
+    }
+
+    @Test(arguments: ["Sources", "Tests"])
+    func theMedianFileHasAtMost120Lines(_ folder: String) {
+        let counts = SourceTree.files(in: folder).map { $0.lines.count - 1 }.sorted()
+        #expect(counts[counts.count / 2] <= 120)
+    }
+
+    @Test func noLineIsLongerThan120Characters() {
+        // Tables of literals may be: the formatter leaves them.
+        let violations = SourceTree.sources.flatMap { file in
+            file.lines.enumerated().filter { $0.element.count > 140 }.map { "\(file.path):\($0.offset + 1)" }
+        }
+        #expect(violations == [])
+    }
+}

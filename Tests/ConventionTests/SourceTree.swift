@@ -1,0 +1,50 @@
+import Foundation
+
+/// A Swift file of the package.
+struct SourceFile: Sendable {
+    /// From the package's folder, such as `Sources/Trellis/Compose/Request.swift`.
+    let path: String
+    let text: String
+    /// The text without comments and without the contents of string literals.
+    let code: String
+
+    var lines: [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
+
+    /// The words of the code, each with its line.
+    func lines(mentioning word: String) -> [Int] {
+        guard let pattern = try? Regex("\\b\(word)\\b") else { return [] }
+        return code.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
+            .filter { $0.element.contains(pattern) }.map { $0.offset + 1 }
+    }
+}
+
+/// The files of the package as they are on disk.
+enum SourceTree {
+    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent().path
+
+    /// Every Swift file below a folder.
+    static func files(in folder: String) -> [SourceFile] {
+        let base = "\(root)/\(folder)"
+        let names = FileManager.default.enumerator(atPath: base)?.compactMap { $0 as? String } ?? []
+        return names.filter { $0.hasSuffix(".swift") }.sorted().compactMap { name in
+            guard let text = try? String(contentsOfFile: "\(base)/\(name)", encoding: .utf8) else { return nil }
+            return SourceFile(path: "\(folder)/\(name)", text: text, code: withoutCommentsAndStrings(text))
+        }
+    }
+
+    static let sources = files(in: "Sources")
+    static let all = sources + files(in: "Tests")
+
+    /// The names of the types that the code of a file declares at its top level.
+    static func declaredTypes(in file: SourceFile) -> Set<String> {
+        let pattern = /(?m)^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|final|indirect|fileprivate|private)\s+)*(?:struct|class|enum|actor|protocol|typealias)\s+([A-Z]\w*)/
+        return Set(file.code.matches(of: pattern).map { String($0.output.1) })
+    }
+
+    /// Replaces comments and the contents of string literals by blanks; what is interpolated stays.
+    static func withoutCommentsAndStrings(_ text: String) -> String {
+        var scanner = CodeScanner(text)
+        return scanner.run()
+    }
+}

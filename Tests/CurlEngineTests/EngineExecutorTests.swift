@@ -1,0 +1,152 @@
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// The thread that is an executor.
+@Suite(.timeLimit(.minutes(1)))
+struct EngineExecutorTests {
+    /// Returns when a call has come round.
+    static func passThrough(_ engine: EngineExecutor) async {
+        await withCheckedContinuation { continuation in engine.submit { continuation.resume() } }
+    }
+
+    private actor Resident: EngineActor {
+        nonisolated let executor: EngineExecutor
+        private(set) var notes: [Int] = []
+        init(_ executor: EngineExecutor) { self.executor = executor }
+        func note(_ number: Int) { notes.append(number) }
+        var isAtHome: Bool { executor.isCurrent }
+    }
+
+    @Test func callsRunInTheOrderOfTheirComingOnOneThread() async {
+        let engine = EngineExecutor()
+        let seen = Locked<[(number: Int, thread: Int32)]>([])
+        for number in 0..<1000 {
+            engine.submit { seen.withLock { $0.append((number, CurrentThread.identifier)) } }
+        }
+        await engine.shutDown()
+        let all = seen.withLock { $0 }
+        #expect(all.map(\.number) == Array(0..<1000))
+        #expect(Set(all.map(\.thread)).count == 1)
+    }
+
+    @Test func callsOfManyThreadsAllRunOneAtATime() async {
+        let engine = EngineExecutor()
+        let count = Counter()
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<50 {
+                group.addTask { for _ in 0..<200 { engine.submit { count.value += 1 } } }
+            }
+        }
+        await engine.shutDown()
+        #expect(count.value == 10_000)
+    }
+
+    /// Touched on the engine thread only, until that has ended.
+    private final class Counter: @unchecked Sendable {
+        var value = 0
+    }
+
+    @Test func anActorLivesThere() async {
+        let engine = EngineExecutor()
+        let resident = Resident(engine)
+        for number in 0..<100 { await resident.note(number) }
+        #expect(await resident.notes == Array(0..<100))
+        #expect(await resident.isAtHome)
+        await engine.shutDown()
+    }
+
+    @Test func anActorIsEnteredInTheOrderOfTheCalls() async {
+        let engine = EngineExecutor()
+        let resident = Resident(engine)
+        for number in 0..<100 { resident.enter { $0.note(number) } }
+        #expect(await resident.notes == Array(0..<100))
+        await engine.shutDown()
+    }
+
+    // MARK: The end
+
+    @Test func whatWasQueuedBeforeTheEndRuns() async {
+        let engine = EngineExecutor()
+        let count = Locked(0)
+        for _ in 0..<100 { engine.submit { count.withLock { $0 += 1 } } }
+        await engine.shutDown()
+        #expect(count.withLock { $0 } == 100)
+    }
+
+    @Test func workAfterTheEndStillRunsInOrder() async {
+        let engine = EngineExecutor()
+        await Self.passThrough(engine)
+        await engine.shutDown()
+        let seen = Locked<[Int]>([])
+        for number in 0..<100 { engine.submit { seen.withLock { $0.append(number) } } }
+        await Self.passThrough(engine)
+        #expect(seen.withLock { $0 } == Array(0..<100))
+    }
+
+    @Test func anActorWhoseThreadHasEndedStillAnswers() async {
+        let engine = EngineExecutor()
+        let resident = Resident(engine)
+        await engine.shutDown()
+        await resident.note(1)
+        #expect(await resident.notes == [1])
+        #expect(await resident.isAtHome)
+    }
+
+    @Test func endingOneThatNeverRanReturns() async {
+        let engine = EngineExecutor()
+        await engine.shutDown()
+        await engine.shutDown()
+        await Self.passThrough(engine)
+    }
+
+    @Test func endingTwiceReturnsTwice() async {
+        let engine = EngineExecutor()
+        await Self.passThrough(engine)
+        async let first: Void = engine.shutDown()
+        async let second: Void = engine.shutDown()
+        _ = await (first, second)
+    }
+
+    // MARK: Timers
+
+    private final class Target: EngineTimerTarget, Sendable {
+        let fired = Locked(0)
+        func timerIsDue() { fired.withLock { $0 += 1 } }
+    }
+
+    @Test func aTimerFiresWhenTheClockIsMovedToItAndOnce() async {
+        let clock = TestClock()
+        let engine = EngineExecutor(clock: clock.engineSide)
+        let target = Target()
+        await withCheckedContinuation { continuation in
+            engine.submit {
+                engine.engineLoop.set(EngineTimer(target), at: engine.engineLoop.now.advanced(by: .seconds(10)))
+                continuation.resume()
+            }
+        }
+        for (step, count) in [(Duration.seconds(10) - .nanoseconds(1), 0), (.nanoseconds(1), 1), (.seconds(100), 1)] {
+            clock.advance(by: step)
+            for _ in 0..<3 { await Self.passThrough(engine) }
+            #expect(target.fired.withLock { $0 } == count)
+        }
+        await engine.shutDown()
+    }
+
+    @Test func aTimerOfTheSystemsClockFires() async {
+        let engine = EngineExecutor()
+        await withCheckedContinuation { continuation in
+            final class Resumer: EngineTimerTarget, Sendable {
+                let continuation: CheckedContinuation<Void, Never>
+                init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = continuation }
+                func timerIsDue() { continuation.resume() }
+            }
+            let resumer = Resumer(continuation)
+            engine.submit {
+                engine.engineLoop.set(EngineTimer(resumer), at: engine.engineLoop.now.advanced(by: .milliseconds(5)))
+            }
+        }
+        await engine.shutDown()
+    }
+}

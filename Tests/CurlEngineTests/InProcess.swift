@@ -1,0 +1,35 @@
+import Foundation
+import Glibc
+import Trellis
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// In an exit test: ends the process with a failure unless the condition holds.
+func expectInProcess(_ condition: Bool, _ comment: @autoclosure () -> String = "", line: Int = #line) {
+    guard !condition else { return }
+    FileHandle.standardError.write(Data("line \(line) does not hold \(comment())\n".utf8))
+    exit(1)
+}
+
+/// Returns when no thread of an engine is left: it may still be on its last steps when its end is told.
+func untilNoEngineThread() async {
+    while !ProcessFacts.threads(named: "trellis-engine").isEmpty { await Task.yield() }
+}
+
+/// Lets real time pass, where that is what is measured.
+func pause(milliseconds: Int) { _ = poll(nil, 0, Int32(milliseconds)) }
+
+/// A few requests, and the end.
+func useASession() async throws {
+    let server = try LoopbackServer.http { _ in .text("hello") }
+    let session = Session()
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        for _ in 0..<10 { group.addTask { _ = try await session.data(server.url()) } }
+        try await group.waitForAll()
+    }
+    await session.shutdown()
+    try await server.waitUntilAllClosed()
+    server.stop()
+    await untilNoEngineThread()
+}

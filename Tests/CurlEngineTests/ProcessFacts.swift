@@ -1,0 +1,40 @@
+import Foundation
+import Glibc
+
+/// What the kernel says of this process.
+enum ProcessFacts {
+    /// The identifiers of the threads with this name.
+    static func threads(named name: String) -> [String] {
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        return tasks.filter { contents("/proc/self/task/\($0)/comm")?.hasPrefix(name + "\n") == true }
+    }
+
+    /// The open descriptors with what they refer to: sockets, event descriptors, polls.
+    static var descriptors: [String] {
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+        return names.compactMap { name in
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")).map { "\(name) \($0)" }
+        }
+    }
+
+    /// Event descriptors and polls: an engine has one of each.
+    static var engineDescriptorCount: Int {
+        descriptors.count { $0.contains("[eventpoll]") || $0.contains("[eventfd]") }
+    }
+
+    /// How often a thread has given up the processor to wait.
+    static func voluntarySwitches(ofThread identifier: String) -> Int? {
+        let status = contents("/proc/self/task/\(identifier)/status") ?? ""
+        let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+        return line.flatMap { Int($0.drop { !$0.isNumber }) }
+    }
+
+    private static func contents(_ path: String) -> String? {
+        FileManager.default.contents(atPath: path).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+/// The thread that asks.
+enum CurrentThread {
+    static var identifier: Int32 { gettid() }
+}

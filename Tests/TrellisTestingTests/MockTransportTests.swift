@@ -1,0 +1,104 @@
+import FoundationEssentials
+import Testing
+import Trellis
+import TrellisTesting
+
+/// The mock itself.
+@Suite(.timeLimit(.minutes(1)))
+struct MockTransportTests {
+    private struct Odd: Error {}
+
+    @Test func theHandlerSeesTheRequestAsItWouldBeSent() async throws {
+        let transport = MockTransport { request in .text("\(request.request.method) \(request.url)") }
+        let (data, response) = try await Session(transport: transport).data("HTTP://mock.example/a b#c")
+        #expect(String(decoding: data, as: UTF8.self) == "GET http://mock.example/a%20b")
+        #expect(response.headerFields[.contentType] == "text/plain; charset=utf-8")
+        #expect(transport.requests.first?.request.headerFields[.userAgent] != nil)
+    }
+
+    @Test func aStreamedBodyIsInMemoryWhenTheHandlerIsCalled() async throws {
+        let transport = MockTransport { request in .text("\(request.bodyData?.count ?? -1)") }
+        let session = Session(transport: transport)
+        let chunks = AsyncStream<[UInt8]> { continuation in
+            for _ in 0..<10 { continuation.yield([UInt8](repeating: 1, count: 1000)) }
+            continuation.finish()
+        }
+        let (data, _) = try await session.upload(chunks, to: "http://mock.example/")
+        #expect(String(decoding: data, as: UTF8.self) == "10000")
+    }
+
+    @Test func aTransportFailureBecomesTheError() async {
+        let session = Session(transport: MockTransport { _ in throw TransportFailure(.connectionFailed(.unreachable("x"))) })
+        let error = await #expect(throws: TrellisError.self) { try await session.data("http://mock.example/") }
+        #expect(error?.kind == .connect)
+    }
+
+    @Test func anyOtherErrorIsOneOfKindOther() async {
+        let session = Session(transport: MockTransport { _ in throw Odd() })
+        let error = await #expect(throws: TrellisError.self) { try await session.data("http://mock.example/") }
+        #expect(error?.kind == .other)
+    }
+
+    @Test func whatIsMeasuredIsWhatTheResponseSays() async throws {
+        let transport = MockTransport { _ in
+            var response = MockResponse.json("{}")
+            response.report.bytesReceived = 1234
+            response.report.reusedConnection = true
+            return response
+        }
+        let (_, response) = try await Session(transport: transport).data("http://mock.example/")
+        #expect(response.metrics.bytesReceived == 1234)
+        #expect(response.metrics.reusedConnection)
+    }
+
+    @Test func aDelayIsTheTestsToEnd() async throws {
+        let clock = TestClock()
+        let deadline = clock.now.advanced(by: .seconds(30))
+        let transport = MockTransport { _ in
+            try await clock.sleep(until: deadline)
+            return .text("at last")
+        }
+        let session = Session(transport: transport, clock: clock)
+        let answer = Task { try await session.data("http://mock.example/") }
+        try await transport.waitUntilRequested(count: 1)
+        #expect(transport.activeCount == 1)
+        clock.advance(by: .seconds(30))
+        let (_, response) = try await answer.value
+        #expect(response.metrics.total == .seconds(30))
+        #expect(transport.activeCount == 0)
+    }
+
+    @Test func aCancelledAttemptCancelsItsHandler() async throws {
+        let wasCancelled = LoopbackServer.Gate()
+        let transport = MockTransport { _ in
+            defer { if Task.isCancelled { wasCancelled.open() } }
+            try await LoopbackServer.Gate().opened()
+            return .text("never")
+        }
+        let session = Session(transport: transport)
+        let answer = Task { try await session.data("http://mock.example/") }
+        try await transport.waitUntilRequested(count: 1)
+        answer.cancel()
+        await #expect(throws: CancellationError.self) { try await answer.value }
+        try await wasCancelled.opened()
+        try await transport.waitUntilIdle()
+        #expect(transport.cancelledCount == 1)
+    }
+
+    @Test func aWriterWaitsForTheReader() async throws {
+        let written = LoopbackServer.Gate()
+        let transport = MockTransport { _ in
+            MockResponse { writer in
+                for _ in 0..<64 { try await writer.write(Data(count: 1 << 20)) }
+                written.open()
+            }
+        }
+        let response = try await Session(transport: transport).stream("http://mock.example/")
+        var reader = response.chunks.makeAsyncIterator()
+        var count = try await reader.next()?.count ?? 0
+        #expect(!written.isOpen, "64 MiB went into memory")
+        while let chunk = try await reader.next() { count += chunk.count }
+        #expect(count == 64 << 20)
+        #expect(written.isOpen)
+    }
+}
