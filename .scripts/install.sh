@@ -23,7 +23,7 @@ if [ "$(id -u)" -ne 0 ]; then
     as_root=(sudo)
 fi
 
-apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 "$@" </dev/null; }
+apt() { "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive ${RUNLEVEL:+RUNLEVEL="$RUNLEVEL"} apt-get -qq -o DPkg::Lock::Timeout=300 "$@" </dev/null; }
 
 echo "Installing ${missing[*]} …"
 for attempt in 1 2; do

@@ -109,6 +109,16 @@ if optional_step "Python peers" "the suites with TLS, HTTP/2, HTTP/3 and compres
     export TRELLIS_TEST_PYTHON
 fi
 
+# Installed without their services: the tests start them by themselves.
+real_servers() {
+    if command -v caddy >/dev/null && command -v nghttpd >/dev/null; then
+        echo "caddy and nghttpd are there."
+    else
+        RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server
+    fi
+}
+optional_step "real servers" "tests with caddy and nghttpd" real_servers
+
 # --- Build and test
 
 build_options=()

@@ -34,8 +34,8 @@ CURLUcode ccurl_url_parse(const char *text, struct ccurl_url *result) {
   if (code == CURLUE_OK) {
     (void)curl_url_get(handle, CURLUPART_USER, &result->user, CURLU_URLDECODE);
     (void)curl_url_get(handle, CURLUPART_PASSWORD, &result->password, CURLU_URLDECODE);
-    if (result->user != NULL) (void)curl_url_set(handle, CURLUPART_USER, NULL, 0);
-    if (result->password != NULL) (void)curl_url_set(handle, CURLUPART_PASSWORD, NULL, 0);
+    (void)curl_url_set(handle, CURLUPART_USER, NULL, 0);
+    (void)curl_url_set(handle, CURLUPART_PASSWORD, NULL, 0);
   }
   char *port = NULL;
   if (code == CURLUE_OK) code = curl_url_get(handle, CURLUPART_SCHEME, &result->scheme, 0);

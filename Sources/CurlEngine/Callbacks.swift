@@ -51,7 +51,10 @@ enum Callbacks {
     static let socket: ccurl_socket_callback = { easy, descriptor, what, context, _ in
         unsafe multi(context)?.sockets.want(descriptor, SocketInterest(curl: what))
         // Asking libcurl for the socket of a transfer would make it search its pool.
-        if let easy = unsafe easy { unsafe handle(ccurl_get_pointer(easy, CURLINFO_PRIVATE))?.socket = descriptor }
+        if let easy = unsafe easy, let handle = unsafe handle(ccurl_get_pointer(easy, CURLINFO_PRIVATE)) {
+            handle.socket = descriptor
+            handle.socketGeneration = unsafe multi(context)?.sockets.generation(of: descriptor) ?? 0
+        }
         return 0
     }
 

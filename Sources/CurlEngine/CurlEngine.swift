@@ -93,9 +93,10 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         let end = transfer.end(code)
         lastUse = now
         let socket = transfer.easy?.socket ?? -1
+        let generation = transfer.easy?.socketGeneration ?? 0
         let isHTTP1 = unsafe transfer.parser.isHTTP1
         multi?.remove(transfer)
-        if isHTTP1 { unsafe multi?.sockets.didBecomeIdle(socket) }
+        if isHTTP1 { unsafe multi?.sockets.didBecomeIdle(socket, generation: generation) }
         guard !transfer.isCancelled else { return }
         transfer.isCancelled = true
         let delegate = transfer.delegate

@@ -8,6 +8,7 @@ final class EasyHandle {
     var transfer: Transfer?
     /// The socket that libcurl named last for the handle.
     var socket: Int32 = -1
+    var socketGeneration: UInt32 = 0
     /// Where the multi handle keeps it while it runs.
     var runningIndex = -1
     private let errorBuffer: UnsafeMutablePointer<CChar>
@@ -60,9 +61,11 @@ final class EasyHandle {
         transfer = nil
         if hasPostFields {
             // Back to a plain GET, so that the next transfer needs no reset.
-            set(CURLOPT_HTTPGET, 1)
+            // The method comes last: every option about fields makes it POST again.
             set(CURLOPT_POSTFIELDS, nil as String?)
+            _ = unsafe ccurl_set_offset(curl, CURLOPT_POSTFIELDSIZE_LARGE, -1)
             set(CURLOPT_CUSTOMREQUEST, nil as String?)
+            set(CURLOPT_HTTPGET, 1)
             hasPostFields = false
         }
         guard unsafe headerList != nil else { return }

@@ -31,7 +31,8 @@ extension Duration {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
         let (product, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? .max : product.addingReportingOverflow(UInt64(attoseconds / 1_000_000_000)).partialValue
+        let (sum, sumOverflow) = product.addingReportingOverflow(UInt64(attoseconds / 1_000_000_000))
+        return overflow || sumOverflow ? .max : sum
     }
 }
 

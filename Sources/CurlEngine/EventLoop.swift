@@ -84,7 +84,10 @@ package final class EventLoop {
     ///
     /// Waking costs more than most of what the engine does for a small request. Several tasks that are woken one right after
     /// the other mostly cost one waking of a thread.
-    package func deliverSoon(_ body: @escaping () -> Void) { deliveries.append(body) }
+    package func deliverSoon(_ body: @escaping () -> Void) {
+        // After the end there is no turn any more that would run it.
+        if isTornDown { body() } else { deliveries.append(body) }
+    }
 
     private func runDeliveries(isQuiet: Bool) {
         guard !deliveries.isEmpty else { return }

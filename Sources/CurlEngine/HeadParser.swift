@@ -27,6 +27,7 @@ struct HeadParser {
     private var reason: String?
     private var fields = WireFields()
     private var size = 0
+    private var isLastFraming = false
     private let limit: Int
     /// The fields that came after the body.
     private(set) var trailers = WireFields()
@@ -93,7 +94,8 @@ struct HeadParser {
     private mutating func parseField(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
         if unsafe line[0] == UInt8(ascii: " ") || line[0] == UInt8(ascii: "\t") {
             let value = unsafe line.trimmed(from: 0)
-            guard fields.count > 0, unsafe value.isFieldValue else { throw .badFieldLine(unsafe line.excerpt) }
+            // A fold in a field that frames the message is read in two ways by two readers.
+            guard fields.count > 0, !isLastFraming, unsafe value.isFieldValue else { throw .badFieldLine(unsafe line.excerpt) }
             unsafe fields.continueLast(with: value)
             return
         }
@@ -107,6 +109,7 @@ struct HeadParser {
             unsafe trailers.append(name: name, value: value)
             return
         }
+        isLastFraming = unsafe name.isEqualIgnoringCase("content-length") || name.isEqualIgnoringCase("transfer-encoding")
         try unsafe noteFraming(name, value)
         unsafe fields.append(name: name, value: value)
     }
@@ -123,8 +126,9 @@ struct HeadParser {
             // A list of equal values is one value (RFC 9112, section 6.3).
             let text = unsafe String(decoding: value, as: UTF8.self)
             for part in text.split(separator: ",", omittingEmptySubsequences: false) {
-                let digits = part.filter { $0 != " " && $0 != "\t" }
-                guard let length = Int64(digits), length >= 0, !digits.hasPrefix("+") else {
+                var digits = part.drop { $0 == " " || $0 == "\t" }
+                while digits.last == " " || digits.last == "\t" { digits.removeLast() }
+                guard let length = Int64(digits), length >= 0, digits.first != "+" else {
                     throw .badContentLength(unsafe value.excerpt)
                 }
                 guard contentLength == nil || contentLength == length else { throw .conflictingContentLength }

@@ -58,9 +58,14 @@ struct SocketTable {
     }
 
     /// A response over HTTP/1 has ended, and the socket may be used again.
-    mutating func didBecomeIdle(_ descriptor: Int32) {
-        guard descriptor >= 0, Int(descriptor) < entries.count else { return }
+    mutating func didBecomeIdle(_ descriptor: Int32, generation: UInt32) {
+        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation else { return }
         self[descriptor].isIdleHTTP1 = true
+    }
+
+    /// Tells one use of a descriptor's number from the next.
+    func generation(of descriptor: Int32) -> UInt32 {
+        descriptor >= 0 && Int(descriptor) < entries.count ? entries[Int(descriptor)].generation : 0
     }
 
     /// Tells the kernel what changed since the last turn.

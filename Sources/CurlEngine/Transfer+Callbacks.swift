@@ -35,9 +35,9 @@ extension Transfer {
             return Self.abort
         }
         // libcurl may hold many more bytes; it keeps these until the reader has made room.
-        if isReceivingPaused,
-            unsafe !parser.hasContentEncoding || receivedBytes - receivedBytesAtPause > Self.decodingBurst
-        {
+        let burst = receivedBytes - receivedBytesAtPause
+        let mustStop = unsafe isReceivingPaused && (!parser.hasContentEncoding || burst > Self.decodingBurst)
+        if isSuspended || mustStop {
             appliedPause |= 1
             return Int(CURL_WRITEFUNC_PAUSE)
         }
@@ -50,6 +50,10 @@ extension Transfer {
     /// Room for bytes of the request body.
     func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
+        if isSuspended {
+            appliedPause |= 4
+            return Int(CURL_READFUNC_PAUSE)
+        }
         let count = unsafe upload.read(into: buffer)
         if count > 0 {
             activity = (engine.now, engine.now)
@@ -70,6 +74,11 @@ extension Transfer {
             return CURL_PREREQFUNC_ABORT
         }
         activity = (engine.now, engine.now)
+        if wantedPause != 0 {
+            // Whatever was asked before there was a connection, libcurl has not taken in.
+            appliedPause = 0
+            engine.update(self)
+        }
         delegate?.transferIsConnected()
         return CURL_PREREQFUNC_OK
     }

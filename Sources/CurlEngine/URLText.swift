@@ -11,6 +11,8 @@ struct URLText {
     func encoded() throws(WireURL.ParseFailure) -> String {
         let bytes = text.utf8
         guard let slashes = text.firstRange(of: "://") else { return text }
+        let scheme = text[..<slashes.lowerBound].lowercased()
+        guard scheme == "http" || scheme == "https" else { return text }
         let rest = bytes[slashes.upperBound...]
         guard rest.first != UInt8(ascii: "/") else { throw .malformed("it has no host") }
         guard rest.contains(where: { $0 >= 0x80 || Self.isEncodedInPath($0) }) else { return text }

@@ -43,8 +43,8 @@ struct UploadBuffer {
                 offset = 0
             }
         }
-        if first == chunks.count {
-            chunks.removeAll(keepingCapacity: true)
+        if first == chunks.count || first >= 32 {
+            chunks.removeFirst(first)
             first = 0
         }
         buffered -= filled

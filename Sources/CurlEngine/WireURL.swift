@@ -34,6 +34,10 @@ package final class WireURL: @unchecked Sendable {
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
             throw .malformed("it contains a control character")
         }
+        if let slashes = text.firstRange(of: "://") {
+            let scheme = text[..<slashes.lowerBound].lowercased()
+            guard scheme == "http" || scheme == "https" else { throw .unsupportedScheme(scheme) }
+        }
         let encoded = try URLText(text).encoded()
         var parts = unsafe ccurl_url()
         let code = unsafe ccurl_url_parse(encoded, &parts)
@@ -48,12 +52,14 @@ package final class WireURL: @unchecked Sendable {
         unsafe self.host = String(cString: host)
         let bytes = self.text.utf8
         let authority = bytes.dropFirst(self.scheme.utf8.count + 3)
-        origin = String(self.text[..<(authority.firstIndex { $0 == 0x2f || $0 == 0x3f } ?? bytes.endIndex)])
+        // Scheme and host are the same in any case (RFC 9110, section 4.2.3).
+        origin = self.text[..<(authority.firstIndex { $0 == 0x2f || $0 == 0x3f } ?? bytes.endIndex)].lowercased()
         port = unsafe UInt16(clamping: parts.port)
         unsafe user = parts.user.map { unsafe String(cString: $0) }
         unsafe password = parts.password.map { unsafe String(cString: $0) }
         guard self.scheme == "http" || self.scheme == "https" else { throw .unsupportedScheme(self.scheme) }
         // A trailing dot names the same host to DNS and another one to cookies, certificates and pools.
+        guard self.host.hasPrefix("[") || !self.host.contains("%") else { throw .malformed("its host is malformed") }
         guard !self.host.hasSuffix("."), !self.host.isEmpty else {
             throw .malformed("its host is empty or ends in a dot")
         }

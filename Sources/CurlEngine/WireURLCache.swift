@@ -8,7 +8,7 @@ package final class WireURLCache: Sendable {
     /// The parsed URL of a text, from the cache or made now. URLs with user information are not kept.
     package func url(parsing text: String) throws(WireURL.ParseFailure) -> WireURL {
         let slot = Int(UInt(bitPattern: text.hashValue) % UInt(Self.slotCount))
-        if let known = slots.withLock({ $0[slot] }), known.text == text { return known.url }
+        if let known = slots.withLock({ $0[slot] }), known.text.utf8.elementsEqual(text.utf8) { return known.url }
         let url = try WireURL(parsing: text)
         if url.user == nil, url.password == nil { slots.withLock { $0[slot] = (text, url) } }
         return url

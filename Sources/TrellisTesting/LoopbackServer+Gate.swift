@@ -73,6 +73,8 @@ extension LoopbackServer {
                 state.nextID += 1
                 return state.nextID
             }
+            // A cancellation that came just after the condition held left a trace.
+            defer { state.withLock { _ = $0.cancelled.remove(id) } }
             try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in
                     enter(id, Waiter(condition: condition, continuation: continuation))

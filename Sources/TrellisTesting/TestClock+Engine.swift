@@ -13,7 +13,9 @@ extension TestClock {
             EngineInstant(nanoseconds: 1_000_000_000).advanced(by: clock.now.elapsed)
         }
 
-        package func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? { nil }
+        package func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? {
+            deadline <= now ? 0 : nil
+        }
 
         package func onAdvance(_ wake: @escaping @Sendable () -> Void) { clock.onAdvance(wake) }
     }

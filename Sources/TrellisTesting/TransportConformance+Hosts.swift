@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-public import Trellis
+import Trellis
 
 extension TransportConformance {
     /// ``MockTransport`` with a server of its own.
@@ -26,7 +26,9 @@ extension TransportConformance {
         private let transport: MockTransport
 
         init(_ script: @escaping Script) {
-            transport = MockTransport { request in try await Self.answer(script(ServedRequest(request, request.bodyData))) }
+            transport = MockTransport { request in
+                try await Self.answer(script(ServedRequest(request, request.bodyData)))
+            }
             session = Session(transport: transport)
         }
 
@@ -114,16 +116,20 @@ extension TransportConformance {
 
         private static func play(_ step: Step, _ attempt: ScriptedAttempt) async throws {
             switch step {
-            case .informational(let status, let fields): attempt.receiveInformational(status: status, headerFields: fields)
+            case .informational(let status, let fields):
+                attempt.receiveInformational(status: status, headerFields: fields)
             case .head(let status, let fields): attempt.receiveHead(status: status, headerFields: fields)
             case .body(let bytes):
-                try await attempt.wait { $0.lets(.pauseReceiving(true), .pauseReceiving(false)) && $0.lets(.suspend(true), .suspend(false)) }
+                try await attempt.wait {
+                    $0.lets(.pauseReceiving(true), .pauseReceiving(false)) && $0.lets(.suspend(true), .suspend(false))
+                }
                 attempt.receiveBody(bytes)
             case .wait(let gate): try await gate.opened()
             case .end(let fields): attempt.end(trailerFields: fields)
             case .breakOff:
                 let hasHead = attempt.hasSentHead
-                attempt.fail(hasHead ? .invalidResponse(.bodyCutShort("broken off")) : .exchangeFailed(.receive("broken off")))
+                attempt.fail(
+                    hasHead ? .invalidResponse(.bodyCutShort("broken off")) : .exchangeFailed(.receive("broken off")))
             case .hold: try await attempt.wait(for: .cancel)
             }
         }

@@ -1,6 +1,6 @@
 import FoundationEssentials
 import HTTPTypes
-public import Trellis
+import Trellis
 
 extension TransportConformance {
     /// libcurl, and a ``LoopbackServer`` that speaks HTTP/1.1.

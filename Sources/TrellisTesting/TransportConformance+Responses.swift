@@ -18,7 +18,9 @@ extension TransportConformance {
                 let (data, response) = try await host.session.data(host.url("/"))
                 try expect("status", response.status.code, 201)
                 try expect("cookies", response.headerFields[values: .setCookie], ["a=1", "b=2"])
-                let names = response.headerFields.map(\.name.canonicalName).filter { $0 == "x-first" || $0 == "set-cookie" }
+                let names = response.headerFields.map(\.name.canonicalName).filter {
+                    $0 == "x-first" || $0 == "set-cookie"
+                }
                 try expect("order", names, ["x-first", "set-cookie", "set-cookie"])
                 try expect("body", data, Data("hello".utf8))
             },
@@ -39,7 +41,8 @@ extension TransportConformance {
             },
             Case(name: "hands on informational heads before the final one") { _ in
                 [
-                    .informational(103, [field("Link"): "</a>"]), .informational(103, [field("Link"): "</b>"]), .head(200, [:]), .text("x"),
+                    .informational(103, [field("Link"): "</a>"]), .informational(103, [field("Link"): "</b>"]),
+                    .head(200, [:]), .text("x"),
                     .end,
                 ]
             } check: { host in

@@ -38,7 +38,8 @@ struct DocumentationTests {
     }
 
     @Test func theRuleFindsWhatHasNone() {
-        let text = "/// A.\npublic struct A {\n    public let b: Int\n    /// C.\n    @inlinable\n    public func c() {}\n}\n"
+        let text =
+            "/// A.\npublic struct A {\n    public let b: Int\n    /// C.\n    @inlinable\n    public func c() {}\n}\n"
         let file = SourceFile(path: "x", text: text, code: SourceTree.withoutCommentsAndStrings(text))
         #expect(Self.undocumented(in: file) == ["x:3: public let b: Int"])
     }

@@ -16,7 +16,8 @@ struct LayerTests {
 
     static func mentions(of types: Set<String>, in files: [SourceFile]) -> [String] {
         files.flatMap { file in
-            types.sorted().flatMap { type in file.lines(mentioning: type).map { "\(file.path):\($0) mentions \(type)" } }
+            types.sorted().flatMap { type in file.lines(mentioning: type).map { "\(file.path):\($0) mentions \(type)" }
+            }
         }
     }
 
@@ -35,7 +36,8 @@ struct LayerTests {
 
     /// The rules would hold of nothing if the names were not found.
     @Test(arguments: [
-        ("Session", "Session"), ("Session", "SessionConfiguration"), ("Exchange", "RequestActor"), ("Exchange", "RequestState"),
+        ("Session", "Session"), ("Session", "SessionConfiguration"), ("Exchange", "RequestActor"),
+        ("Exchange", "RequestState"),
         ("Transport", "Transport"), ("Transport", "TransportRequest"), ("Compose", "Request"), ("Receive", "Response"),
         ("Observe", "Metrics"),
     ])

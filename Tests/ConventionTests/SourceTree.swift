@@ -38,7 +38,8 @@ enum SourceTree {
 
     /// The names of the types that the code of a file declares at its top level.
     static func declaredTypes(in file: SourceFile) -> Set<String> {
-        let pattern = /(?m)^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|final|indirect|fileprivate|private)\s+)*(?:struct|class|enum|actor|protocol|typealias)\s+([A-Z]\w*)/
+        let pattern =
+            /(?m)^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|final|indirect|fileprivate|private)\s+)*(?:struct|class|enum|actor|protocol|typealias)\s+([A-Z]\w*)/
         return Set(file.code.matches(of: pattern).map { String($0.output.1) })
     }
 

@@ -17,7 +17,9 @@ struct BufferTests {
                 #expect([UInt8](accumulator.take()) == model)
                 model = []
             } else {
-                let bytes = (0..<Int.random(in: 0..<1500, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                let bytes = (0..<Int.random(in: 0..<1500, using: &random)).map { _ in
+                    UInt8.random(in: 0...255, using: &random)
+                }
                 #expect(bytes.withBytes { accumulator.append($0) })
                 model += bytes
             }
@@ -52,7 +54,9 @@ struct BufferTests {
         var got: [UInt8] = []
         for _ in 0..<100 {
             if Bool.random(using: &random) {
-                let bytes = (0..<Int.random(in: 0..<50, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }
+                let bytes = (0..<Int.random(in: 0..<50, using: &random)).map { _ in
+                    UInt8.random(in: 0...255, using: &random)
+                }
                 // A slice, whose indices do not begin at zero.
                 buffer.append((Data([0, 0, 0]) + Data(bytes)).dropFirst(3))
                 given += bytes
@@ -77,7 +81,8 @@ struct BufferTests {
 
     private static func read(_ count: Int, from buffer: inout UploadBuffer) -> [UInt8] {
         unsafe [UInt8](unsafeUninitializedCapacity: max(count, 1)) { bytes, filled in
-            filled = unsafe buffer.read(into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(bytes)[..<count]))
+            filled = unsafe buffer.read(
+                into: UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(bytes)[..<count]))
         }
     }
 

@@ -21,7 +21,7 @@ struct EngineExecutorTests {
 
     @Test func callsRunInTheOrderOfTheirComingOnOneThread() async {
         let engine = EngineExecutor()
-        let seen = Locked<[(number: Int, thread: Int32)]>([])
+        let seen = Locked<[(number: Int, thread: UInt)]>([])
         for number in 0..<1000 {
             engine.submit { seen.withLock { $0.append((number, CurrentThread.identifier)) } }
         }

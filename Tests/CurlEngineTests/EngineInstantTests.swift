@@ -4,10 +4,11 @@ import Testing
 
 /// Arithmetic that never overflows.
 struct EngineInstantTests {
-    @Test(arguments: [
-        (0, .seconds(1), 1_000_000_000), (5, .nanoseconds(3), 8), (5, .zero, 5), (5, .seconds(-1), 5),
-        (.max, .seconds(1), .max), (5, .seconds(Int64.max), .max), (5, .nanoseconds(-1), 5),
-    ] as [(UInt64, Duration, UInt64)])
+    @Test(
+        arguments: [
+            (0, .seconds(1), 1_000_000_000), (5, .nanoseconds(3), 8), (5, .zero, 5), (5, .seconds(-1), 5),
+            (.max, .seconds(1), .max), (5, .seconds(Int64.max), .max), (5, .nanoseconds(-1), 5),
+        ] as [(UInt64, Duration, UInt64)])
     func advancing(_ start: UInt64, _ duration: Duration, _ end: UInt64) {
         #expect(EngineInstant(nanoseconds: start).advanced(by: duration).nanoseconds == end)
     }
@@ -17,11 +18,14 @@ struct EngineInstantTests {
         #expect(EngineInstant(nanoseconds: later).nanoseconds(since: .init(nanoseconds: earlier)) == difference)
     }
 
-    @Test(arguments: [
-        (.zero, 0), (.milliseconds(1), 1_000_000), (.seconds(-3), 0), (.seconds(18_446_744_073), 18_446_744_073_000_000_000),
-        (.seconds(18_446_744_074), .max), (.nanoseconds(1), 1), (Duration(secondsComponent: 0, attosecondsComponent: 999_999_999), 0),
-        (.seconds(18_446_744_073) + .milliseconds(999), .max),
-    ] as [(Duration, UInt64)])
+    @Test(
+        arguments: [
+            (.zero, 0), (.milliseconds(1), 1_000_000), (.seconds(-3), 0),
+            (.seconds(18_446_744_073), 18_446_744_073_000_000_000),
+            (.seconds(18_446_744_074), .max), (.nanoseconds(1), 1),
+            (Duration(secondsComponent: 0, attosecondsComponent: 999_999_999), 0),
+            (.seconds(18_446_744_073) + .milliseconds(999), .max),
+        ] as [(Duration, UInt64)])
     func wholeNanosecondsAreClamped(_ duration: Duration, _ nanoseconds: UInt64) {
         #expect(duration.clampedNanoseconds == nanoseconds)
     }

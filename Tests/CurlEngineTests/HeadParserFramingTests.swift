@@ -6,18 +6,21 @@ import Testing
 struct HeadParserFramingTests {
     private static func head(_ lines: String) -> String { "HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n" }
 
-    @Test(arguments: [
-        ("Content-Length: 0", 0), ("Content-Length: 5", 5), ("CONTENT-LENGTH:5", 5), ("content-length: 5, 5", 5),
-        ("Content-Length: 5\r\nContent-Length: 5", 5), ("Content-Length: 005", 5),
-        ("Content-Length: 999999999999999999", 999_999_999_999_999_999), ("Content-Type: 5", nil), ("X-Content-Length: 5", nil),
-        ("Content-Lengthy: 5", nil),
-    ] as [(String, Int64?)])
+    @Test(
+        arguments: [
+            ("Content-Length: 0", 0), ("Content-Length: 5", 5), ("CONTENT-LENGTH:5", 5), ("content-length: 5, 5", 5),
+            ("Content-Length: 5\r\nContent-Length: 5", 5), ("Content-Length: 005", 5),
+            ("Content-Length: 999999999999999999", 999_999_999_999_999_999), ("Content-Type: 5", nil),
+            ("X-Content-Length: 5", nil),
+            ("Content-Lengthy: 5", nil),
+        ] as [(String, Int64?)])
     func theLengthOfTheBody(_ lines: String, _ length: Int64?) throws {
         #expect(try ParsedLines(Self.head(lines)).contentLength == length)
     }
 
     @Test(arguments: [
-        "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6", "Content-Length: 5\r\nX: y\r\ncontent-length: 6",
+        "Content-Length: 5\r\nContent-Length: 6", "Content-Length: 5, 6",
+        "Content-Length: 5\r\nX: y\r\ncontent-length: 6",
         "Content-Length: 0\r\nContent-Length: 5",
     ])
     func twoDifferentLengths(_ lines: String) {
@@ -34,7 +37,9 @@ struct HeadParserFramingTests {
         }
     }
 
-    @Test(arguments: [("Transfer-Encoding: chunked", true), ("transfer-encoding:gzip, chunked", true), ("TE: chunked", false)])
+    @Test(arguments: [
+        ("Transfer-Encoding: chunked", true), ("transfer-encoding:gzip, chunked", true), ("TE: chunked", false),
+    ])
     func transferEncodingIsNoted(_ line: String, _ has: Bool) throws {
         #expect(try ParsedLines(Self.head(line)).hasTransferEncoding == has)
     }
@@ -63,7 +68,9 @@ struct HeadParserFramingTests {
     @Test(arguments: [99, 1, 10_000])
     func headersWithoutEndMeetTheLimit(_ limit: Int) {
         let lines = String(repeating: "A: 1\r\n", count: 10_000)
-        #expect(throws: HeadFailure.tooLarge(limit: limit)) { try ParsedLines("HTTP/1.1 200 OK\r\n" + lines, limit: limit) }
+        #expect(throws: HeadFailure.tooLarge(limit: limit)) {
+            try ParsedLines("HTTP/1.1 200 OK\r\n" + lines, limit: limit)
+        }
     }
 
     @Test func informationalHeadsWithoutEndMeetTheLimitTogether() {
@@ -76,6 +83,8 @@ struct HeadParserFramingTests {
         let trailers = String(repeating: "B: 2\r\n", count: 4)
         #expect(try ParsedLines(head + trailers, limit: head.utf8.count).trailers.count == 4)
         let many = String(repeating: "B: 2\r\n", count: 100)
-        #expect(throws: HeadFailure.tooLarge(limit: head.utf8.count)) { try ParsedLines(head + many, limit: head.utf8.count) }
+        #expect(throws: HeadFailure.tooLarge(limit: head.utf8.count)) {
+            try ParsedLines(head + many, limit: head.utf8.count)
+        }
     }
 }

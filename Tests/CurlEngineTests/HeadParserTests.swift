@@ -6,13 +6,14 @@ import Testing
 struct HeadParserTests {
     // MARK: Status lines
 
-    @Test(arguments: [
-        ("HTTP/1.1 200 OK", .http1_1, 200, "OK"), ("HTTP/1.0 200 OK", .http1_0, 200, "OK"),
-        ("HTTP/1.1 200", .http1_1, 200, nil), ("HTTP/1.1 200 ", .http1_1, 200, nil),
-        ("HTTP/1.1 404 Not Found", .http1_1, 404, "Not Found"), ("HTTP/2 200 ", .http2, 200, nil),
-        ("HTTP/2 200", .http2, 200, nil), ("HTTP/3 200 ", .http3, 200, nil), ("HTTP/1.1 999 x", .http1_1, 999, "x"),
-        ("HTTP/1.1 600 Odd", .http1_1, 600, "Odd"), ("HTTP/1.1 200 schön", .http1_1, 200, "schön"),
-    ] as [(String, WireVersion, Int, String?)])
+    @Test(
+        arguments: [
+            ("HTTP/1.1 200 OK", .http1_1, 200, "OK"), ("HTTP/1.0 200 OK", .http1_0, 200, "OK"),
+            ("HTTP/1.1 200", .http1_1, 200, nil), ("HTTP/1.1 200 ", .http1_1, 200, nil),
+            ("HTTP/1.1 404 Not Found", .http1_1, 404, "Not Found"), ("HTTP/2 200 ", .http2, 200, nil),
+            ("HTTP/2 200", .http2, 200, nil), ("HTTP/3 200 ", .http3, 200, nil), ("HTTP/1.1 999 x", .http1_1, 999, "x"),
+            ("HTTP/1.1 600 Odd", .http1_1, 600, "Odd"), ("HTTP/1.1 200 schön", .http1_1, 200, "schön"),
+        ] as [(String, WireVersion, Int, String?)])
     func aStatusLine(_ line: String, _ version: WireVersion, _ status: Int, _ reason: String?) throws {
         let head = try #require(try ParsedLines("\(line)\r\n\r\n").final)
         #expect(head.version == version)
@@ -21,8 +22,10 @@ struct HeadParserTests {
     }
 
     @Test(arguments: [
-        "", "garbage", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 20", "HTTP/1.1 2000 OK", "HTTP/1.1 2x0 OK", "HTTP/1.1  200 OK",
-        "HTTP/1.1 -20 OK", "HTTP/1.2 200 OK", "HTTP/0.9 200 OK", "http/1.1 200 OK", "HTTP/1.1\t200 OK", "HTTP/11 200 OK",
+        "", "garbage", "HTTP/1.1", "HTTP/1.1 ", "HTTP/1.1 20", "HTTP/1.1 2000 OK", "HTTP/1.1 2x0 OK",
+        "HTTP/1.1  200 OK",
+        "HTTP/1.1 -20 OK", "HTTP/1.2 200 OK", "HTTP/0.9 200 OK", "http/1.1 200 OK", "HTTP/1.1\t200 OK",
+        "HTTP/11 200 OK",
         "HTTP/1.1 200OK", "HTTP/1.1 200 a\0b", "ICY 200 OK", " HTTP/1.1 200 OK", "HTTP/4 200", "HTTP/1.1 ２00 OK",
         "HTTP/1.1 200 a\rb",
     ])
@@ -41,8 +44,10 @@ struct HeadParserTests {
     // MARK: Fields
 
     @Test(arguments: [
-        ("Name: value", "Name:value"), ("Name:value", "Name:value"), ("Name: \t value \t ", "Name:value"), ("Name:", "Name:"),
-        ("Name: a: b", "Name:a: b"), ("!#$%&'*+-.^_`|~09azAZ: x", "!#$%&'*+-.^_`|~09azAZ:x"), ("Name: grün", "Name:grün"),
+        ("Name: value", "Name:value"), ("Name:value", "Name:value"), ("Name: \t value \t ", "Name:value"),
+        ("Name:", "Name:"),
+        ("Name: a: b", "Name:a: b"), ("!#$%&'*+-.^_`|~09azAZ: x", "!#$%&'*+-.^_`|~09azAZ:x"),
+        ("Name: grün", "Name:grün"),
         ("Name: a\u{1}b\u{7f}", "Name:a\u{1}b\u{7f}"), ("HTTP2-Settings: x", "HTTP2-Settings:x"),
     ])
     func aField(_ line: String, _ field: String) throws {
@@ -51,7 +56,8 @@ struct HeadParserTests {
     }
 
     @Test(arguments: [
-        "no colon", ": no name", "na me: x", "name : x", "na\0me: x", "name: a\0b", "name: a\rb", "größe: x", "na(me: x",
+        "no colon", ": no name", "na me: x", "name : x", "na\0me: x", "name: a\0b", "name: a\rb", "größe: x",
+        "na(me: x",
         "na/me: x", "\"name\": x", "name", "na\tme: x", "\u{7f}: x",
     ])
     func noField(_ line: String) {
@@ -106,7 +112,8 @@ struct HeadParserTests {
     }
 
     @Test func theFramingOfAnInformationalHeadIsNotTheFinalOnes() throws {
-        let parsed = try ParsedLines("HTTP/1.1 103 x\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n")
+        let parsed = try ParsedLines(
+            "HTTP/1.1 103 x\r\nContent-Length: 5\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\n")
         #expect(parsed.contentLength == 7)
     }
 

@@ -13,7 +13,9 @@ enum ProcessFacts {
     static var descriptors: [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return names.compactMap { name in
-            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")).map { "\(name) \($0)" }
+            (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")).map {
+                "\(name) \($0)"
+            }
         }
     }
 
@@ -36,5 +38,5 @@ enum ProcessFacts {
 
 /// The thread that asks.
 enum CurrentThread {
-    static var identifier: Int32 { gettid() }
+    static var identifier: UInt { UInt(pthread_self()) }
 }

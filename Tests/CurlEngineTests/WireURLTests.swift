@@ -34,16 +34,17 @@ struct WireURLTests {
         #expect(parsed.lowercased() == url.lowercased() || url.hasSuffix("?") && parsed == String(url.dropLast()))
     }
 
-    @Test(arguments: [
-        ("http://example.com/a", "http", "example.com", 80, "http://example.com"),
-        ("https://example.com/a", "https", "example.com", 443, "https://example.com"),
-        ("https://example.com:80/a", "https", "example.com", 80, "https://example.com:80"),
-        ("http://example.com:8080?q", "http", "example.com", 8080, "http://example.com:8080"),
-        ("http://[2001:db8::1]/a", "http", "[2001:db8::1]", 80, "http://[2001:db8::1]"),
-        ("http://[2001:DB8:0::1]:81/a", "http", "[2001:db8::1]", 81, "http://[2001:db8::1]:81"),
-        ("http://127.0.0.1/", "http", "127.0.0.1", 80, "http://127.0.0.1"),
-        ("http://user@example.com/a@b", "http", "example.com", 80, "http://example.com"),
-    ] as [(String, String, String, UInt16, String)])
+    @Test(
+        arguments: [
+            ("http://example.com/a", "http", "example.com", 80, "http://example.com"),
+            ("https://example.com/a", "https", "example.com", 443, "https://example.com"),
+            ("https://example.com:80/a", "https", "example.com", 80, "https://example.com:80"),
+            ("http://example.com:8080?q", "http", "example.com", 8080, "http://example.com:8080"),
+            ("http://[2001:db8::1]/a", "http", "[2001:db8::1]", 80, "http://[2001:db8::1]"),
+            ("http://[2001:DB8:0::1]:81/a", "http", "[2001:db8::1]", 81, "http://[2001:db8::1]:81"),
+            ("http://127.0.0.1/", "http", "127.0.0.1", 80, "http://127.0.0.1"),
+            ("http://user@example.com/a@b", "http", "example.com", 80, "http://example.com"),
+        ] as [(String, String, String, UInt16, String)])
     func hasParts(_ text: String, _ scheme: String, _ host: String, _ port: UInt16, _ origin: String) throws {
         let url = try WireURL(parsing: text)
         #expect(url.scheme == scheme)
@@ -56,11 +57,12 @@ struct WireURLTests {
         #expect(try WireURL(parsing: "http://EXAMPLE.com/").origin == WireURL(parsing: "http://example.com/").origin)
     }
 
-    @Test(arguments: [
-        ("http://example.com/", nil, nil), ("http://ann@example.com/", "ann", nil),
-        ("http://ann:secret@example.com/", "ann", "secret"), ("http://a%40b:c%3Ad@example.com/", "a@b", "c:d"),
-        ("http://ann:@example.com/", "ann", ""),
-    ] as [(String, String?, String?)])
+    @Test(
+        arguments: [
+            ("http://example.com/", nil, nil), ("http://ann@example.com/", "ann", nil),
+            ("http://ann:secret@example.com/", "ann", "secret"), ("http://a%40b:c%3Ad@example.com/", "a@b", "c:d"),
+            ("http://ann:@example.com/", "ann", ""),
+        ] as [(String, String?, String?)])
     func userInformationIsDecoded(_ text: String, _ user: String?, _ password: String?) throws {
         let url = try WireURL(parsing: text)
         #expect(url.user == user)
@@ -76,15 +78,20 @@ struct WireURLTests {
         #expect(throws: WireURL.ParseFailure.relative) { try WireURL(parsing: text) }
     }
 
-    @Test(arguments: [("ftp://example.com/", "ftp"), ("file:///etc/passwd", "file"), ("ws://example.com/", "ws"), ("gopher://example.com/", "gopher")])
+    @Test(arguments: [
+        ("ftp://example.com/", "ftp"), ("file:///etc/passwd", "file"), ("ws://example.com/", "ws"),
+        ("gopher://example.com/", "gopher"),
+    ])
     func onlyTwoSchemesAreRequested(_ text: String, _ scheme: String) {
         #expect(throws: WireURL.ParseFailure.unsupportedScheme(scheme)) { try WireURL(parsing: text) }
     }
 
     @Test(arguments: [
-        "http://", "http:///a", "http://?q", "http://a b/", "http://a\\b/", "http://[::1/", "http://[::zz]/", "http://a:b/",
+        "http://", "http:///a", "http://?q", "http://a b/", "http://a\\b/", "http://[::1/", "http://[::zz]/",
+        "http://a:b/",
         "http://a:99999/", "http://a:-1/", "http://a:0x50/", "http://a..../", "http://example.com./", "http://./",
-        "http://a/\r\nX: y", "http://a/\n", "http://a/\t", "http://a/\0b", "http://a/\u{7f}", "\u{1}http://a/", "http://a%00b/",
+        "http://a/\r\nX: y", "http://a/\n", "http://a/\t", "http://a/\0b", "http://a/\u{7f}", "\u{1}http://a/",
+        "http://a%00b/",
         "http://a^b/", "http://a<b>/", "http://[::1]x/", "http://:80/", "http://user@/", "http://%/",
     ])
     func whatIsNoURLIsMalformed(_ text: String) {

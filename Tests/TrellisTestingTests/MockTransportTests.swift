@@ -28,7 +28,8 @@ struct MockTransportTests {
     }
 
     @Test func aTransportFailureBecomesTheError() async {
-        let session = Session(transport: MockTransport { _ in throw TransportFailure(.connectionFailed(.unreachable("x"))) })
+        let session = Session(
+            transport: MockTransport { _ in throw TransportFailure(.connectionFailed(.unreachable("x"))) })
         let error = await #expect(throws: TrellisError.self) { try await session.data("http://mock.example/") }
         #expect(error?.kind == .connect)
     }

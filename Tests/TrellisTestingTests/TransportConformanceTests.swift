@@ -2,10 +2,6 @@ import Testing
 import Trellis
 import TrellisTesting
 
-extension TransportConformance.Case: CustomTestStringConvertible {
-    public var testDescription: String { name }
-}
-
 /// Each transport does what every transport must do.
 @Suite(.timeLimit(.minutes(1)))
 struct TransportConformanceTests {
@@ -39,7 +35,9 @@ struct TransportConformanceTests {
         var session: Session { Session(transport: self) }
         func url(_ path: String) -> String { "http://liar.example\(path)" }
         func waitUntilReleased(count: Int) async throws { throw TransportConformance.CaseFailure() }
-        func start(_ script: @escaping TransportConformance.Script) throws -> any TransportConformance.RunningHost { self }
+        func start(_ script: @escaping TransportConformance.Script) throws -> any TransportConformance.RunningHost {
+            self
+        }
 
         func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
             events.transportIsConnected()
@@ -49,7 +47,10 @@ struct TransportConformanceTests {
         }
     }
 
-    @Test(arguments: TransportConformance.cases.filter { !$0.name.contains("cancelled") && !$0.name.contains("source fails") })
+    @Test(
+        arguments: TransportConformance.cases.filter {
+            !$0.name.contains("cancelled") && !$0.name.contains("source fails")
+        })
     func aTransportThatDoesNotConformIsFoundOut(_ testCase: TransportConformance.Case) async {
         await #expect(throws: (any Error).self) { try await testCase.run(on: Liar()) }
     }

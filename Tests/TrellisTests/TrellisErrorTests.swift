@@ -79,32 +79,55 @@ struct TrellisErrorTests {
     @Test func theKindsAreTheOnesOfTheContract() {
         #expect(
             TrellisError.Kind.allCases.map(\.rawValue) == [
-                "invalid_url", "invalid_request", "dns", "connect", "tls", "untrusted", "timeout_connect", "timeout_idle",
-                "timeout_deadline", "cancelled", "send", "receive", "truncated_body", "malformed_response", "body_too_large",
+                "invalid_url", "invalid_request", "dns", "connect", "tls", "untrusted", "timeout_connect",
+                "timeout_idle",
+                "timeout_deadline", "cancelled", "send", "receive", "truncated_body", "malformed_response",
+                "body_too_large",
                 "content_coding", "http2", "http3", "unsupported", "body_not_replayable", "file", "other",
             ])
     }
 
-    @Test(arguments: [
-        (.composing, false), (.queued, false), (.connecting, false), (.sending, true), (.receiving, true),
-    ] as [(TrellisError.Phase, Bool)])
+    @Test(
+        arguments: [
+            (.composing, false), (.queued, false), (.connecting, false), (.sending, true), (.receiving, true),
+        ] as [(TrellisError.Phase, Bool)])
     func bytesMayHaveBeenSentFromSendingOn(_ phase: TrellisError.Phase, _ maySent: Bool) {
         #expect(TrellisError(.other("x"), phase: phase).maySentBytes == maySent)
     }
 
     // MARK: Sentences
 
-    @Test(arguments: [
-        (.timedOut(.total), .queued, 9_800, "all 8 in use", "GET http://a.example/: timed out (total) after 9.8 s waiting for a connection: all 8 in use"),
-        (.timedOut(.connect), .connecting, 250, nil, "GET http://a.example/: timed out (connect) after 250 ms connecting"),
-        (.timedOut(.idle), .receiving, 60_000, nil, "GET http://a.example/: timed out (idle) after 60.0 s receiving the body"),
-        (.timedOut(.responseHead), .sending, 1_000, nil, "GET http://a.example/: timed out (responseHead) after 1.0 s waiting for the answer"),
-        (.cancelled(.explicitly), .receiving, 100, nil, "GET http://a.example/: the request was cancelled"),
-        (.cancelled(.sessionShutDown), .queued, 5, nil, "GET http://a.example/: the session was shut down after 5 ms waiting for a connection"),
-        (.bodyFailed(.lengthMismatch(promised: 5, given: 6)), .sending, 1, nil, "GET http://a.example/: the body's source promised 5 bytes and gave 6"),
-    ] as [(TrellisError.Reason, TrellisError.Phase, Int, String?, String)])
+    @Test(
+        arguments: [
+            (
+                .timedOut(.total), .queued, 9_800, "all 8 in use",
+                "GET http://a.example/: timed out (total) after 9.8 s waiting for a connection: all 8 in use"
+            ),
+            (
+                .timedOut(.connect), .connecting, 250, nil,
+                "GET http://a.example/: timed out (connect) after 250 ms connecting"
+            ),
+            (
+                .timedOut(.idle), .receiving, 60_000, nil,
+                "GET http://a.example/: timed out (idle) after 60.0 s receiving the body"
+            ),
+            (
+                .timedOut(.responseHead), .sending, 1_000, nil,
+                "GET http://a.example/: timed out (responseHead) after 1.0 s waiting for the answer"
+            ),
+            (.cancelled(.explicitly), .receiving, 100, nil, "GET http://a.example/: the request was cancelled"),
+            (
+                .cancelled(.sessionShutDown), .queued, 5, nil,
+                "GET http://a.example/: the session was shut down after 5 ms waiting for a connection"
+            ),
+            (
+                .bodyFailed(.lengthMismatch(promised: 5, given: 6)), .sending, 1, nil,
+                "GET http://a.example/: the body's source promised 5 bytes and gave 6"
+            ),
+        ] as [(TrellisError.Reason, TrellisError.Phase, Int, String?, String)])
     func theDescriptionIsASentence(
-        _ reason: TrellisError.Reason, _ phase: TrellisError.Phase, _ milliseconds: Int, _ detail: String?, _ sentence: String
+        _ reason: TrellisError.Reason, _ phase: TrellisError.Phase, _ milliseconds: Int, _ detail: String?,
+        _ sentence: String
     ) {
         var error = TrellisError(reason, method: .get, url: "http://ann:secret@a.example/", phase: phase)
         error.metrics.total = .milliseconds(milliseconds)

@@ -7,26 +7,43 @@ enum URLRedaction {
         "x-goog-signature",
     ]
 
-    /// The URL without user information, and with `REDACTED` for query values whose names say that they are secret.
+    /// The URL without user information and fragment, and with `REDACTED` for query values whose names say that they are
+    /// secret.
     static func redact(_ url: String) -> String {
-        var result = withoutUserInformation(url)
+        var result = withoutUserInformation(String(url.prefix { $0 != "#" }))
         guard let mark = result.firstIndex(of: "?") else { return result }
         let query = result[result.index(after: mark)...]
         let items = query.split(separator: "&", omittingEmptySubsequences: false).map { item -> Substring in
-            guard let equals = item.firstIndex(of: "="), secretNames.contains(item[..<equals].lowercased()) else {
-                return item
-            }
+            guard let equals = item.firstIndex(of: "="), isSecret(item[..<equals]) else { return item }
             return item[...equals] + "REDACTED"
         }
         result.replaceSubrange(result.index(after: mark)..., with: items.joined(separator: "&"))
         return result
     }
 
+    private static func isSecret(_ name: Substring) -> Bool {
+        secretNames.contains(decoded(name).lowercased())
+    }
+
+    private static func decoded(_ text: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            if byte == UInt8(ascii: "%"), let value = UInt8(Substring(rest.prefix(2)), radix: 16), rest.count >= 2 {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     private static func withoutUserInformation(_ url: String) -> String {
-        guard let slashes = url.firstRange(of: "://") else { return url }
-        let rest = url[slashes.upperBound...]
-        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        // Also where the scheme is missing or mistyped: what stands before an @ may be a password.
+        let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
+        let authority = url[start...].prefix { $0 != "/" && $0 != "?" }
         guard let at = authority.lastIndex(of: "@") else { return url }
-        return String(url[..<slashes.upperBound]) + rest[rest.index(after: at)...]
+        return String(url[..<start]) + String(url[url.index(after: at)...])
     }
 }

@@ -35,16 +35,16 @@ final class BodyPump: Sendable {
                     if let length = source.length, total > length {
                         throw TrellisError(.bodyFailed(.lengthMismatch(promised: length, given: total)))
                     }
-                    target.request?.enter { $0.task?.send(chunk) }
+                    target.request?.enter { $0.send(chunk, from: self) }
                 }
                 let total = sent.withLock { $0 }
                 if let length = source.length, total != length {
                     throw TrellisError(.bodyFailed(.lengthMismatch(promised: length, given: total)))
                 }
-                target.request?.enter { $0.task?.finishSending() }
+                target.request?.enter { $0.finishSending(from: self) }
             } catch {
                 let failure = error as? TrellisError ?? TrellisError(.bodyFailed(.sourceFailed), underlying: error)
-                target.request?.enter { $0.fail(failure) }
+                target.request?.enter { $0.bodyFailed(failure, from: self) }
             }
         }
         state.withLock { $0.task = task }

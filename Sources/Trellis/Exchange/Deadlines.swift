@@ -24,10 +24,11 @@ struct Deadlines: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - progress: How far the attempt is.
-    ///   - activity: When bytes last moved, in either direction and in that of the request.
+    ///   - lastMove: When bytes last moved, in either direction, or were let move again.
+    ///   - lastSend: When the last bytes of the request left, `nil` while its body is not complete.
     ///   - isHeld: The transfer is held up on this side, so that it is not the peer that is idle.
     func next(
-        _ progress: RequestState.Progress, activity: (last: EngineInstant, lastSend: EngineInstant)?, isHeld: Bool
+        _ progress: RequestState.Progress, lastMove: EngineInstant, lastSend: EngineInstant?, isHeld: Bool
     ) -> Expiry? {
         var first: Expiry?
         func consider(_ timeout: TrellisError.Timeout, _ limit: UInt64?, from instant: EngineInstant) {
@@ -40,9 +41,9 @@ struct Deadlines: Hashable, Sendable {
         case .parked, .queued: break
         case .connecting: consider(.connect, limits.connect, from: attemptStart)
         case .sending where !isHeld:
-            consider(.responseHead, limits.responseHead, from: activity?.lastSend ?? attemptStart)
-            consider(.idle, limits.idle, from: activity?.last ?? attemptStart)
-        case .receiving where !isHeld: consider(.idle, limits.idle, from: activity?.last ?? attemptStart)
+            if let lastSend { consider(.responseHead, limits.responseHead, from: lastSend) }
+            consider(.idle, limits.idle, from: lastMove)
+        case .receiving where !isHeld: consider(.idle, limits.idle, from: lastMove)
         case .sending, .receiving: break
         }
         return first

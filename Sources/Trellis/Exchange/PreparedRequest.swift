@@ -18,16 +18,19 @@ final class PreparedRequest: Sendable {
     let maximumBodySize: ByteLimit
     /// When the call was made.
     let start: EngineInstant
+    /// A handle was made, which is started later.
+    let isDeferred: Bool
 
     init(
         transportRequest: TransportRequest, streamedBody: StreamedBody?, limits: TimeLimits, maximumBodySize: ByteLimit,
-        start: EngineInstant
+        start: EngineInstant, isDeferred: Bool = false
     ) {
         self.transportRequest = transportRequest
         self.streamedBody = streamedBody
         self.limits = limits
         self.maximumBodySize = maximumBodySize
         self.start = start
+        self.isDeferred = isDeferred
     }
 
     var method: HTTPRequest.Method { transportRequest.request.method }

@@ -32,6 +32,9 @@ actor RequestActor: EngineActor {
     private var end: TransportEnd?
     private var isPausedByReader = false
     private var hasRestarted = false
+    private var isBodySent = true
+    /// When something last moved, as far as it is seen from here, or was let go on.
+    private var lastMove: EngineInstant
 
     // Who waits.
     private var whenCollected: Reply<CollectedResponse>?
@@ -47,6 +50,7 @@ actor RequestActor: EngineActor {
         self.transport = transport
         self.admission = admission
         deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
+        lastMove = prepared.start
     }
 
     // MARK: Called by handles
@@ -81,6 +85,7 @@ actor RequestActor: EngineActor {
     func readerHasDrained() {
         guard isPausedByReader else { return }
         isPausedByReader = false
+        lastMove = executor.engineLoop.now
         task?.pauseReceiving(false)
         updateTimer()
     }
@@ -93,12 +98,20 @@ actor RequestActor: EngineActor {
 
     private func handle(_ event: RequestState.Event) {
         let progress = state.progress
+        if state.phase == .initialized, event == .resume { startClock() }
         var next = state
         let effects = next.handle(event)
         state = next
         if event == .cancel || event == .fail { failedPhase = TrellisError.Phase(progress) }
         if !effects.isEmpty { perform(effects) }
         if state.progress != progress || event == .resume || event == .suspend { updateTimer() }
+    }
+
+    /// The time of a handle that was kept for a while begins with its start.
+    private func startClock() {
+        guard prepared.isDeferred else { return }
+        deadlines = Deadlines(limits: prepared.limits, start: executor.engineLoop.now)
+        lastMove = deadlines.start
     }
 
     private func perform(_ effects: RequestState.Effects) {
@@ -111,15 +124,26 @@ actor RequestActor: EngineActor {
         if effects.contains(.enterQueue) { admission.enter(self) }
         if effects.contains(.startTransport) { startTransport() }
         if effects.contains(.pauseTransport) { task?.suspend(true) }
-        if effects.contains(.resumeTransport) { task?.suspend(false) }
+        if effects.contains(.resumeTransport) {
+            lastMove = executor.engineLoop.now
+            task?.suspend(false)
+        }
         if effects.contains(.reportHead) { reportHead() }
         if effects.contains(.reportEnd) { reportEnd() }
     }
 
     private func startTransport() {
         deadlines.attemptStart = executor.engineLoop.now
+        startAttempt()
+    }
+
+    private func startAttempt() {
+        isBodySent = prepared.streamedBody == nil
+        lastMove = executor.engineLoop.now
         task = transport.start(prepared.transportRequest, events: self)
-        pump = prepared.streamedBody.map { BodyPump($0, into: self) }
+        // The transport may have answered at once.
+        guard !state.isEnded, let body = prepared.streamedBody else { return }
+        pump = BodyPump(body, into: self)
     }
 
     private func reportHead() {
@@ -180,9 +204,9 @@ actor RequestActor: EngineActor {
     }
 
     private func metrics(_ report: TransportReport) -> Metrics {
-        let hasAttempt = deadlines.attemptStart != prepared.start || task != nil || end != nil
+        let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || end != nil
         return Metrics(
-            report, start: prepared.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
+            report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
             now: executor.engineLoop.now, version: head?.version)
     }
 
@@ -194,16 +218,21 @@ actor RequestActor: EngineActor {
         handle(.fail)
     }
 
-    func connected() { handle(.connect) }
+    func connected() {
+        lastMove = executor.engineLoop.now
+        handle(.connect)
+    }
 
     func received(_ head: ResponseHead) {
         self.head = head
+        lastMove = executor.engineLoop.now
         handle(.head)
     }
 
     func received(_ bytes: RawSpan) {
         guard state.progress == .receiving else { return }
         bodyCount += bytes.byteCount
+        lastMove = executor.engineLoop.now
         if prepared.maximumBodySize.isExceeded(by: bodyCount) {
             return fail(TrellisError(.invalidResponse(.bodyTooLarge(limit: prepared.maximumBodySize.bytes))))
         }
@@ -239,6 +268,29 @@ actor RequestActor: EngineActor {
         handle(.complete)
     }
 
+    // MARK: Called by the pump
+
+    // A pump that was replaced or stopped has nothing more to say.
+
+    func send(_ chunk: Data, from pump: BodyPump) {
+        guard pump === self.pump else { return }
+        lastMove = executor.engineLoop.now
+        task?.send(chunk)
+    }
+
+    func finishSending(from pump: BodyPump) {
+        guard pump === self.pump else { return }
+        isBodySent = true
+        lastMove = executor.engineLoop.now
+        task?.finishSending()
+        updateTimer()
+    }
+
+    func bodyFailed(_ error: TrellisError, from pump: BodyPump) {
+        guard pump === self.pump else { return }
+        fail(error)
+    }
+
     /// A kept connection was dead and libcurl cannot rewind a stream: an idempotent request whose body can be made again
     /// goes out once more.
     private func mayRestart(after failure: TransportFailure) -> Bool {
@@ -250,8 +302,7 @@ actor RequestActor: EngineActor {
         hasRestarted = true
         end = nil
         pump?.stop()
-        task = transport.start(prepared.transportRequest, events: self)
-        pump = prepared.streamedBody.map { BodyPump($0, into: self) }
+        startAttempt()
     }
 
     // MARK: Time
@@ -265,8 +316,10 @@ actor RequestActor: EngineActor {
     }
 
     private func nextExpiry(_ progress: RequestState.Progress) -> Deadlines.Expiry? {
-        deadlines.next(
-            progress, activity: task?.activity.map { ($0.last, $0.lastSend) },
+        let activity = task?.activity
+        return deadlines.next(
+            progress, lastMove: max(lastMove, activity?.last ?? lastMove),
+            lastSend: isBodySent ? activity?.lastSend ?? lastMove : nil,
             isHeld: isPausedByReader || state.isSuspended)
     }
 

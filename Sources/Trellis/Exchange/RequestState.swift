@@ -109,8 +109,8 @@ package struct RequestState: Hashable, Sendable {
         case (.cancel, _): move(to: .cancelled, end(progress))
         case (.fail, _): move(to: .finished, end(progress))
         case (.admit, .queued): advance(to: .connecting, isSuspended, .startTransport)
-        case (.admit, .parked): .releaseSlot
-        case (.admit, _): []
+        // It was given a slot, left the queue and came back before it heard of it: one of the two is too many.
+        case (.admit, _): .releaseSlot
         case (.connect, .connecting): advance(to: .sending, isSuspended, [])
         case (.head, .connecting), (.head, .sending): advance(to: .receiving, isSuspended, .reportHead)
         case (.complete, .receiving): move(to: .finished, [.releaseSlot, .reportEnd])

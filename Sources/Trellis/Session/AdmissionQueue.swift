@@ -57,6 +57,8 @@ struct AdmissionQueue<ID: Hashable> {
         origins[index].waitingCount -= 1
         guard origins[index].waitingCount == 0 else { return }
         turns.removeAll { $0 == index }
+        origins[index].waiting = []
+        origins[index].first = 0
         forgetIfUnused(index)
     }
 

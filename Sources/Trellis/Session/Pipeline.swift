@@ -4,12 +4,14 @@ import FoundationEssentials
 /// The journey of a request, in the order in which it happens. Each step is one call.
 extension Session {
     /// Takes a request from what the caller wrote to the actor that carries it out.
-    func makeRequest(_ convertible: some RequestConvertible, isCollected: Bool) throws -> RequestActor {
+    func makeRequest(_ convertible: some RequestConvertible, isCollected: Bool, isDeferred: Bool = false) throws
+        -> RequestActor
+    {
         let start = clock.now()
         // Compose: what is asked.
         let request = try convertible.asRequest()
         // Session: completed with the defaults, and checked.
-        let prepared = try preparation.prepare(request, isCollected: isCollected, start: start)
+        let prepared = try preparation.prepare(request, isCollected: isCollected, start: start, isDeferred: isDeferred)
         // Exchange: an actor, which waits for its turn, hands itself to the transport and receives.
         return RequestActor(prepared, executor: engine, transport: transport, admission: actor)
     }

@@ -32,9 +32,11 @@ struct RequestPreparation: Sendable {
     /// - Parameters:
     ///   - isCollected: The response's body is collected in memory, so that the session's limit holds for it.
     ///   - start: When the call was made.
-    func prepare(_ request: Request, isCollected: Bool, start: EngineInstant) throws -> PreparedRequest {
+    func prepare(_ request: Request, isCollected: Bool, start: EngineInstant, isDeferred: Bool = false) throws
+        -> PreparedRequest
+    {
         do throws(TrellisError) {
-            return try assemble(request, isCollected, start)
+            return try assemble(request, isCollected, start, isDeferred)
         } catch {
             var error = error
             error.method = request.method
@@ -44,7 +46,7 @@ struct RequestPreparation: Sendable {
     }
 
     private func assemble(
-        _ request: Request, _ isCollected: Bool, _ start: EngineInstant
+        _ request: Request, _ isCollected: Bool, _ start: EngineInstant, _ isDeferred: Bool
     ) throws(TrellisError) -> PreparedRequest {
         let url = try parse(request.url)
         try Self.check(request)
@@ -62,7 +64,7 @@ struct RequestPreparation: Sendable {
             transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
             limits: request.timeouts.map(TimeLimits.init) ?? defaultLimits,
             maximumBodySize: request.maximumBodySize ?? (isCollected ? configuration.maximumBodySize : .unlimited),
-            start: start)
+            start: start, isDeferred: isDeferred)
     }
 
     // MARK: Checks

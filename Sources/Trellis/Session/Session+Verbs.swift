@@ -66,6 +66,6 @@ extension Session {
     /// A handle on a request that has not started yet: it starts when its response is asked for, or with
     /// ``DataRequest/resume()``, and can be suspended and cancelled from anywhere.
     public func request(_ request: some RequestConvertible) -> DataRequest {
-        DataRequest(Result { try makeRequest(request, isCollected: true) }, session: self)
+        DataRequest(Result { try makeRequest(request, isCollected: true, isDeferred: true) }, session: self)
     }
 }

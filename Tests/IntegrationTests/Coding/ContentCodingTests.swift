@@ -41,6 +41,7 @@ struct ContentCodingTests {
     @Test(arguments: codings)
     func bodyThatEndsEarlyIsAnError(_ coding: String) async throws {
         let server = try await answering("truncated", coding)
+        guard try await isAskedFor(coding, server) else { return try await server.isHealthyAndLeavesNothing() }
         // No version of libcurl notices; the framework would have to decode by itself.
         await withKnownIssue("libcurl takes a coded body that ends early for whole") {
             await server.fails(with: .contentCoding, .truncatedBody)

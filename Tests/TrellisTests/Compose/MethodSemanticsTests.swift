@@ -15,7 +15,9 @@ struct MethodSemanticsTests {
         #expect(try !#require(HTTPRequest.Method(name)).isIdempotent)
     }
 
-    @Test(arguments: [("POST", true), ("PUT", true), ("PATCH", true), ("GET", false), ("DELETE", false), ("post", false)])
+    @Test(arguments: [
+        ("POST", true), ("PUT", true), ("PATCH", true), ("GET", false), ("DELETE", false), ("post", false),
+    ])
     func whoExpectsContent(_ name: String, _ expects: Bool) throws {
         #expect(try #require(HTTPRequest.Method(name)).expectsContent == expects)
     }

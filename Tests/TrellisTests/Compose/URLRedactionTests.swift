@@ -4,25 +4,26 @@ import Testing
 
 /// What of a URL may stand in a message.
 struct URLRedactionTests {
-    @Test(arguments: [
-        ("https://example.com/", "https://example.com/"),
-        ("https://ann:secret@example.com/a", "https://example.com/a"),
-        ("https://ann@example.com:8443/a?b=c", "https://example.com:8443/a?b=c"),
-        ("https://ann:p@ss@example.com/", "https://example.com/"),
-        ("https://example.com/a@b", "https://example.com/a@b"),
-        ("https://example.com?mail=a@b.example", "https://example.com?mail=a@b.example"),
-        ("https://example.com#a@b", "https://example.com#a@b"),
-        ("https://example.com/?token=abc", "https://example.com/?token=REDACTED"),
-        ("https://example.com/?TOKEN=abc&q=1", "https://example.com/?TOKEN=REDACTED&q=1"),
-        ("https://example.com/?q=1&api_key=abc&r=2", "https://example.com/?q=1&api_key=REDACTED&r=2"),
-        ("https://s3.example/?X-Amz-Signature=ab%20c", "https://s3.example/?X-Amz-Signature=REDACTED"),
-        ("https://example.com/?token", "https://example.com/?token"),
-        ("https://example.com/?a=token", "https://example.com/?a=token"),
-        ("https://example.com/?password=", "https://example.com/?password=REDACTED"),
-        ("https://example.com/?a=1&&b=2&", "https://example.com/?a=1&&b=2&"),
-        ("not a url", "not a url"),
-        ("", ""),
-    ] as [(String, String)])
+    @Test(
+        arguments: [
+            ("https://example.com/", "https://example.com/"),
+            ("https://ann:secret@example.com/a", "https://example.com/a"),
+            ("https://ann@example.com:8443/a?b=c", "https://example.com:8443/a?b=c"),
+            ("https://ann:p@ss@example.com/", "https://example.com/"),
+            ("https://example.com/a@b", "https://example.com/a@b"),
+            ("https://example.com?mail=a@b.example", "https://example.com?mail=a@b.example"),
+            ("https://example.com#a@b", "https://example.com"),
+            ("https://example.com/?token=abc", "https://example.com/?token=REDACTED"),
+            ("https://example.com/?TOKEN=abc&q=1", "https://example.com/?TOKEN=REDACTED&q=1"),
+            ("https://example.com/?q=1&api_key=abc&r=2", "https://example.com/?q=1&api_key=REDACTED&r=2"),
+            ("https://s3.example/?X-Amz-Signature=ab%20c", "https://s3.example/?X-Amz-Signature=REDACTED"),
+            ("https://example.com/?token", "https://example.com/?token"),
+            ("https://example.com/?a=token", "https://example.com/?a=token"),
+            ("https://example.com/?password=", "https://example.com/?password=REDACTED"),
+            ("https://example.com/?a=1&&b=2&", "https://example.com/?a=1&&b=2&"),
+            ("not a url", "not a url"),
+            ("", ""),
+        ] as [(String, String)])
     func userInformationAndSecretValuesAreLeftOut(_ url: String, _ redacted: String) {
         #expect(URLRedaction.redact(url) == redacted)
     }

@@ -13,6 +13,7 @@ struct DeadlinesTests {
         var attemptStart: UInt64 = 100
         var activity: (last: UInt64, lastSend: UInt64)?
         var isHeld = false
+        var isBodySent = true
         var expected: (timeout: TrellisError.Timeout, at: UInt64)?
 
         var testDescription: String { name }
@@ -24,8 +25,12 @@ struct DeadlinesTests {
     static let rows: [Row] = [
         Row(name: "parked: total alone", timeouts: all, progress: .parked, expected: (.total, 150)),
         Row(name: "queued: total alone", timeouts: all, progress: .queued, expected: (.total, 150)),
-        Row(name: "connecting: from the slot", timeouts: all, progress: .connecting, attemptStart: 120, expected: (.connect, 125)),
-        Row(name: "connecting: total comes first", timeouts: all, progress: .connecting, attemptStart: 147, expected: (.total, 150)),
+        Row(
+            name: "connecting: from the slot", timeouts: all, progress: .connecting, attemptStart: 120,
+            expected: (.connect, 125)),
+        Row(
+            name: "connecting: total comes first", timeouts: all, progress: .connecting, attemptStart: 147,
+            expected: (.total, 150)),
         Row(
             name: "connecting: idle does not count", timeouts: Timeouts(connect: nil, idle: .seconds(1), total: nil),
             progress: .connecting, expected: nil),
@@ -40,6 +45,9 @@ struct DeadlinesTests {
             name: "sending: from the slot where nothing is known", timeouts: all, progress: .sending, attemptStart: 103,
             expected: (.responseHead, 110)),
         Row(
+            name: "sending the body: the head is not awaited yet", timeouts: all, progress: .sending,
+            activity: (last: 111, lastSend: 110), isBodySent: false, expected: (.idle, 120)),
+        Row(
             name: "receiving: idle", timeouts: all, progress: .receiving, activity: (last: 130, lastSend: 101),
             expected: (.idle, 139)),
         Row(
@@ -52,19 +60,28 @@ struct DeadlinesTests {
         Row(
             name: "sending, held: total alone", timeouts: all, progress: .sending,
             activity: (last: 110, lastSend: 110), isHeld: true, expected: (.total, 150)),
-        Row(name: "connecting, held: connect goes on", timeouts: all, progress: .connecting, isHeld: true, expected: (.connect, 105)),
-        Row(name: "a drip: total, however late the last byte", timeouts: all, progress: .receiving, activity: (last: 149, lastSend: 101), expected: (.total, 150)),
-        Row(name: "no limits", timeouts: none, progress: .receiving, activity: (last: 130, lastSend: 101), expected: nil),
+        Row(
+            name: "connecting, held: connect goes on", timeouts: all, progress: .connecting, isHeld: true,
+            expected: (.connect, 105)),
+        Row(
+            name: "a drip: total, however late the last byte", timeouts: all, progress: .receiving,
+            activity: (last: 149, lastSend: 101), expected: (.total, 150)),
+        Row(
+            name: "no limits", timeouts: none, progress: .receiving, activity: (last: 130, lastSend: 101), expected: nil
+        ),
         Row(name: "no time at all", timeouts: Timeouts(total: .zero), progress: .queued, expected: (.total, 100)),
-        Row(name: "negative is none", timeouts: Timeouts(total: .seconds(-5)), progress: .queued, expected: (.total, 100)),
+        Row(
+            name: "negative is none", timeouts: Timeouts(total: .seconds(-5)), progress: .queued,
+            expected: (.total, 100)),
     ]
 
     @Test(arguments: rows)
     func theFirstLimitThatWillBeReached(_ row: Row) {
         var deadlines = Deadlines(limits: TimeLimits(row.timeouts), start: .init(seconds: 100))
         deadlines.attemptStart = .init(seconds: row.attemptStart)
-        let activity = row.activity.map { (EngineInstant(seconds: $0.last), EngineInstant(seconds: $0.lastSend)) }
-        let expiry = deadlines.next(row.progress, activity: activity, isHeld: row.isHeld)
+        let last = EngineInstant(seconds: row.activity?.last ?? row.attemptStart)
+        let lastSend = row.isBodySent ? EngineInstant(seconds: row.activity?.lastSend ?? row.attemptStart) : nil
+        let expiry = deadlines.next(row.progress, lastMove: last, lastSend: lastSend, isHeld: row.isHeld)
         #expect(expiry?.timeout == row.expected?.timeout)
         #expect(expiry?.instant == row.expected.map { EngineInstant(seconds: $0.at) })
     }
@@ -72,7 +89,10 @@ struct DeadlinesTests {
     @Test func aLimitBeyondAllTimeIsReachedAtItsEndAndNotBefore() {
         let deadlines = Deadlines(
             limits: TimeLimits(Timeouts(total: .seconds(Int64.max))), start: .init(seconds: 100))
-        #expect(deadlines.next(.queued, activity: nil, isHeld: false)?.instant == EngineInstant(nanoseconds: .max))
+        let start = EngineInstant(seconds: 100)
+        #expect(
+            deadlines.next(.queued, lastMove: start, lastSend: start, isHeld: false)?.instant
+                == EngineInstant(nanoseconds: .max))
     }
 }
 

@@ -14,7 +14,9 @@ struct IsolationTests {
         #expect(!engine.isCurrent)
         #expect(engine.isIsolatingCurrentContext() == false)
         let onThread = await withCheckedContinuation { continuation in
-            engine.submit { continuation.resume(returning: engine.isCurrent && engine.isIsolatingCurrentContext() == true) }
+            engine.submit {
+                continuation.resume(returning: engine.isCurrent && engine.isIsolatingCurrentContext() == true)
+            }
         }
         #expect(onThread)
     }

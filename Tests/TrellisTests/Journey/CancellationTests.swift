@@ -16,7 +16,9 @@ struct CancellationTests {
     }
 
     /// A request that has come to this point. Only one that waits in the queue has no attempt.
-    private static func advance(_ scripted: Scripted, _ handle: DataRequest, to point: Point) async throws -> ScriptedAttempt? {
+    private static func advance(_ scripted: Scripted, _ handle: DataRequest, to point: Point) async throws
+        -> ScriptedAttempt?
+    {
         if point == .queued {
             await scripted.waitUntilLive(count: 2)
             return nil
@@ -133,7 +135,9 @@ struct CancellationTests {
     }
 
     /// Another request gets the slot and its answer.
-    static func expectThatTheSlotIsFree(_ scripted: Scripted, sourceLocation: SourceLocation = #_sourceLocation) async throws {
+    static func expectThatTheSlotIsFree(_ scripted: Scripted, sourceLocation: SourceLocation = #_sourceLocation)
+        async throws
+    {
         let next = Task { try await scripted.session.data("http://localhost/next") }
         var attempt = try await scripted.transport.nextAttempt()
         while !attempt.request.url.hasSuffix("/next") { attempt = try await scripted.transport.nextAttempt() }

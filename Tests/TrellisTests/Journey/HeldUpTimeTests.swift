@@ -63,7 +63,8 @@ struct HeldUpTimeTests {
     }
 
     @Test func aSuspendedRequestIsNotIdle() async throws {
-        let handle = scripted.session.request(request(Timeouts(responseHead: .seconds(7), idle: .seconds(9), total: nil)))
+        let handle = scripted.session.request(
+            request(Timeouts(responseHead: .seconds(7), idle: .seconds(9), total: nil)))
         handle.resume()
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()

@@ -56,8 +56,9 @@ struct StreamCancellationTests {
         }
         await scripted.session.settle()
         reading.cancel()
-        // `AsyncThrowingStream` cannot tell a cancelled task from the end of the body.
-        #expect(await reading.value == (form == .body ? .answer("the end") : .taskCancelled))
+        // `AsyncThrowingStream` ends without an error where the task is cancelled between two elements.
+        let end = await reading.value
+        #expect(end == .taskCancelled || form == .body && end == .answer("the end"))
         try await attempt.wait(for: .cancel)
         #expect(attempt.count(of: .cancel) == 1)
         try await CancellationTests.expectThatTheSlotIsFree(scripted)

@@ -12,7 +12,9 @@ struct TimeLimitTests {
     static let limits = Timeouts(
         connect: .seconds(5), responseHead: .seconds(7), idle: .seconds(9), total: .seconds(100))
 
-    private func start(_ timeouts: Timeouts = limits) async throws -> (Task<(Data, Response), any Error>, ScriptedAttempt) {
+    private func start(_ timeouts: Timeouts = limits) async throws -> (
+        Task<(Data, Response), any Error>, ScriptedAttempt
+    ) {
         var request = Request("http://localhost/")
         request.timeouts = timeouts
         let task = Task { [request, session = scripted.session] in try await session.data(request) }
@@ -22,7 +24,8 @@ struct TimeLimitTests {
     /// The request fails with this limit when the clock has moved by exactly so much, and not before.
     private func expect(
         _ timeout: TrellisError.Timeout, in duration: Duration, phase: TrellisError.Phase, elapsed: Duration,
-        _ task: Task<(Data, Response), any Error>, _ attempt: ScriptedAttempt, sourceLocation: SourceLocation = #_sourceLocation
+        _ task: Task<(Data, Response), any Error>, _ attempt: ScriptedAttempt,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) async {
         await scripted.advance(by: duration - .nanoseconds(1))
         #expect(attempt.count(of: .cancel) == 0, "too early", sourceLocation: sourceLocation)
@@ -68,7 +71,8 @@ struct TimeLimitTests {
 
     @Test(arguments: [TrellisError.Phase.connecting, .sending, .receiving])
     func theTotalIsOverInEveryPhase(_ phase: TrellisError.Phase) async throws {
-        let (task, attempt) = try await start(Timeouts(connect: nil, responseHead: nil, idle: nil, total: .seconds(100)))
+        let (task, attempt) = try await start(
+            Timeouts(connect: nil, responseHead: nil, idle: nil, total: .seconds(100)))
         if phase != .connecting { attempt.connect() }
         if phase == .receiving { attempt.receiveHead() }
         await scripted.session.settle()

@@ -86,7 +86,11 @@ struct LineSplitterTests {
         var index = 0
         while index < bytes.count {
             if bytes[index] == 13, index + 1 < bytes.count, bytes[index + 1] == 10 { index += 1 }
-            if bytes[index] == 10 || bytes[index] == 13 { lines.append([]) } else { lines[lines.count - 1].append(bytes[index]) }
+            if bytes[index] == 10 || bytes[index] == 13 {
+                lines.append([])
+            } else {
+                lines[lines.count - 1].append(bytes[index])
+            }
             index += 1
         }
         if lines.last?.isEmpty == true { lines.removeLast() }

@@ -5,7 +5,9 @@ import Testing
 
 /// Times of a request, from what a transport measured from the start of its attempt.
 struct MetricsTests {
-    private static func instant(_ milliseconds: UInt64) -> EngineInstant { .init(nanoseconds: milliseconds * 1_000_000) }
+    private static func instant(_ milliseconds: UInt64) -> EngineInstant {
+        .init(nanoseconds: milliseconds * 1_000_000)
+    }
 
     private static var report: TransportReport {
         var report = TransportReport()
@@ -22,7 +24,8 @@ struct MetricsTests {
 
     @Test func timesOfTheAttemptBecomePartsAndTimesFromTheCall() {
         let metrics = Metrics(
-            Self.report, start: Self.instant(1000), attemptStart: Self.instant(1030), now: Self.instant(1100), version: .http2)
+            Self.report, start: Self.instant(1000), attemptStart: Self.instant(1030), now: Self.instant(1100),
+            version: .http2)
         #expect(metrics.queued == .milliseconds(30))
         #expect(metrics.nameLookup == .milliseconds(2))
         #expect(metrics.connect == .milliseconds(3))

@@ -58,7 +58,8 @@ struct DataRequestTests {
         let wasCancelled = row.phase == .cancelled && row.attempts == 1
         if let attempt { #expect(attempt.count(of: .cancel) == (wasCancelled ? 1 : 0)) }
         // The transport hears of each change once, and in the end what holds.
-        let pauses = attempt?.calls.compactMap { call -> Bool? in if case .suspend(let on) = call { on } else { nil } } ?? []
+        let pauses =
+            attempt?.calls.compactMap { call -> Bool? in if case .suspend(let on) = call { on } else { nil } } ?? []
         #expect(zip(pauses, pauses.dropFirst()).allSatisfy { $0 != $1 })
         if row.phase == .suspended, row.attempts == 1 { #expect(pauses.last == true) }
         if row.phase == .resumed { #expect(pauses.last != true) }

@@ -19,7 +19,9 @@ struct RequestPreparationBodyTests {
         }
     }
 
-    @Test(arguments: [("POST", 0), ("PUT", 0), ("PATCH", 0), ("GET", nil), ("DELETE", nil), ("HEAD", nil), ("OPTIONS", nil)])
+    @Test(arguments: [
+        ("POST", 0), ("PUT", 0), ("PATCH", 0), ("GET", nil), ("DELETE", nil), ("HEAD", nil), ("OPTIONS", nil),
+    ])
     func methodsThatExpectContentSayThatThereIsNone(_ name: String, _ length: Int?) throws {
         let method = try #require(HTTPRequest.Method(name))
         #expect(try Self.shape(Request("http://localhost/", method: method)) == (length.map { .bytes($0) } ?? .none))
@@ -65,11 +67,13 @@ struct RequestPreparationBodyTests {
 
     // MARK: What is refused
 
-    @Test(arguments: [
-        ("", .invalidURL), ("/relative", .invalidURL), ("localhost", .invalidURL), ("ftp://localhost/", .invalidURL),
-        ("http://", .invalidURL), ("http://local host/", .invalidURL), ("http://localhost:99999/", .invalidURL),
-        ("http://localhost/\r\nX: y", .invalidURL), ("http://localhost/\0", .invalidURL),
-    ] as [(String, TrellisError.Kind)])
+    @Test(
+        arguments: [
+            ("", .invalidURL), ("/relative", .invalidURL), ("localhost", .invalidURL),
+            ("ftp://localhost/", .invalidURL),
+            ("http://", .invalidURL), ("http://local host/", .invalidURL), ("http://localhost:99999/", .invalidURL),
+            ("http://localhost/\r\nX: y", .invalidURL), ("http://localhost/\0", .invalidURL),
+        ] as [(String, TrellisError.Kind)])
     func aURLThatCannotBeRequested(_ url: String, _ kind: TrellisError.Kind) {
         let error = #expect(throws: TrellisError.self) { try RequestPreparationTests.prepare(Request(url)) }
         #expect(error?.kind == kind)
@@ -102,12 +106,15 @@ struct RequestPreparationBodyTests {
 
     // MARK: Versions and limits
 
-    @Test(arguments: [
-        (.automatic, "http", .http2OverTLS), (.http1Only, "https", .http1),
-        (.http2PriorKnowledge, "http", .http2PriorKnowledge), (.http3Preferred, "https", .http3WithFallback),
-        (.http3Preferred, "http", .http2OverTLS),
-    ] as [(HTTPVersionPolicy, String, TransferOptions.Version)])
-    func thePolicyDecidesTheVersion(_ policy: HTTPVersionPolicy, _ scheme: String, _ version: TransferOptions.Version) throws {
+    @Test(
+        arguments: [
+            (.automatic, "http", .http2OverTLS), (.http1Only, "https", .http1),
+            (.http2PriorKnowledge, "http", .http2PriorKnowledge), (.http3Preferred, "https", .http3WithFallback),
+            (.http3Preferred, "http", .http2OverTLS),
+        ] as [(HTTPVersionPolicy, String, TransferOptions.Version)])
+    func thePolicyDecidesTheVersion(_ policy: HTTPVersionPolicy, _ scheme: String, _ version: TransferOptions.Version)
+        throws
+    {
         var request = Request("\(scheme)://localhost/")
         request.httpVersion = policy
         #expect(try RequestPreparationTests.prepare(request).transportRequest.wire.version == version)
@@ -147,7 +154,8 @@ struct RequestPreparationBodyTests {
 
     @Test func aStreamHasNoLimitOfTheSession() throws {
         let preparation = RequestPreparation(SessionConfiguration())
-        let prepared = try preparation.prepare(Request("http://localhost/"), isCollected: false, start: .init(nanoseconds: 1))
+        let prepared = try preparation.prepare(
+            Request("http://localhost/"), isCollected: false, start: .init(nanoseconds: 1))
         #expect(prepared.maximumBodySize == .unlimited)
     }
 }

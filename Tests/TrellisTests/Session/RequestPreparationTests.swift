@@ -70,7 +70,10 @@ struct RequestPreparationTests {
         let name = try #require(HTTPField.Name("X-Many"))
         var fields = HTTPFields()
         for value in ["1", "2", "3"] { fields.append(HTTPField(name: name, value: value)) }
-        #expect(try Self.lines(Request("http://localhost/", headerFields: fields)) == ["X-Many: 1", "X-Many: 2", "X-Many: 3"])
+        #expect(
+            try Self.lines(Request("http://localhost/", headerFields: fields)) == [
+                "X-Many: 1", "X-Many: 2", "X-Many: 3",
+            ])
     }
 
     @Test func anEmptyValueIsSentAsOne() throws {
@@ -81,13 +84,16 @@ struct RequestPreparationTests {
     @Test func framingFollowsFromTheBodyAndFramingFieldsAreIgnored() throws {
         let request = Request(
             "http://localhost/", method: .post,
-            headerFields: [.contentLength: "3", .transferEncoding: "chunked", .accept: "*/*"], body: .data(Data("hello".utf8)))
+            headerFields: [.contentLength: "3", .transferEncoding: "chunked", .accept: "*/*"],
+            body: .data(Data("hello".utf8)))
         #expect(try Self.lines(request) == ["Accept: */*", "Content-Type:", "Expect:"])
     }
 
     @Test func codingsAreAskedForUnlessTheRequestDoesSoItself() throws {
         let codings = TrellisRuntime.contentCodings.joined(separator: ", ")
-        #expect(try Self.lines(Request("http://localhost/")) { $0.decodesContent = true } == ["Accept-Encoding: \(codings)"])
+        #expect(
+            try Self.lines(Request("http://localhost/")) { $0.decodesContent = true } == ["Accept-Encoding: \(codings)"]
+        )
         let own = Request("http://localhost/", headerFields: [.acceptEncoding: "identity"])
         #expect(try Self.lines(own) { $0.decodesContent = true } == ["Accept-Encoding: identity"])
         var plain = Request("http://localhost/", headerFields: [.accept: "*/*"])
@@ -105,7 +111,8 @@ struct RequestPreparationTests {
     // MARK: Content-Type
 
     @Test func theBodysTypeIsSentUnlessTheRequestHasOne() throws {
-        var request = Request("http://localhost/", method: .post, body: .data(Data("{}".utf8), contentType: "application/json"))
+        var request = Request(
+            "http://localhost/", method: .post, body: .data(Data("{}".utf8), contentType: "application/json"))
         #expect(try Self.lines(request).contains("Content-Type: application/json"))
         request.headerFields[.contentType] = "text/json"
         #expect(try Self.lines(request).filter { $0.hasPrefix("Content-Type") } == ["Content-Type: text/json"])

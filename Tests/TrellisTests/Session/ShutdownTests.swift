@@ -26,7 +26,9 @@ struct ShutdownTests {
 
     @Test func withoutGraceWhatIsInFlightIsCut() async throws {
         let (task, attempt) = try await inFlight()
-        let waiting = outcome { [session = scripted.session] in "\(try await session.data("http://localhost/").1.status.code)" }
+        let waiting = outcome { [session = scripted.session] in
+            "\(try await session.data("http://localhost/").1.status.code)"
+        }
         await scripted.waitUntilLive(count: 2)
         async let end: Void = scripted.session.shutdown()
         #expect(await task.value == .failed(.cancelled(.sessionShutDown)))

@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+import Trellis
+
+/// Servers as they are in the world: caddy for HTTP/1.1, 2 and 3, nghttpd for HTTP/2.
+@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+struct RealServerTests {
+    private static let started = Peer.started("real_servers.py")
+
+    /// A server and a version of HTTP that it speaks.
+    struct Pair: Sendable, CustomTestStringConvertible {
+        let server: String
+        let policy: HTTPVersionPolicy
+        let version: HTTPVersion
+
+        var testDescription: String { "\(server) over HTTP/\(version)" }
+
+        static let all: [Pair] = {
+            var all: [Pair] = []
+            if isInstalled("caddy") {
+                all.append(Pair(server: "caddy", policy: .http1Only, version: .http1_1))
+                all.append(Pair(server: "caddy", policy: .automatic, version: .http2))
+                if RunningLibcurl.hasHTTP3 { all.append(Pair(server: "caddy", policy: .http3Only, version: .http3)) }
+            }
+            if isInstalled("nghttpd") { all.append(Pair(server: "nghttpd", policy: .automatic, version: .http2)) }
+            return all
+        }()
+
+        /// In CI every server is expected.
+        private static func isInstalled(_ name: String) -> Bool {
+            let environment = ProcessInfo.processInfo.environment
+            let folders = (environment["PATH"] ?? "").split(separator: ":")
+            return environment["CI"] == "true"
+                || folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+        }
+    }
+
+    private let peer: Peer
+    private let session: Session
+
+    init() async throws {
+        peer = try await Self.started.value
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        session = Session(configuration: configuration)
+    }
+
+    @Test(arguments: Pair.all)
+    func files(_ pair: Pair) async throws {
+        let (small, response) = try await session.data(request("/small", pair))
+        #expect(String(decoding: small, as: UTF8.self) == "hello world")
+        #expect(response.version == pair.version)
+        let (large, _) = try await session.data(request("/large", pair))
+        #expect(large == Data((0..<8 << 20).map { UInt8($0 % 251) }))
+        #expect(try await session.data(request("/missing", pair)).1.status.code == 404)
+        await session.shutdown()
+    }
+
+    @Test(arguments: Pair.all)
+    func headHasNoBody(_ pair: Pair) async throws {
+        var head = try request("/large", pair)
+        head.method = .head
+        let (data, response) = try await session.data(head)
+        #expect(data.isEmpty)
+        #expect(response.status == .ok)
+        await session.shutdown()
+    }
+
+    @Test(arguments: Pair.all)
+    func manyAtOnceWithSomeAbandoned(_ pair: Pair) async throws {
+        let small = try request("/small", pair), large = try request("/large", pair)
+        try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<50 { group.addTask { try await session.data(small).0.count } }
+            for _ in 0..<5 {
+                group.addTask {
+                    // Left after the first chunk, which ends the transfer.
+                    for try await chunk in try await session.stream(large).body where !chunk.isEmpty { return 11 }
+                    return 0
+                }
+            }
+            for try await count in group { #expect(count == 11) }
+        }
+        #expect(try await session.data(small).0.count == 11)
+        await session.shutdown()
+    }
+
+    private func request(_ path: String, _ pair: Pair) throws -> Request {
+        var request = Request(try peer.url(pair.server, path))
+        request.httpVersion = pair.policy
+        return request
+    }
+}

@@ -1,0 +1,98 @@
+"""Servers as they are in the world, on files of their own making, each with a port of its own.
+
+Prints {"ca": PATH, "ports": {NAME: PORT}} with those of these that are installed:
+
+    caddy      HTTP/1.1, HTTP/2 and, over UDP, HTTP/3
+    nghttpd    HTTP/2
+
+Both serve /small (11 bytes) and /large (8 MiB of which byte n is n modulo 251).
+"""
+
+import asyncio
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+
+import peer
+from certificates import Authority
+
+CADDYFILE = """
+{{
+    admin off
+    auto_https off
+    servers {{
+        protocols h1 h2 h3
+    }}
+}}
+https://127.0.0.1:{port} {{
+    bind 127.0.0.1
+    tls {chain} {key}
+    root * {folder}
+    file_server
+}}
+"""
+
+
+def free_port():
+    """A port that is free for TCP and UDP now. Nothing keeps it free until the server has it."""
+    with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+        tcp.bind(("127.0.0.1", 0))
+        udp.bind(tcp.getsockname())
+        return tcp.getsockname()[1]
+
+
+def start(*command, folder):
+    """A server that ends with this process, however that ends."""
+
+    def end_with_parent():
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+    environment = {**os.environ, "HOME": folder, "XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder}
+    with open(os.path.join(folder, "log"), "ab") as log:
+        subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, preexec_fn=end_with_parent
+        )
+
+
+async def accepting(port):
+    """Returns once the port takes connections."""
+    while True:
+        try:
+            _, writer = await asyncio.open_connection("127.0.0.1", port)
+            return writer.close()
+        except OSError:
+            await asyncio.sleep(0.02)
+
+
+async def main():
+    authority = Authority()
+    chain, key = authority.files()
+    folder = peer.temporary_folder()
+    with open(os.path.join(folder, "small"), "wb") as file:
+        file.write(b"hello world")
+    with open(os.path.join(folder, "large"), "wb") as file:
+        file.write((bytes(range(251)) * (1 << 16))[: 8 << 20])
+
+    ports = {}
+    if shutil.which("caddy"):
+        ports["caddy"] = free_port()
+        configuration = os.path.join(authority.folder, "Caddyfile")
+        with open(configuration, "w") as file:
+            file.write(CADDYFILE.format(port=ports["caddy"], chain=chain, key=key, folder=folder))
+        start("caddy", "run", "--adapter", "caddyfile", "--config", configuration, folder=authority.folder)
+    if shutil.which("nghttpd"):
+        ports["nghttpd"] = free_port()
+        start(
+            *("nghttpd", "--address=127.0.0.1", f"--htdocs={folder}", str(ports["nghttpd"]), key, chain),
+            folder=authority.folder,
+        )
+    for port in ports.values():
+        await accepting(port)
+    await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, peer.Connections())
+
+
+if __name__ == "__main__":
+    peer.run(main)
