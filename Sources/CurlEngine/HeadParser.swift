@@ -95,7 +95,9 @@ struct HeadParser {
         if unsafe line[0] == UInt8(ascii: " ") || line[0] == UInt8(ascii: "\t") {
             let value = unsafe line.trimmed(from: 0)
             // A fold in a field that frames the message is read in two ways by two readers.
-            guard fields.count > 0, !isLastFraming, unsafe value.isFieldValue else { throw .badFieldLine(unsafe line.excerpt) }
+            guard fields.count > 0, !isLastFraming, unsafe value.isFieldValue else {
+                throw .badFieldLine(unsafe line.excerpt)
+            }
             unsafe fields.continueLast(with: value)
             return
         }
@@ -109,7 +111,8 @@ struct HeadParser {
             unsafe trailers.append(name: name, value: value)
             return
         }
-        isLastFraming = unsafe name.isEqualIgnoringCase("content-length") || name.isEqualIgnoringCase("transfer-encoding")
+        isLastFraming =
+            unsafe name.isEqualIgnoringCase("content-length") || name.isEqualIgnoringCase("transfer-encoding")
         try unsafe noteFraming(name, value)
         unsafe fields.append(name: name, value: value)
     }

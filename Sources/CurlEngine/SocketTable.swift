@@ -59,7 +59,9 @@ struct SocketTable {
 
     /// A response over HTTP/1 has ended, and the socket may be used again.
     mutating func didBecomeIdle(_ descriptor: Int32, generation: UInt32) {
-        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation else { return }
+        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation else {
+            return
+        }
         self[descriptor].isIdleHTTP1 = true
     }
 

@@ -9,9 +9,11 @@ struct CancelledTree: Part {
 
     func run(with guide: Guide, on server: TourServer) async throws {
         let (seen, closed) = (server.loopback.requests.count, server.loopback.closedCount)
-        let tree = Task { try await requestAll(guide.session, server) }
+        let (answers, hasAnswer) = AsyncStream.makeStream(of: Void.self)
+        let tree = Task { try await requestAll(guide.session, server, hasAnswer) }
         // Half of them get an answer, the others never will.
         try await server.loopback.waitUntilRequested(count: seen + count)
+        for await _ in answers.prefix(count / 2) {}
         guide.say("\(count) requests under way; the server leaves half of them without an answer")
 
         let start = ContinuousClock.now
@@ -25,12 +27,15 @@ struct CancelledTree: Part {
         guide.say("and after \(elapsed.forPeople) the server had seen \(cancelled) connections close")
     }
 
-    private func requestAll(_ session: Session, _ server: TourServer) async throws -> (answered: Int, cancelled: Int) {
+    private func requestAll(
+        _ session: Session, _ server: TourServer, _ hasAnswer: AsyncStream<Void>.Continuation
+    ) async throws -> (answered: Int, cancelled: Int) {
         try await withThrowingTaskGroup(of: Bool.self) { group in
             for number in 0..<count {
                 group.addTask {
                     do {
                         _ = try await session.data(server.url(number.isMultiple(of: 2) ? "/users" : "/never"))
+                        hasAnswer.yield()
                         return true
                     } catch is CancellationError {
                         return false
