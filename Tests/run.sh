@@ -5,17 +5,19 @@
 #   Tests/run.sh                     everything
 #   Tests/run.sh --quick             build and test on the system's libcurl, for the everyday loop
 #   Tests/run.sh --sanitize thread   the tests under a sanitizer (thread or address), on both libcurls, and nothing else
+#   … --soak-only                    of those only the 100,000 requests with cancellations
 #   … --filter PATTERN               only the tests that match, as `swift test --filter` has it
 #
 # Suites whose servers are missing are skipped with a line that says so; with CI=true they fail instead.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-quick=false sanitizer='' filter=()
+quick=false soak_only=false sanitizer='' filter=()
 while [ $# -gt 0 ]; do
     case $1 in
         --quick) quick=true ;;
         --sanitize) sanitizer=${2:?thread or address}; shift ;;
+        --soak-only) soak_only=true ;;
         --filter) filter=(--filter "${2:?a pattern}"); shift ;;
         -h | --help) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 0 ;;
         *) echo "unknown option $1" >&2; exit 64 ;;
@@ -137,12 +139,12 @@ esac
 
 step "dependencies" twice swift package resolve || finish
 step "build" swift build --build-tests ${build_options[@]+"${build_options[@]}"} || finish
-test_on "the system's $(libcurl_version)"
+$soak_only || test_on "the system's $(libcurl_version)"
 $quick && finish
 
 if optional_step "current libcurl" "tests on the current libcurl" .scripts/current-libcurl.sh; then
     current=$(tail -1 "$logs/current-libcurl.log")
-    test_on "the current $(libcurl_version "$current")" "$current"
+    $soak_only || test_on "the current $(libcurl_version "$current")" "$current"
 fi
 if [ -n "$sanitizer" ]; then
     # 100,000 requests with cancellations at random moments, in a process of their own so that descriptors can be counted.

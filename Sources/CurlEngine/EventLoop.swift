@@ -125,7 +125,10 @@ package final class EventLoop {
 
     private func sleepLimit() -> UInt64? {
         var limit: UInt64?
-        if let deadline = timers.nextDeadline { limit = clock.sleep(until: deadline, from: now) }
+        if let deadline = timers.nextDeadline {
+            // What is due is due, also on a clock that stands still.
+            limit = deadline <= now ? 0 : clock.sleep(until: deadline, from: now)
+        }
         if let deadline = client?.nextDeadline {
             let wait = deadline > systemNow ? deadline.nanoseconds - systemNow.nanoseconds : 0
             limit = min(limit ?? wait, wait)

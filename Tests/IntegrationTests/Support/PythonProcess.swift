@@ -24,7 +24,7 @@ final class PythonProcess: @unchecked Sendable {
     init(_ arguments: [String]) throws {
         let python = try #require(Peer.python, "TRELLIS_TEST_PYTHON is not set")
         let stdin = try Self.pipe(), stdout = try Self.pipe()
-        try Self.spawn(python, ["-u"] + arguments, stdin: stdin.reading, stdout: stdout.writing)
+        let pid = try Self.spawn(python, ["-u"] + arguments, stdin: stdin.reading, stdout: stdout.writing)
         close(stdin.reading)
         close(stdout.writing)
         input = FileHandle(fileDescriptor: stdin.writing)
@@ -39,6 +39,8 @@ final class PythonProcess: @unchecked Sendable {
                     buffer = Data(buffer[buffer.index(after: end)...])
                 }
             }
+            // Until it is, Swift Testing sees no other child end, and its exit tests wait for ever.
+            _ = unsafe waitpid(pid, nil, 0)
             ended()
         }
     }
@@ -93,7 +95,7 @@ extension PythonProcess {
         return (ends[0], ends[1])
     }
 
-    private static func spawn(_ program: String, _ arguments: [String], stdin: CInt, stdout: CInt) throws {
+    private static func spawn(_ program: String, _ arguments: [String], stdin: CInt, stdout: CInt) throws -> pid_t {
         // The library path is for the libcurl under test.
         let environment = ProcessInfo.processInfo.environment.filter { $0.key != "LD_LIBRARY_PATH" }
         var actions = unsafe posix_spawn_file_actions_t()
@@ -108,6 +110,7 @@ extension PythonProcess {
             }
         }
         try #require(status == 0, "cannot start \(program)")
+        return pid
     }
 
     @unsafe private static func withCStrings<Result>(
