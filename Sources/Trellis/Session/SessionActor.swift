@@ -58,10 +58,13 @@ actor SessionActor: EngineActor {
     func shutDown(drainingFor grace: Duration) async {
         isShutDown = true
         guard !requests.isEmpty else { return }
-        let timer = EngineTimer(self)
-        executor.engineLoop.set(timer, at: executor.engineLoop.now.advanced(by: grace))
-        await withCheckedContinuation { whenEmpty.append($0) }
-        executor.engineLoop.cancel(timer)
+        await withCheckedContinuation { continuation in
+            // This may come in a later call than what stands above: the last request may have ended meanwhile.
+            guard !requests.isEmpty else { return continuation.resume() }
+            whenEmpty.append(continuation)
+            // The end of the loop lets go of it.
+            executor.engineLoop.set(EngineTimer(self), at: executor.engineLoop.now.advanced(by: grace))
+        }
     }
 
     private func cancelAll() {
