@@ -319,7 +319,7 @@ actor RequestActor: EngineActor {
         let activity = task?.activity
         return deadlines.next(
             progress, lastMove: max(lastMove, activity?.last ?? lastMove),
-            lastSend: isBodySent ? activity?.lastSend ?? lastMove : nil,
+            lastSend: isBodySent ? max(lastMove, activity?.lastSend ?? lastMove) : nil,
             isHeld: isPausedByReader || state.isSuspended)
     }
 
