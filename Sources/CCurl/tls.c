@@ -24,3 +24,15 @@ CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
   if (set_address(parameters, host)) return CURLE_OK;
   return set_host(parameters, host, 0) ? CURLE_OK : CURLE_SSL_CERTPROBLEM;
 }
+
+bool ccurl_tls_has_streams(CURL *easy) {
+  struct curl_tlssessioninfo *session = NULL;
+  void (*get_protocol)(const void *, const unsigned char **, unsigned *) =
+      (void (*)(const void *, const unsigned char **, unsigned *))dlsym(RTLD_DEFAULT, "SSL_get0_alpn_selected");
+  if (get_protocol == NULL || curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK) return false;
+  if (session == NULL || session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL) return false;
+  const unsigned char *name = NULL;
+  unsigned length = 0;
+  get_protocol(session->internals, &name, &length);
+  return length == 2 && name[0] == 'h' && (name[1] == '2' || name[1] == '3');
+}

@@ -121,6 +121,11 @@ final class EasyHandle {
 
     private func setVersion(_ version: TransferOptions.Version) -> Bool {
         let features = LibcurlFeatures.current
+        // libcurl wakes those who wait for a connection that turns out to be HTTP/1.1 only when its first response has
+        // ended. Where the server has a choice, the framework lets one request go ahead instead.
+        if version == .http2PriorKnowledge || version == .http3Only {
+            set(CURLOPT_PIPEWAIT, features.canMultiplex ? 1 : 0)
+        }
         let value: Int
         switch version {
         case .http2OverTLS: return true
@@ -161,7 +166,6 @@ final class EasyHandle {
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
         set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)
         set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        set(CURLOPT_PIPEWAIT, LibcurlFeatures.current.canMultiplex ? 1 : 0)
         set(CURLOPT_ACCEPT_ENCODING, LibcurlFeatures.current.contentCodings.joined(separator: ", "))
         unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
         if let path = configuration.unixSocketPath { set(CURLOPT_UNIX_SOCKET_PATH, path) }
@@ -231,6 +235,9 @@ final class EasyHandle {
     var receivedBodyBytes: Int64 { unsafe Int64(ccurl_get_offset(curl, CURLINFO_SIZE_DOWNLOAD_T)) }
 
     var hasStatusWithoutBody: Bool { [204, 304].contains(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
+
+    /// Whether the TLS handshake of the present connection agreed on a protocol with streams.
+    var hasNegotiatedStreams: Bool { unsafe ccurl_tls_has_streams(curl) }
 
     func failure(_ code: CURLcode) -> EngineFailure {
         unsafe EngineFailure(

@@ -105,6 +105,15 @@ package final class Transfer: @unchecked Sendable {
     /// When bytes last moved in either direction, and when they last left.
     package var times: (last: EngineInstant, lastSend: EngineInstant) { activity }
 
+    /// Whether others can have streams on the transfer's connection, once there is one.
+    package var sharesConnection: Bool {
+        switch options.version {
+        case .http1: false
+        case .http2PriorKnowledge, .http3Only: true
+        case .http2OverTLS, .http3WithFallback: easy?.hasNegotiatedStreams ?? false
+        }
+    }
+
     /// What libcurl says of the connection at this moment, for errors that come from elsewhere than libcurl.
     package var report: TransferReport { easy.map { $0.report } ?? TransferReport() }
 }

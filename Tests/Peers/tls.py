@@ -10,6 +10,7 @@
     reset         reads the client's hello and resets
     stalled       reads the client's hello and says nothing more
     unaccepting   no TCP connection comes about: the queue is full and nobody accepts
+    together      as valid, but nobody is answered before 50 have asked, each on a connection of its own
     cut-in-body   a good handshake and head, then the connection ends without a close_notify, the body unfinished
 
 The good ones answer any request with `secure`.
@@ -32,6 +33,25 @@ async def answer(reader, writer):
         body = b"" if head.startswith(b"HEAD ") else b"secure"
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 6\r\n\r\n" + body)
         await writer.drain()
+
+
+def answer_together(count):
+    """Answers when so many connections have asked."""
+    asked = 0
+    everybody = asyncio.Event()
+
+    async def wait(reader, writer):
+        nonlocal asked
+        await reader.readuntil(b"\r\n\r\n")
+        asked += 1
+        if asked == count:
+            everybody.set()
+        await everybody.wait()
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        await writer.drain()
+        await answer(reader, writer)
+
+    return wait
 
 
 async def cut_in_body(reader, writer):
@@ -90,6 +110,7 @@ async def main():
     full, _sockets = unaccepting()
     ports = {
         "valid": await start(answer, authority.context()),
+        "together": await start(answer_together(50), authority.context()),
         "expired": await start(answer, authority.context(expired=True)),
         "wrong-host": await start(answer, authority.context("elsewhere.example")),
         "unknown-ca": await start(answer, authority.context_of_unknown_authority()),

@@ -36,6 +36,9 @@ CURLcode ccurl_set_blob(CURL *_Nonnull easy, CURLoption option, const void *_Non
 // Lets OpenSSL verify the name of the server against the subject alternative names alone (RFC 9110, section 4.3.4). A
 // CURLOPT_SSL_CTX_FUNCTION; its argument is the host, a `const char *`, without brackets.
 typedef CURLcode (*ccurl_tls_callback)(CURL *_Nullable, void *_Nullable, void *_Nullable);
+// Whether ALPN (RFC 7301) agreed on HTTP/2 or HTTP/3 for the connection that a transfer has now.
+bool ccurl_tls_has_streams(CURL *_Nonnull easy);
+
 CURLcode ccurl_set_tls_function(CURL *_Nonnull easy, ccurl_tls_callback _Nullable function);
 CURLcode ccurl_tls_verify_host(void *_Nullable tls_context, const char *_Nonnull host);
 

@@ -1,7 +1,9 @@
 /// Who gives requests their slots: the session. Called on the engine thread.
 protocol Admission: AnyObject, Sendable {
-    /// The request wants a slot. It is given one through ``RequestActor/admit()``, now or later.
+    /// The request wants a slot. It is given one through ``RequestActor/admit(isExploring:)``, now or later.
     func enter(_ request: RequestActor)
+    /// A request that went ahead of others is connected.
+    func explored(_ request: RequestActor, isShared: Bool)
     /// The request no longer wants one.
     func leave(_ request: RequestActor)
     /// The request gives its slot back.

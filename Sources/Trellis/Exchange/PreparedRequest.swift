@@ -35,6 +35,25 @@ final class PreparedRequest: Sendable {
 
     var method: HTTPRequest.Method { transportRequest.request.method }
     var url: String { transportRequest.url }
-    /// Requests with the same one share connections and limits.
     var origin: String { transportRequest.wire.url.origin }
+
+    /// Requests with the same one share connections and limits: an origin, and the protocols that may be used, because
+    /// an HTTP/1.1 request must not be counted as a stream of the HTTP/2 connections beside it.
+    var queue: String {
+        switch transportRequest.wire.version {
+        case .http2OverTLS, .http3WithFallback: origin
+        case .http1: origin + " HTTP/1.1"
+        case .http2PriorKnowledge: origin + " HTTP/2"
+        case .http3Only: origin + " HTTP/3"
+        }
+    }
+
+    /// The request can be one of many on a connection.
+    var mayShareConnection: Bool {
+        switch transportRequest.wire.version {
+        case .http2OverTLS, .http3WithFallback: transportRequest.wire.url.scheme == "https"
+        case .http1: false
+        case .http2PriorKnowledge, .http3Only: true
+        }
+    }
 }

@@ -6,7 +6,7 @@ import HTTPTypes
 /// without a hop.
 ///
 /// Who may call what: the verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:)``, ``resume()``,
-/// ``suspend()`` and ``cancel(_:)`` from anywhere; the session calls ``admit()``, the transport the `TransportEvents`.
+/// ``suspend()`` and ``cancel(_:)`` from anywhere; the session calls ``admit(isExploring:)``, the transport the `TransportEvents`.
 /// Everything that changes goes through ``handle(_:)``, the only place that performs what ``RequestState`` decides.
 actor RequestActor: EngineActor {
     nonisolated let executor: EngineExecutor
@@ -32,6 +32,7 @@ actor RequestActor: EngineActor {
     private var end: TransportEnd?
     private var isPausedByReader = false
     private var hasRestarted = false
+    private var isExploring = false
     private var isBodySent = true
     /// When something last moved, as far as it is seen from here, or was let go on.
     private var lastMove: EngineInstant
@@ -92,7 +93,13 @@ actor RequestActor: EngineActor {
 
     // MARK: Called by the session
 
-    func admit() { handle(.admit) }
+    /// The request may go.
+    ///
+    /// - Parameter isExploring: Others wait for what it finds out of its connection.
+    func admit(isExploring: Bool) {
+        self.isExploring = isExploring
+        handle(.admit)
+    }
 
     // MARK: The machine
 
@@ -220,6 +227,10 @@ actor RequestActor: EngineActor {
 
     func connected() {
         lastMove = executor.engineLoop.now
+        if isExploring {
+            isExploring = false
+            admission.explored(self, isShared: task?.sharesConnection ?? false)
+        }
         handle(.connect)
     }
 

@@ -3,14 +3,27 @@ struct AdmissionQueue<ID: Hashable> {
     /// Streams that share a connection where requests are multiplexed.
     static var streamsPerConnection: Int { 100 }
 
+    /// What is known of an origin's connections.
+    private enum Sharing: Equatable {
+        case unknown
+        /// A request has gone ahead to see whether others can share its connection; they wait for it to be connected.
+        case explored(by: ID)
+        /// A request each.
+        case exclusive
+        /// Many requests each.
+        case shared
+    }
+
     private struct Origin {
         let name: String
         var active = 0
-        var isMultiplexed = false
+        var sharing = Sharing.unknown
         /// Who waits, by ticket. Those that left are still here until their turn comes.
         var waiting: [(ticket: Int, id: ID)] = []
         var first = 0
         var waitingCount = 0
+
+        var isMultiplexed: Bool { sharing == .shared }
 
         var connections: Int { isMultiplexed ? (active + streamsPerConnection - 1) / streamsPerConnection : active }
     }
@@ -37,9 +50,15 @@ struct AdmissionQueue<ID: Hashable> {
     // MARK: Coming and going
 
     /// Asks for a slot; `true`: it is given at once.
-    mutating func enter(_ id: ID, origin: String) -> Bool {
+    ///
+    /// - Parameter mayShare: The request can share a connection with others. Where nobody is connected yet, one goes ahead,
+    ///   so that a burst does not open a connection for each.
+    mutating func enter(_ id: ID, origin: String, mayShare: Bool = false) -> Bool {
         let index = index(of: origin)
         if origins[index].waitingCount == 0, hasRoom(index) {
+            if mayShare, origins[index].active == 0, origins[index].sharing != .exclusive {
+                origins[index].sharing = .explored(by: id)
+            }
             changeActive(index, by: 1)
             return true
         }
@@ -62,13 +81,28 @@ struct AdmissionQueue<ID: Hashable> {
         forgetIfUnused(index)
     }
 
+    /// Whether the request has gone ahead of the others to its origin, and ``explored(_:origin:isShared:)`` is waited for.
+    func isExploring(_ id: ID, origin: String) -> Bool {
+        indices[origin].map { origins[$0].sharing == .explored(by: id) } ?? false
+    }
+
+    /// The request that went ahead is connected. Returns who gets a slot now.
+    mutating func explored(_ id: ID, origin: String, isShared: Bool) -> [ID] {
+        guard let index = indices[origin], origins[index].sharing == .explored(by: id) else { return [] }
+        setSharing(index, isShared ? .shared : .exclusive)
+        return turns.isEmpty ? [] : admitWaiting()
+    }
+
     /// Gives a slot back. Returns who gets one now.
-    mutating func release(origin: String, isMultiplexed: Bool) -> [ID] {
+    ///
+    /// - Parameter isShared: Whether the connection was one that requests share; `nil` where that never became known.
+    mutating func release(_ id: ID, origin: String, isShared: Bool?) -> [ID] {
         guard let index = indices[origin] else { return [] }
-        if isMultiplexed, !origins[index].isMultiplexed {
-            connections -= origins[index].connections
-            origins[index].isMultiplexed = true
-            connections += origins[index].connections
+        if let isShared {
+            setSharing(index, isShared ? .shared : .exclusive)
+        } else if origins[index].sharing == .explored(by: id) {
+            // Those who wait find out for themselves, all at once.
+            origins[index].sharing = origins[index].waitingCount > 0 ? .exclusive : .unknown
         }
         changeActive(index, by: -1)
         let admitted = turns.isEmpty ? [] : admitWaiting()
@@ -118,9 +152,17 @@ struct AdmissionQueue<ID: Hashable> {
 
     private func hasRoom(_ index: Int) -> Bool {
         let origin = origins[index]
+        if case .explored = origin.sharing { return false }
         // A stream on a connection that is there anyway.
         if origin.isMultiplexed, origin.active % Self.streamsPerConnection != 0 { return true }
         return connections < limits.total && origin.connections < limits.perOrigin
+    }
+
+    private mutating func setSharing(_ index: Int, _ sharing: Sharing) {
+        guard origins[index].sharing != sharing else { return }
+        connections -= origins[index].connections
+        origins[index].sharing = sharing
+        connections += origins[index].connections
     }
 
     private mutating func changeActive(_ index: Int, by change: Int) {

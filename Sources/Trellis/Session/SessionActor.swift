@@ -22,8 +22,23 @@ actor SessionActor: EngineActor {
 
     fileprivate func admit(_ request: RequestActor) {
         guard !isShutDown else { return request.refuseAfterShutDown() }
-        requests[ObjectIdentifier(request)] = request
-        if queue.enter(ObjectIdentifier(request), origin: request.prepared.origin) { request.onEngine { $0.admit() } }
+        let id = ObjectIdentifier(request)
+        requests[id] = request
+        let mayShare = request.prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
+        guard queue.enter(id, origin: request.prepared.queue, mayShare: mayShare) else { return }
+        let isExploring = mayShare && queue.isExploring(id, origin: request.prepared.queue)
+        request.onEngine { $0.admit(isExploring: isExploring) }
+    }
+
+    fileprivate func admitThoseBehind(_ request: RequestActor, isShared: Bool) {
+        admit(queue.explored(ObjectIdentifier(request), origin: request.prepared.queue, isShared: isShared))
+    }
+
+    /// In calls of their own: the one who made room is in the middle of something.
+    private func admit(_ ids: [ObjectIdentifier]) {
+        for id in ids {
+            if let next = requests[id] { executor.submit { next.onEngine { $0.admit(isExploring: false) } } }
+        }
     }
 
     fileprivate func forget(_ request: RequestActor) {
@@ -34,19 +49,16 @@ actor SessionActor: EngineActor {
     }
 
     fileprivate func leaveQueue(_ request: RequestActor) {
-        queue.leave(ObjectIdentifier(request), origin: request.prepared.origin)
+        queue.leave(ObjectIdentifier(request), origin: request.prepared.queue)
     }
 
     fileprivate func releaseSlot(_ request: RequestActor) {
-        let isMultiplexed = request.onEngine { $0.isMultiplexed }
-        for id in queue.release(origin: request.prepared.origin, isMultiplexed: isMultiplexed) {
-            // In a call of its own: the one who releases is in the middle of its end.
-            if let next = requests[id] { executor.submit { next.onEngine { $0.admit() } } }
-        }
+        let isShared = request.onEngine { $0.usedSharedConnection }
+        admit(queue.release(ObjectIdentifier(request), origin: request.prepared.queue, isShared: isShared))
     }
 
     fileprivate func waitingReason(_ request: RequestActor) -> String {
-        let active = queue.activeCount(origin: request.prepared.origin)
+        let active = queue.activeCount(origin: request.prepared.queue)
         return active >= limits.perOrigin
             ? "all \(active) connections to \(request.prepared.origin) are in use"
             : "all \(limits.total) connections of the session are in use"
@@ -82,6 +94,9 @@ extension SessionActor: EngineTimerTarget {
 /// The requests' calls come on the engine thread, where the session lives too.
 extension SessionActor: Admission {
     nonisolated func enter(_ request: RequestActor) { onEngine { $0.admit(request) } }
+    nonisolated func explored(_ request: RequestActor, isShared: Bool) {
+        onEngine { $0.admitThoseBehind(request, isShared: isShared) }
+    }
     nonisolated func leave(_ request: RequestActor) { onEngine { $0.leaveQueue(request) } }
     nonisolated func release(_ request: RequestActor) { onEngine { $0.releaseSlot(request) } }
     nonisolated func didEnd(_ request: RequestActor) { onEngine { $0.forget(request) } }
@@ -90,9 +105,9 @@ extension SessionActor: Admission {
 
 extension RequestActor {
     /// Over HTTP/2 and HTTP/3 requests share a connection, where libcurl does that well.
-    fileprivate var isMultiplexed: Bool {
-        guard let version = head?.version, LibcurlFeatures.current.canMultiplex else { return false }
-        return version == .http2 || version == .http3
+    fileprivate var usedSharedConnection: Bool? {
+        guard let version = head?.version else { return nil }
+        return (version == .http2 || version == .http3) && LibcurlFeatures.current.canMultiplex
     }
 
     fileprivate nonisolated func refuseAfterShutDown() {

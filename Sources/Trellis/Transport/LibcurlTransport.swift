@@ -42,6 +42,8 @@ final class LibcurlTask: TransportTask, TransferDelegate, @unchecked Sendable {
         transfer.map { TransportActivity(last: $0.times.last, lastSend: $0.times.lastSend) }
     }
 
+    var sharesConnection: Bool { transfer?.sharesConnection ?? false }
+
     // MARK: What libcurl tells
 
     func transferIsConnected() { events.transportIsConnected() }

@@ -53,8 +53,10 @@ public protocol TransportTask: AnyObject, Sendable {
     func finishSending()
     /// What was measured so far.
     var report: TransportReport { get }
-    /// How many nanoseconds ago bytes last moved, in either direction and in that of the request; `nil`: not known.
+    /// When bytes last moved, in either direction and in that of the request; `nil`: not known.
     var activity: TransportActivity? { get }
+    /// Whether other requests can share the connection, as over HTTP/2 and HTTP/3. Asked when it is connected.
+    var sharesConnection: Bool { get }
 }
 
 /// When bytes last moved.
@@ -73,6 +75,8 @@ extension TransportTask {
     public var report: TransportReport { TransportReport() }
     /// Not known.
     public var activity: TransportActivity? { nil }
+    /// They cannot.
+    public var sharesConnection: Bool { false }
 }
 
 /// What an attempt tells its exchange. Call it from any thread, one call after the other.

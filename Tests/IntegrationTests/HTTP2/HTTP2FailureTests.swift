@@ -114,7 +114,8 @@ struct HTTP2FailureTests {
         ])
     func truncatedBodyIsReportedAsTruncated(_ way: HTTP2Peer.Way, _ path: String) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
-        await peer.fails(path, with: .truncatedBody)
+        // Of a head and a reset that come in one read, libcurl 7.88 may hand on neither.
+        await peer.fails(path, with: .truncatedBody, path == "/truncated/rst" ? .receive : .truncatedBody)
         try await peer.isHealthyAndLeavesNothing()
     }
 
@@ -142,11 +143,21 @@ struct HTTP2FailureTests {
     @Test(arguments: [
         "/overlong", "/field/uppercase", "/field/connection", "/field/pseudo", "/field/huge",
         "/status/99",
-        "/status/abc", "/hints/10000", "/garbage",
+        "/status/abc", "/hints/10000",
     ])
     func brokenAnswerIsRefused(_ path: String) async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
         await peer.fails(path, with: .malformedResponse, .http2)
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    /// The connection may go before libcurl says what was wrong; newer versions say GOAWAY and wait for the server's end.
+    @Test func bytesThatAreNoFramesAreRefused() async throws {
+        let peer = try await HTTP2Peer(Self.started, .tls)
+        var request = try peer.request("/garbage")
+        request.timeouts = .impatient
+        let kinds: [TrellisError.Kind] = [.malformedResponse, .http2, .receive, .idleTimeout]
+        await expectFailure(kinds) { try await peer.session.data(request) }
         try await peer.isHealthyAndLeavesNothing()
     }
 

@@ -24,10 +24,14 @@ struct HTTP2Tests {
         let peer = try await HTTP2Peer(Self.started, way)
         let request = try peer.request("/together/\(UUID())/50")
         // None is answered before all are there.
-        try await withThrowingTaskGroup(of: Int.self) { group in
-            for _ in 0..<50 { group.addTask { try await peer.session.data(request).1.status.code } }
-            for try await status in group { #expect(status == 200) }
+        let responses = try await withThrowingTaskGroup(of: Response.self) { group in
+            for _ in 0..<50 { group.addTask { try await peer.session.data(request).1 } }
+            return try await group.reduce(into: []) { $0.append($1) }
         }
+        #expect(responses.allSatisfy { $0.status == .ok })
+        // Where streams share connections, a burst opens one.
+        let connections = responses.count { !$0.metrics.reusedConnection }
+        #expect(connections == (RunningLibcurl.hasHTTP3 ? 1 : 50))
         try await peer.isHealthyAndLeavesNothing()
     }
 

@@ -40,7 +40,7 @@ final class PythonProcess: @unchecked Sendable {
                 }
             }
             // Until it is, Swift Testing sees no other child end, and its exit tests wait for ever.
-            _ = unsafe waitpid(pid, nil, 0)
+            _ = waitpid(pid, nil, 0)
             ended()
         }
     }

@@ -26,6 +26,16 @@ struct TLSFailureTests {
         try await isHealthyAndLeavesNothing()
     }
 
+    /// A burst on a new session waits for the first handshake, which may bring HTTP/2, and not for the first answer.
+    @Test func manyRequestsAtOnceToAServerWithoutHTTP2() async throws {
+        let url = try peer.url("together")
+        try await withThrowingTaskGroup(of: Int.self) { [session] group in
+            for _ in 0..<50 { group.addTask { try await session.data(url).1.status.code } }
+            for try await status in group { #expect(status == 204) }
+        }
+        try await isHealthyAndLeavesNothing()
+    }
+
     @Test(arguments: ["expired", "wrong-host", "unknown-ca"])
     func badCertificateIsNotTrusted(_ port: String) async throws {
         let error = await expectFailure([.untrusted]) { try await session.data(peer.url(port)) }

@@ -36,7 +36,7 @@ struct AdmissionQueueModelTests {
                 if queue.enter(nextID, origin: origin) { active.append(request) } else { waiting.append(request) }
             case 2 where !active.isEmpty:
                 let gone = active.remove(at: Int.random(in: 0..<active.count, using: &random))
-                admit(queue.release(origin: gone.origin, isMultiplexed: false))
+                admit(queue.release(gone.id, origin: gone.origin, isShared: false))
             case 3 where !waiting.isEmpty:
                 let gone = waiting.remove(at: Int.random(in: 0..<waiting.count, using: &random))
                 queue.leave(gone.id, origin: gone.origin)

@@ -30,21 +30,21 @@ struct AdmissionQueueTests {
     @Test func theTotalLimitHoldsForAllOriginsTogether() {
         var queue = Self.queue(total: 3)
         #expect(Self.enter(["a1", "b1", "c1", "d1", "a2"], &queue) == ["a1", "b1", "c1"])
-        #expect(queue.release(origin: "a", isMultiplexed: false) == ["d1"])
-        #expect(queue.release(origin: "d", isMultiplexed: false) == ["a2"])
+        #expect(queue.release("", origin: "a", isShared: false) == ["d1"])
+        #expect(queue.release("", origin: "d", isShared: false) == ["a2"])
         #expect(queue.waitingCount == 0)
     }
 
     @Test func aSlotOfOneOriginIsNotGivenToAnotherThatIsAtItsOwnLimit() {
         var queue = Self.queue(total: 10, perOrigin: 1)
         #expect(Self.enter(["a1", "b1", "b2"], &queue) == ["a1", "b1"])
-        #expect(queue.release(origin: "a", isMultiplexed: false).isEmpty)
-        #expect(queue.release(origin: "b", isMultiplexed: false) == ["b2"])
+        #expect(queue.release("", origin: "a", isShared: false).isEmpty)
+        #expect(queue.release("", origin: "b", isShared: false) == ["b2"])
     }
 
     @Test func whatTheQueueDoesNotKnowChangesNothing() {
         var queue = Self.queue(total: 1)
-        #expect(queue.release(origin: "nobody", isMultiplexed: false).isEmpty)
+        #expect(queue.release("", origin: "nobody", isShared: false).isEmpty)
         queue.leave("nobody", origin: "nobody")
         #expect(queue.activeCount(origin: "nobody") == 0)
         #expect(Self.enter(["a1", "a2"], &queue) == ["a1"])
@@ -55,7 +55,7 @@ struct AdmissionQueueTests {
     @Test func withinAnOriginWhoCameFirstIsServedFirst() {
         var queue = Self.queue(total: 1)
         _ = Self.enter((1...5).map { "a\($0)" }, &queue)
-        let order = (1...4).flatMap { _ in queue.release(origin: "a", isMultiplexed: false) }
+        let order = (1...4).flatMap { _ in queue.release("", origin: "a", isShared: false) }
         #expect(order == ["a2", "a3", "a4", "a5"])
     }
 
@@ -64,7 +64,7 @@ struct AdmissionQueueTests {
         _ = Self.enter(["z"] + (1...4).map { "a\($0)" } + ["b1", "b2", "c1"], &queue)
         var order: [String] = []
         var origin = "z"
-        while let next = queue.release(origin: origin, isMultiplexed: false).first {
+        while let next = queue.release("", origin: origin, isShared: false).first {
             order.append(next)
             origin = String(next.prefix(1))
         }
@@ -74,16 +74,16 @@ struct AdmissionQueueTests {
     @Test func whoComesLaterDoesNotOvertakeWhoWaitsForTheSameOrigin() {
         var queue = Self.queue(total: 2, perOrigin: 1)
         #expect(Self.enter(["a1", "a2", "a3"], &queue) == ["a1"])
-        #expect(queue.release(origin: "a", isMultiplexed: false) == ["a2"])
+        #expect(queue.release("", origin: "a", isShared: false) == ["a2"])
         #expect(Self.enter(["a4"], &queue).isEmpty)
-        #expect(queue.release(origin: "a", isMultiplexed: false) == ["a3"])
+        #expect(queue.release("", origin: "a", isShared: false) == ["a3"])
     }
 
     @Test func aThousandWaitingRequestsKeepTheirOrder() {
         var queue = Self.queue(total: 1)
         let ids = (0...1000).map { "a\($0)" }
         #expect(Self.enter(ids, &queue) == ["a0"])
-        let order = (1...1000).flatMap { _ in queue.release(origin: "a", isMultiplexed: false) }
+        let order = (1...1000).flatMap { _ in queue.release("", origin: "a", isShared: false) }
         #expect(order == Array(ids.dropFirst()))
     }
 
@@ -94,7 +94,7 @@ struct AdmissionQueueTests {
         _ = Self.enter(["a1", "a2", "a3"], &queue)
         queue.leave("a2", origin: "a")
         #expect(queue.waitingCount == 1)
-        #expect(queue.release(origin: "a", isMultiplexed: false) == ["a3"])
+        #expect(queue.release("", origin: "a", isShared: false) == ["a3"])
     }
 
     @Test func whoLeavesAndEntersAgainStandsAtTheEnd() {
@@ -102,7 +102,7 @@ struct AdmissionQueueTests {
         _ = Self.enter(["a1", "a2", "a3"], &queue)
         queue.leave("a2", origin: "a")
         #expect(Self.enter(["a2"], &queue).isEmpty)
-        let order = (1...3).flatMap { _ in queue.release(origin: "a", isMultiplexed: false) }
+        let order = (1...3).flatMap { _ in queue.release("", origin: "a", isShared: false) }
         #expect(order == ["a3", "a2"])
     }
 
@@ -112,14 +112,14 @@ struct AdmissionQueueTests {
         queue.leave("a2", origin: "a")
         queue.leave("a2", origin: "a")
         #expect(queue.waitingCount == 1)
-        #expect(queue.release(origin: "a", isMultiplexed: false) == ["a3"])
+        #expect(queue.release("", origin: "a", isShared: false) == ["a3"])
     }
 
     @Test func anOriginThatEverybodyLeftDoesNotTakeATurn() {
         var queue = Self.queue(total: 1)
         _ = Self.enter(["z", "a1", "b1"], &queue)
         queue.leave("a1", origin: "a")
-        #expect(queue.release(origin: "z", isMultiplexed: false) == ["b1"])
+        #expect(queue.release("", origin: "z", isShared: false) == ["b1"])
     }
 
     // MARK: Multiplexing
@@ -127,18 +127,56 @@ struct AdmissionQueueTests {
     @Test func aHundredStreamsShareAConnectionOnceTheOriginIsKnownToMultiplex() {
         var queue = Self.queue(total: 1)
         _ = Self.enter((0...250).map { "a\($0)" }, &queue)
-        let admitted = queue.release(origin: "a", isMultiplexed: true)
+        let admitted = queue.release("", origin: "a", isShared: true)
         #expect(admitted == (1...100).map { "a\($0)" })
         #expect(queue.activeCount(origin: "a") == 100)
-        #expect(queue.release(origin: "a", isMultiplexed: true) == ["a101"])
+        #expect(queue.release("", origin: "a", isShared: true) == ["a101"])
     }
 
     @Test func aSecondConnectionForStreamsCountsTowardsTheLimits() {
         var queue = Self.queue(total: 10, perOrigin: 2)
         _ = Self.enter((0...300).map { "a\($0)" }, &queue)
-        let admitted = queue.release(origin: "a", isMultiplexed: true)
+        let admitted = queue.release("", origin: "a", isShared: true)
         #expect(admitted.count == 199)
         #expect(queue.activeCount(origin: "a") == 200)
+    }
+
+    @Test func oneGoesAheadWhereOthersCouldShareItsConnection() {
+        var queue = Self.queue()
+        let admitted = (1...3).map { queue.enter("a\($0)", origin: "a", mayShare: true) }
+        #expect(admitted == [true, false, false])
+        #expect(queue.isExploring("a1", origin: "a"))
+        #expect(!queue.isExploring("a2", origin: "a"))
+        #expect(queue.explored("a2", origin: "a", isShared: true).isEmpty, "it did not go ahead")
+        #expect(queue.explored("a1", origin: "a", isShared: true) == ["a2", "a3"])
+        #expect(queue.explored("a1", origin: "a", isShared: true).isEmpty, "once is enough")
+    }
+
+    @Test(arguments: [true, false])
+    func whoGoesAheadAndFailsLetsTheOthersGo(_ isKnown: Bool) {
+        var queue = Self.queue(perOrigin: 2)
+        _ = (1...4).map { queue.enter("a\($0)", origin: "a", mayShare: true) }
+        #expect(queue.release("a1", origin: "a", isShared: isKnown ? false : nil) == ["a2", "a3"])
+        #expect(queue.release("a2", origin: "a", isShared: nil) == ["a4"])
+    }
+
+    @Test func nobodyGoesAheadToAnOriginThatIsKnownNotToShare() {
+        var queue = Self.queue()
+        _ = queue.enter("a1", origin: "a", mayShare: true)
+        _ = queue.release("a1", origin: "a", isShared: false)
+        let admitted = (2...4).map { queue.enter("a\($0)", origin: "a", mayShare: true) }
+        #expect(admitted == [true, true, true])
+    }
+
+    @Test func anOriginThatNoLongerMultiplexesHasItsLimitBack() {
+        var queue = Self.queue(perOrigin: 2)
+        _ = queue.enter("a0", origin: "a", mayShare: true)
+        _ = queue.explored("a0", origin: "a", isShared: true)
+        let isAdmitted = queue.enter("a1", origin: "a", mayShare: true)
+        #expect(isAdmitted)
+        _ = queue.release("a0", origin: "a", isShared: false)
+        let admitted = (2...4).map { queue.enter("a\($0)", origin: "a", mayShare: true) }
+        #expect(admitted == [true, false, false])
     }
 
     // MARK: Many origins
@@ -150,8 +188,8 @@ struct AdmissionQueueTests {
             #expect(isFirst)
             let isSecond = queue.enter("next", origin: "origin \(number)")
             #expect(!isSecond)
-            #expect(queue.release(origin: "origin \(number)", isMultiplexed: false) == ["next"])
-            #expect(queue.release(origin: "origin \(number)", isMultiplexed: false).isEmpty)
+            #expect(queue.release("", origin: "origin \(number)", isShared: false) == ["next"])
+            #expect(queue.release("", origin: "origin \(number)", isShared: false).isEmpty)
         }
         #expect(queue.waitingCount == 0)
     }
