@@ -40,6 +40,10 @@ extension LoopbackServer {
             }
         }
 
+        /// Returns when the client's kernel has everything that was written: what the client does from then on, it does
+        /// with those bytes at hand.
+        public func waitUntilReceived() { socket.waitUntilReceived() }
+
         /// Writes one piece at a time, in even steps of time. Ends early when the peer or the server goes away.
         public func drip(_ text: String, bytesAtOnce: Int = 1, every interval: Duration) throws {
             var rest = Array(text.utf8)[...]

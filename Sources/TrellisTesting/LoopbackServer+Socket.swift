@@ -138,6 +138,15 @@ final class LoopbackSocket: Sendable {
         return sent
     }
 
+    /// Blocks until the peer's kernel has everything that was sent, or the connection is over.
+    func waitUntilReceived() {
+        let pendingBytes: UInt = 0x5411  // SIOCOUTQ
+        var count: CInt = 0
+        repeat {
+            guard unsafe ioctl(descriptor, pendingBytes, &count) == 0, count > 0 else { return }
+        } while sched_yield() == 0
+    }
+
     /// Sends each write as its own segment: a script decides what arrives together.
     func sendWithoutDelay() {
         var on: CInt = 1

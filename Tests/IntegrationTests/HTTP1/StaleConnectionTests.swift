@@ -20,6 +20,7 @@ struct StaleConnectionTests {
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
             try connection.wait(for: first)
             try connection.write(row.answer)
+            connection.waitUntilReceived()
             row.ending.apply(to: connection)
             sent.open()
         }
