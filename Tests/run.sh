@@ -32,9 +32,12 @@ mkdir -p "$logs"
 started=$SECONDS
 passed=() failed=() skipped=() verdicts=()
 
+log_of() { echo "$logs/${1//[^A-Za-z0-9.]/-}.log"; }
+
 # step NAME COMMAND…: runs a step under a heading and remembers how it went.
 step() {
-    local name=$1 log="$logs/${1//[^A-Za-z0-9.]/-}.log" begun=$SECONDS status
+    local name=$1 log begun=$SECONDS status
+    log=$(log_of "$name")
     shift
     printf '\n=== %s\n' "$name"
     "$@" </dev/null 2>&1 | tee "$log"
@@ -69,6 +72,11 @@ finish() {
     [ ${#skipped[@]} -eq 0 ] || summary+="; skipped: $(IFS=,; echo "${skipped[*]}")"
     [ ${#failed[@]} -eq 0 ] || summary+="; failed: $(IFS=,; echo "${failed[*]}")"
     if [ ${#failed[@]} -eq 0 ]; then echo "Tests passed: $summary"; exit 0; fi
+    local name
+    for name in "${failed[@]}"; do
+        printf '\n=== again, what %s said\n' "$name"
+        grep -E '✘|error:|Fatal|\[error\]|FAILED' "$(log_of "$name")" 2>/dev/null | cut -c1-400 | tail -30
+    done
     echo "Tests failed: $summary"
     exit 1
 }
@@ -83,7 +91,7 @@ test_on() {
     TRELLIS_TEST_LIBCURL=$folder step "$name" env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
         timeout --kill-after=10 900 swift test --skip-build --disable-xctest ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"}
     local verdict
-    verdict=$(grep -E '^.{0,4}Test run with' "$logs/${name//[^A-Za-z0-9.]/-}.log" | tail -1)
+    verdict=$(grep -E '^.{0,4}Test run with' "$(log_of "$name")" | tail -1)
     verdicts+=("$1: ${verdict:-no closing line: the test process ended early}")
 }
 
@@ -165,6 +173,8 @@ for leaf in Benchmarks Examples; do
         leave_out "leaf package $leaf" "it is not there"
     fi
 done
+step "the client" env TRELLIS_EXAMPLES_BIN="$PWD/Examples/.build/debug" Examples/test.sh
+step "the tour" Examples/run.sh
 step "instructions of a small request" Benchmarks/run.sh --check-instructions
 step "package from outside" .scripts/outside-package.sh
 formatting() {
