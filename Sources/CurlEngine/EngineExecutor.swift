@@ -86,7 +86,23 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
     }
 
     /// The life of the engine thread.
+    ///
+    /// As soon as it can, the loop runs inside a job of its own executor. The runtime then knows where it is, and finds by
+    /// comparing two words that a callback of libcurl may enter an actor that lives here.
     private func run() {
+        let resident = Resident(executor: self)
+        Task.immediate { await resident.occupy() }
+        work()
+        end()
+    }
+
+    private actor Resident: EngineActor {
+        let executor: EngineExecutor
+        init(executor: EngineExecutor) { self.executor = executor }
+        func occupy() { executor.work() }
+    }
+
+    private func work() {
         var batch: [EngineWork] = []
         while !loop.mustEnd || queue.withLock({ !$0.pending.isEmpty }) {
             queue.withLock { queue in swap(&queue.pending, &batch) }
@@ -97,7 +113,6 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
                 queue.withLock { $0.thread = .running }
             }
         }
-        end()
     }
 
     private func end() {

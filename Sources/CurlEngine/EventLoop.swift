@@ -14,6 +14,12 @@ protocol LoopClient: AnyObject {
     func close()
 }
 
+/// What is handed to a task on another thread, and can wait until there is nothing else to do.
+package protocol EngineDelivery: AnyObject {
+    /// Hands over whatever there is. Called on the engine thread.
+    func deliver()
+}
+
 /// What the engine thread does between jobs: waits for sockets and timers. Belongs to the engine thread.
 package final class EventLoop {
     private let clock: any EngineClock
@@ -76,17 +82,17 @@ package final class EventLoop {
 
     // MARK: Deliveries
 
-    private var deliveries: [() -> Void] = []
+    private var deliveries: [any EngineDelivery] = []
     private var turnsWithDeliveries = 0
     private static let maximumTurnsWithDeliveries = 4
 
-    /// Runs `body`, which wakes a task elsewhere, once no socket is ready any more, or after a few turns at the latest.
+    /// Calls `delivery`, which wakes a task elsewhere, once no socket is ready any more, or after a few turns at the latest.
     ///
     /// Waking costs more than most of what the engine does for a small request. Several tasks that are woken one right after
     /// the other mostly cost one waking of a thread.
-    package func deliverSoon(_ body: @escaping () -> Void) {
+    package func deliverSoon(_ delivery: any EngineDelivery) {
         // After the end there is no turn any more that would run it.
-        if isTornDown { body() } else { deliveries.append(body) }
+        if isTornDown { delivery.deliver() } else { deliveries.append(delivery) }
     }
 
     private func runDeliveries(isQuiet: Bool) {
@@ -96,7 +102,7 @@ package final class EventLoop {
         turnsWithDeliveries = 0
         let batch = deliveries
         deliveries.removeAll(keepingCapacity: true)
-        for body in batch { body() }
+        for delivery in batch { delivery.deliver() }
     }
 
     private var readySockets: [ReadySocket] = []

@@ -63,13 +63,6 @@ extension UnsafeRawBufferPointer {
         return true
     }
 
-    /// Where the token (RFC 9110, section 5.6.2) at the start ends; `nil` if there is none or it fills everything.
-    var endOfToken: Int? {
-        var index = 0
-        while index < count, unsafe self[index].isTokenByte { index += 1 }
-        return index > 0 && index < count ? index : nil
-    }
-
     /// From `start` on, without spaces and tabs at both ends.
     func trimmed(from start: Int) -> UnsafeRawBufferPointer {
         var (low, high) = (start, count)
@@ -104,14 +97,5 @@ extension UnsafeRawBufferPointer {
         let text = unsafe String(decoding: prefix(80), as: UTF8.self)
         let printable = String(text.map { $0.isASCII && ($0.asciiValue ?? 0) < 32 ? "·" : $0 })
         return count > 80 ? printable + "…" : printable
-    }
-}
-
-extension UInt8 {
-    /// `!#$%&'*+-.^_`|~`, digits and letters, as two bit sets of 64.
-    fileprivate var isTokenByte: Bool {
-        let low: UInt64 = 0x03FF_6CFA_0000_0000
-        let high: UInt64 = 0x57FF_FFFF_C7FF_FFFE
-        return self < 128 && (self < 64 ? low >> UInt64(self) : high >> UInt64(self - 64)) & 1 == 1
     }
 }

@@ -1,3 +1,5 @@
+import CCurl
+
 /// What is wrong with a head.
 package enum HeadFailure: Error, Hashable, Sendable {
     case badStatusLine(String)
@@ -53,14 +55,13 @@ struct HeadParser {
     mutating func parse(_ raw: UnsafeRawBufferPointer) throws(HeadFailure) -> Outcome {
         size += raw.count
         guard size <= limit else { throw .tooLarge(limit: limit) }
-        let line = unsafe raw.withoutLineEnd
-        if unsafe place == .statusLine || line.startsStatusLine {
+        if unsafe place == .statusLine || raw.startsStatusLine {
             guard place != .trailers else { throw .secondHead }
-            try unsafe beginHead(line)
+            try unsafe beginHead(raw.withoutLineEnd)
             return .more
         }
-        guard line.count > 0 else { return try endOfHead() }
-        try unsafe parseField(line)
+        guard unsafe raw.count > 2 || raw.withoutLineEnd.count > 0 else { return try endOfHead() }
+        try unsafe parseField(raw)
         return .more
     }
 
@@ -92,29 +93,30 @@ struct HeadParser {
     }
 
     private mutating func parseField(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
-        if unsafe line[0] == UInt8(ascii: " ") || line[0] == UInt8(ascii: "\t") {
-            let value = unsafe line.trimmed(from: 0)
-            // A fold in a field that frames the message is read in two ways by two readers.
-            guard fields.count > 0, !isLastFraming, unsafe value.isFieldValue else {
-                throw .badFieldLine(unsafe line.excerpt)
-            }
-            unsafe fields.continueLast(with: value)
-            return
+        guard let start = line.baseAddress else { return }
+        if unsafe line[0] == UInt8(ascii: " ") || line[0] == UInt8(ascii: "\t") { return try unsafe parseFold(line) }
+        var field = ccurl_field()
+        guard unsafe ccurl_field_scan(start, line.count, &field) else {
+            throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
         }
-        guard let colon = unsafe line.endOfToken, unsafe line[colon] == UInt8(ascii: ":") else {
-            throw .badFieldLine(unsafe line.excerpt)
+        guard place != .trailers else { return unsafe trailers.append(line, field) }
+        isLastFraming = false
+        // Only names of these lengths say something about the body.
+        if field.name_length == 14 || field.name_length == 16 || field.name_length == 17 {
+            let name = unsafe UnsafeRawBufferPointer(rebasing: line[..<field.name_length])
+            try unsafe noteFraming(name, UnsafeRawBufferPointer(rebasing: line[field.value_start..<field.value_end]))
         }
-        let name = unsafe UnsafeRawBufferPointer(rebasing: line[..<colon])
-        let value = unsafe line.trimmed(from: colon + 1)
-        guard unsafe value.isFieldValue else { throw .badFieldLine(unsafe line.excerpt) }
-        if place == .trailers {
-            unsafe trailers.append(name: name, value: value)
-            return
+        unsafe fields.append(line, field)
+    }
+
+    /// The continuation of the last field (RFC 9112, section 5.2).
+    private mutating func parseFold(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
+        let value = unsafe line.withoutLineEnd.trimmed(from: 0)
+        // A fold in a field that frames the message is read in two ways by two readers.
+        guard place == .fields, fields.count > 0, !isLastFraming, unsafe value.isFieldValue else {
+            throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
         }
-        isLastFraming =
-            unsafe name.isEqualIgnoringCase("content-length") || name.isEqualIgnoringCase("transfer-encoding")
-        try unsafe noteFraming(name, value)
-        unsafe fields.append(name: name, value: value)
+        unsafe fields.continueLast(with: value)
     }
 
     private mutating func noteFraming(
@@ -122,6 +124,7 @@ struct HeadParser {
     ) throws(HeadFailure) {
         switch name.count {
         case 14 where unsafe name.isEqualIgnoringCase("content-length"):
+            isLastFraming = true
             if contentLength == nil, let length = unsafe value.decimal {
                 contentLength = length
                 return
@@ -138,7 +141,9 @@ struct HeadParser {
                 contentLength = length
             }
         case 16 where unsafe name.isEqualIgnoringCase("content-encoding"): hasContentEncoding = true
-        case 17 where unsafe name.isEqualIgnoringCase("transfer-encoding"): hasTransferEncoding = true
+        case 17 where unsafe name.isEqualIgnoringCase("transfer-encoding"):
+            isLastFraming = true
+            hasTransferEncoding = true
         default: break
         }
     }

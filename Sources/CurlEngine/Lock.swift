@@ -6,9 +6,9 @@ import CCurl
 @safe
 package final class Locked<Value: ~Copyable>: @unchecked Sendable {
     // Unchecked: `value` is only reached inside `withLock`, which holds the mutex.
-    private let mutex: UnsafeMutableRawPointer
+    @usableFromInline let mutex: UnsafeMutableRawPointer
     // The mutex is what makes access exclusive.
-    @exclusivity(unchecked) private var value: Value
+    @usableFromInline @exclusivity(unchecked) var value: Value
 
     package init(_ value: consuming sending Value) {
         unsafe mutex = ccurl_mutex_create()
@@ -18,7 +18,7 @@ package final class Locked<Value: ~Copyable>: @unchecked Sendable {
     deinit { unsafe ccurl_mutex_destroy(mutex) }
 
     /// Runs `body` with exclusive access to the value. Keep it short: the engine thread may be waiting.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result {

@@ -3,12 +3,13 @@
 /// An `UnsafeContinuation` under another name: the state machines that hold replies see to it that each is used once, the
 /// tests run them under checks, and a checked continuation would cost every request an allocation.
 @safe
-package struct Reply<Value: Sendable>: Sendable {
-    private let continuation: UnsafeContinuation<Value, any Error>
+@usableFromInline package struct Reply<Value: Sendable>: Sendable {
+    @usableFromInline let continuation: UnsafeContinuation<Value, any Error>
 
-    fileprivate init(_ continuation: UnsafeContinuation<Value, any Error>) { unsafe self.continuation = continuation }
+    @inlinable init(_ continuation: UnsafeContinuation<Value, any Error>) { unsafe self.continuation = continuation }
 
     /// Lets the task go on.
+    @inlinable
     package func resume(with result: Result<Value, any Error>) {
         switch result {
         case .success(let value): unsafe continuation.resume(returning: value)
@@ -18,7 +19,7 @@ package struct Reply<Value: Sendable>: Sendable {
 }
 
 /// Suspends the task until its reply is resumed.
-@inline(__always)
+@inlinable @inline(__always)
 package func withReply<Value: Sendable>(_ body: (Reply<Value>) -> Void) async throws -> Value {
     try await unsafe withUnsafeThrowingContinuation { unsafe body(Reply(unsafe $0)) }
 }

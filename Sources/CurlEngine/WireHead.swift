@@ -1,3 +1,5 @@
+import CCurl
+
 /// The protocol that carried a response.
 package enum WireVersion: UInt8, Hashable, Sendable {
     case http1_0, http1_1, http2, http3
@@ -20,7 +22,7 @@ package struct WireHead: Hashable, Sendable {
     }
 }
 
-/// Field lines as they came: `name`, a colon, `value` without surrounding white space, a line feed; and so on.
+/// Field lines: `name`, a colon, `value` with the white space that came before it, a line feed; and so on.
 ///
 /// The names are tokens, and no value holds a NUL, CR or LF.
 package struct WireFields: Hashable, Sendable {
@@ -37,16 +39,16 @@ package struct WireFields: Hashable, Sendable {
             while bytes[colon] != UInt8(ascii: ":") { colon += 1 }
             var end = colon + 1
             while bytes[end] != UInt8(ascii: "\n") { end += 1 }
-            body(start..<colon, colon + 1..<end)
+            var value = colon + 1
+            while bytes[value] == UInt8(ascii: " ") || bytes[value] == UInt8(ascii: "\t") { value += 1 }
+            body(start..<colon, value..<end)
             start = end + 1
         }
     }
 
-    mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+    mutating func append(_ line: UnsafeRawBufferPointer, _ field: ccurl_field) {
         if bytes.isEmpty { bytes.reserveCapacity(512) }
-        unsafe bytes.append(contentsOf: name)
-        bytes.append(UInt8(ascii: ":"))
-        unsafe bytes.append(contentsOf: value)
+        unsafe bytes.append(contentsOf: line[..<field.value_end])
         bytes.append(UInt8(ascii: "\n"))
         count += 1
     }

@@ -8,9 +8,11 @@ package final class WireURLCache: Sendable {
     /// The parsed URL of a text, from the cache or made now. URLs with user information are not kept.
     package func url(parsing text: String) throws(WireURL.ParseFailure) -> WireURL {
         let slot = Int(UInt(bitPattern: text.hashValue) % UInt(Self.slotCount))
-        if let known = slots.withLock({ $0[slot] }), known.text.utf8.elementsEqual(text.utf8) { return known.url }
+        if let known = slots.withLock({ $0[slot] }), known.text == text { return known.url }
         let url = try WireURL(parsing: text)
-        if url.user == nil, url.password == nil { slots.withLock { $0[slot] = (text, url) } }
+        // Of other texts than ASCII, `==` takes some for the same that are written differently.
+        let isKept = url.user == nil && url.password == nil && text.utf8.allSatisfy { $0 < 0x80 }
+        if isKept { slots.withLock { $0[slot] = (text, url) } }
         return url
     }
 }

@@ -21,6 +21,13 @@ extension TransportConformance {
         public func start(_ script: @escaping Script) throws -> any RunningHost { RunningScripted(script) }
     }
 
+    /// A script is a task among others, and on a machine that is busy it may be a while before it runs.
+    private static let patient: SessionConfiguration = {
+        var configuration = SessionConfiguration()
+        configuration.timeouts.connect = nil
+        return configuration
+    }()
+
     private struct RunningMock: RunningHost {
         let session: Session
         private let transport: MockTransport
@@ -29,7 +36,7 @@ extension TransportConformance {
             transport = MockTransport { request in
                 try await Self.answer(script(ServedRequest(request, request.bodyData)))
             }
-            session = Session(transport: transport)
+            session = Session(configuration: TransportConformance.patient, transport: transport)
         }
 
         func url(_ path: String) -> String { "http://mock.example\(path)" }
@@ -77,7 +84,7 @@ extension TransportConformance {
 
         init(_ script: @escaping Script) {
             let transport = ScriptedTransport()
-            session = Session(transport: transport)
+            session = Session(configuration: TransportConformance.patient, transport: transport)
             server = Task { [released] in
                 try await withThrowingDiscardingTaskGroup { group in
                     while true {

@@ -36,6 +36,15 @@ CURLcode ccurl_set_blob(CURL *_Nonnull easy, CURLoption option, const void *_Non
 // Lets OpenSSL verify the name of the server against the subject alternative names alone (RFC 9110, section 4.3.4). A
 // CURLOPT_SSL_CTX_FUNCTION; its argument is the host, a `const char *`, without brackets.
 typedef CURLcode (*ccurl_tls_callback)(CURL *_Nullable, void *_Nullable, void *_Nullable);
+// Where name and value of a field line are: the name from 0 to `name_length`, the value without white space around it.
+struct ccurl_field {
+  size_t name_length, value_start, value_end;
+};
+
+// Finds name and value of a field line with its line end. False where the name is no token, or the value holds a NUL, CR
+// or LF.
+bool ccurl_field_scan(const void *_Nonnull line, size_t length, struct ccurl_field *_Nonnull field);
+
 // Whether ALPN (RFC 7301) agreed on HTTP/2 or HTTP/3 for the connection that a transfer has now.
 bool ccurl_tls_has_streams(CURL *_Nonnull easy);
 

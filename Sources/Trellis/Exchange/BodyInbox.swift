@@ -177,6 +177,10 @@ final class BodyInbox: Sendable {
     }
 }
 
+extension BodyInbox: EngineDelivery {
+    func deliver() { wake() }
+}
+
 extension Result where Success == Response {
     /// The end of a body: no chunk, or the error.
     fileprivate var withoutValue: Result<Data?, Failure> { map { _ -> Data? in nil } }

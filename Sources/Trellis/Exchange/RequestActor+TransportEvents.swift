@@ -4,7 +4,7 @@ import FoundationEssentials
 /// The transport's calls, from whatever thread they come.
 extension RequestActor: TransportEvents {
     nonisolated func transportIsConnected() {
-        if executor.isCurrent { return onEngine { $0.connected() } }
+        if executor.isCurrent { return onEngineThread.connected() }
         enter { $0.connected() }
     }
 
@@ -13,12 +13,12 @@ extension RequestActor: TransportEvents {
     }
 
     nonisolated func transportDidReceiveHead(_ head: ResponseHead) {
-        if executor.isCurrent { return onEngine { $0.received(head) } }
+        if executor.isCurrent { return onEngineThread.received(head) }
         enter { $0.received(head) }
     }
 
     nonisolated func transportDidReceiveBody(_ bytes: RawSpan) {
-        if executor.isCurrent { return onEngine { $0.received(bytes) } }
+        if executor.isCurrent { return onEngineThread.received(bytes) }
         let copy = [UInt8](copying: bytes)
         enter { request in copy.withBytes { request.received($0) } }
     }
@@ -26,7 +26,7 @@ extension RequestActor: TransportEvents {
     nonisolated func transportNeedsBody() { enter { $0.pump?.transportHasRoom() } }
 
     nonisolated func transportDidEnd(_ end: TransportEnd) {
-        if executor.isCurrent { return onEngine { $0.ended(end) } }
+        if executor.isCurrent { return onEngineThread.ended(end) }
         enter { $0.ended(end) }
     }
 }

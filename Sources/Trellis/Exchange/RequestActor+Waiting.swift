@@ -6,7 +6,7 @@ extension RequestActor {
     nonisolated func collected() async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                executor.submit { self.onEngine { $0.begin(collecting: reply) } }
+                executor.submit { self.onEngineThread.begin(collecting: reply) }
             }
         } onCancel: {
             cancelWithTask()
@@ -17,7 +17,7 @@ extension RequestActor {
     nonisolated func head(inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                executor.submit { self.onEngine { $0.begin(awaitingHead: reply, inbox: inbox) } }
+                executor.submit { self.onEngineThread.begin(awaitingHead: reply, inbox: inbox) }
             }
         } onCancel: {
             cancelWithTask()
@@ -25,6 +25,6 @@ extension RequestActor {
     }
 
     private nonisolated func cancelWithTask() {
-        executor.submit { self.onEngine { $0.cancel(CancellationError()) } }
+        executor.submit { self.onEngineThread.cancel(CancellationError()) }
     }
 }

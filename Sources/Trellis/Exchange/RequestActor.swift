@@ -42,6 +42,7 @@ actor RequestActor: EngineActor {
     private var whenCollectedToo: [Reply<CollectedResponse>] = []
     private var collected: Result<CollectedResponse, any Error>?
     private var whenHead: Reply<Response>?
+    private var headToDeliver: Response?
 
     init(
         _ prepared: PreparedRequest, executor: EngineExecutor, transport: any Transport, admission: any Admission
@@ -111,7 +112,14 @@ actor RequestActor: EngineActor {
         state = next
         if event == .cancel || event == .fail { failedPhase = TrellisError.Phase(progress) }
         if !effects.isEmpty { perform(effects) }
-        if state.progress != progress || event == .resume || event == .suspend { updateTimer() }
+        if event == .resume || event == .suspend {
+            updateTimer()
+        } else if state.progress != progress {
+            // What begins with this step is mostly over later than what the timer is set to, which was the limit in total too.
+            let earliest = executor.engineLoop.now.advanced(byNanoseconds: prepared.limits.shortest)
+            if let deadline = timer?.deadline, deadline <= earliest { return }
+            updateTimer()
+        }
     }
 
     /// The time of a handle that was kept for a while begins with its start.
@@ -154,12 +162,9 @@ actor RequestActor: EngineActor {
     }
 
     private func reportHead() {
-        guard let reply = whenHead else { return }
-        whenHead = nil
-        let metrics = metrics(end?.report ?? task?.report ?? TransportReport())
-        executor.engineLoop.deliverSoon { [response = response(metrics: metrics)] in
-            reply.resume(with: .success(response))
-        }
+        guard whenHead != nil else { return }
+        headToDeliver = response(metrics: metrics(end?.report ?? task?.report ?? TransportReport()))
+        executor.engineLoop.deliverSoon(self)
     }
 
     private func reportEnd() {
@@ -193,13 +198,24 @@ actor RequestActor: EngineActor {
             // The inbox knows its request.
             sink = .memory
         }
-        whenHead?.resume(with: outcome)
-        whenHead = nil
-        let collected = outcome.map { (body.take(), $0) }
-        self.collected = collected
-        guard let reply = whenCollected else { return }
+        if headToDeliver == nil, let reply = whenHead {
+            whenHead = nil
+            reply.resume(with: outcome)
+        }
+        collected = outcome.map { (body.take(), $0) }
+        if whenCollected != nil { executor.engineLoop.deliverSoon(self) }
+    }
+
+    /// Lets those go on who wait for what has come.
+    func deliverNow() {
+        if let response = headToDeliver, let reply = whenHead {
+            whenHead = nil
+            headToDeliver = nil
+            reply.resume(with: .success(response))
+        }
+        guard let collected, let reply = whenCollected else { return }
         whenCollected = nil
-        executor.engineLoop.deliverSoon { reply.resume(with: collected) }
+        reply.resume(with: collected)
         for reply in whenCollectedToo { reply.resume(with: collected) }
         whenCollectedToo = []
     }
@@ -264,7 +280,7 @@ actor RequestActor: EngineActor {
         case .never: break
         case .now: inbox.wake()
         // So that all that libcurl has read by then is one chunk.
-        case .soon: executor.engineLoop.deliverSoon { inbox.wake() }
+        case .soon: executor.engineLoop.deliverSoon(inbox)
         }
     }
 
@@ -335,7 +351,7 @@ actor RequestActor: EngineActor {
     }
 
     /// The timer is not moved at every byte: it looks at what has happened since.
-    private func timerFired() {
+    func timerFired() {
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         guard expiry.instant <= executor.engineLoop.now else { return updateTimer() }
         var error = TrellisError(.timedOut(expiry.timeout))
@@ -345,7 +361,11 @@ actor RequestActor: EngineActor {
 }
 
 extension RequestActor: EngineTimerTarget {
-    nonisolated func timerIsDue() { onEngine { $0.timerFired() } }
+    nonisolated func timerIsDue() { onEngineThread.timerFired() }
+}
+
+extension RequestActor: EngineDelivery {
+    nonisolated func deliver() { onEngineThread.deliverNow() }
 }
 
 extension TrellisError.Phase {

@@ -20,44 +20,44 @@ actor SessionActor: EngineActor {
 
     // MARK: Admission
 
-    fileprivate func admit(_ request: RequestActor) {
+    func enter(_ request: RequestActor) {
         guard !isShutDown else { return request.refuseAfterShutDown() }
         let id = ObjectIdentifier(request)
         requests[id] = request
         let mayShare = request.prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
         guard queue.enter(id, origin: request.prepared.queue, mayShare: mayShare) else { return }
         let isExploring = mayShare && queue.isExploring(id, origin: request.prepared.queue)
-        request.onEngine { $0.admit(isExploring: isExploring) }
+        request.onEngineThread.admit(isExploring: isExploring)
     }
 
-    fileprivate func admitThoseBehind(_ request: RequestActor, isShared: Bool) {
+    func explored(_ request: RequestActor, isShared: Bool) {
         admit(queue.explored(ObjectIdentifier(request), origin: request.prepared.queue, isShared: isShared))
     }
 
     /// In calls of their own: the one who made room is in the middle of something.
     private func admit(_ ids: [ObjectIdentifier]) {
         for id in ids {
-            if let next = requests[id] { executor.submit { next.onEngine { $0.admit(isExploring: false) } } }
+            if let next = requests[id] { executor.submit { next.onEngineThread.admit(isExploring: false) } }
         }
     }
 
-    fileprivate func forget(_ request: RequestActor) {
+    func didEnd(_ request: RequestActor) {
         requests[ObjectIdentifier(request)] = nil
         guard requests.isEmpty else { return }
         for continuation in whenEmpty { continuation.resume() }
         whenEmpty = []
     }
 
-    fileprivate func leaveQueue(_ request: RequestActor) {
+    func leave(_ request: RequestActor) {
         queue.leave(ObjectIdentifier(request), origin: request.prepared.queue)
     }
 
-    fileprivate func releaseSlot(_ request: RequestActor) {
-        let isShared = request.onEngine { $0.usedSharedConnection }
+    func release(_ request: RequestActor) {
+        let isShared = request.onEngineThread.usedSharedConnection
         admit(queue.release(ObjectIdentifier(request), origin: request.prepared.queue, isShared: isShared))
     }
 
-    fileprivate func waitingReason(_ request: RequestActor) -> String {
+    func reasonForWaiting(_ request: RequestActor) -> String {
         let active = queue.activeCount(origin: request.prepared.queue)
         return active >= limits.perOrigin
             ? "all \(active) connections to \(request.prepared.origin) are in use"
@@ -81,7 +81,7 @@ actor SessionActor: EngineActor {
 
     private func cancelAll() {
         for request in Array(requests.values) {
-            request.onEngine { $0.cancel(TrellisError(.cancelled(.sessionShutDown))) }
+            request.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown)))
         }
     }
 }
@@ -92,25 +92,16 @@ extension SessionActor: EngineTimerTarget {
 }
 
 /// The requests' calls come on the engine thread, where the session lives too.
-extension SessionActor: Admission {
-    nonisolated func enter(_ request: RequestActor) { onEngine { $0.admit(request) } }
-    nonisolated func explored(_ request: RequestActor, isShared: Bool) {
-        onEngine { $0.admitThoseBehind(request, isShared: isShared) }
-    }
-    nonisolated func leave(_ request: RequestActor) { onEngine { $0.leaveQueue(request) } }
-    nonisolated func release(_ request: RequestActor) { onEngine { $0.releaseSlot(request) } }
-    nonisolated func didEnd(_ request: RequestActor) { onEngine { $0.forget(request) } }
-    nonisolated func reasonForWaiting(_ request: RequestActor) -> String { onEngine { $0.waitingReason(request) } }
-}
+extension SessionActor: @preconcurrency Admission {}
 
 extension RequestActor {
     /// Over HTTP/2 and HTTP/3 requests share a connection, where libcurl does that well.
-    fileprivate var usedSharedConnection: Bool? {
+    var usedSharedConnection: Bool? {
         guard let version = head?.version else { return nil }
         return (version == .http2 || version == .http3) && LibcurlFeatures.current.canMultiplex
     }
 
     fileprivate nonisolated func refuseAfterShutDown() {
-        executor.submit { self.onEngine { $0.cancel(TrellisError(.cancelled(.sessionShutDown))) } }
+        executor.submit { self.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown))) }
     }
 }

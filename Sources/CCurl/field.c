@@ -1,0 +1,30 @@
+#include <string.h>
+
+#include "CCurl.h"
+
+// The bytes of a token (RFC 9110, section 5.6.2) as two bit sets.
+static bool is_token_byte(unsigned char byte) {
+  static const unsigned long long low = 0x03FF6CFA00000000ull, high = 0x57FFFFFFC7FFFFFEull;
+  return byte < 64 ? low >> byte & 1 : byte < 128 && (high >> (byte - 64) & 1);
+}
+
+bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field) {
+  const unsigned char *bytes = line;
+  size_t end = length;
+  if (end > 0 && bytes[end - 1] == '\n') end--;
+  if (end > 0 && bytes[end - 1] == '\r') end--;
+  size_t colon = 0;
+  while (colon < end && is_token_byte(bytes[colon])) colon++;
+  if (colon == 0 || colon == end || bytes[colon] != ':') return false;
+  size_t start = colon + 1;
+  while (start < end && (bytes[start] == ' ' || bytes[start] == '\t')) start++;
+  while (end > start && (bytes[end - 1] == ' ' || bytes[end - 1] == '\t')) end--;
+  // RFC 9110, section 5.5.
+  if (memchr(bytes + start, 0, end - start) || memchr(bytes + start, '\r', end - start) ||
+      memchr(bytes + start, '\n', end - start))
+    return false;
+  field->name_length = colon;
+  field->value_start = start;
+  field->value_end = end;
+  return true;
+}
