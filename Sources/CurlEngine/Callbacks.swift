@@ -6,32 +6,35 @@ private import Glibc
 enum Callbacks {
     static let header: ccurl_data_callback = { bytes, size, count, context in
         let length = size * count
-        guard let transfer = unsafe transfer(context) else { return 0 }
-        return unsafe transfer.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: length))
+        return unsafe withTransfer(context) { transfer in
+            unsafe transfer?.receiveHeader(UnsafeRawBufferPointer(start: bytes, count: length)) ?? 0
+        }
     }
 
     static let body: ccurl_data_callback = { bytes, size, count, context in
         let length = size * count
-        guard let transfer = unsafe transfer(context) else { return 0 }
-        return unsafe transfer.receiveBody(UnsafeRawBufferPointer(start: bytes, count: length))
+        return unsafe withTransfer(context) { transfer in
+            unsafe transfer?.receiveBody(UnsafeRawBufferPointer(start: bytes, count: length)) ?? 0
+        }
     }
 
     static let read: ccurl_data_callback = { buffer, size, count, context in
         let length = size * count
-        guard let transfer = unsafe transfer(context) else { return Int(CURL_READFUNC_ABORT) }
-        return unsafe transfer.fillUpload(UnsafeMutableRawBufferPointer(start: buffer, count: length))
+        return unsafe withTransfer(context) { transfer in
+            unsafe transfer?.fillUpload(UnsafeMutableRawBufferPointer(start: buffer, count: length))
+                ?? Int(CURL_READFUNC_ABORT)
+        }
     }
 
     /// Streams do not go back; bodies in memory libcurl holds itself.
     static let seek: ccurl_seek_callback = { _, _, _ in CURL_SEEKFUNC_FAIL }
 
     static let connected: ccurl_prereq_callback = { context, _, _, _, _ in
-        unsafe transfer(context)?.isConnected() ?? CURL_PREREQFUNC_ABORT
+        unsafe withTransfer(context) { $0?.isConnected() ?? CURL_PREREQFUNC_ABORT }
     }
 
     static let tls: ccurl_tls_callback = { _, tlsContext, context in
-        guard let transfer = unsafe transfer(context) else { return CURLE_OK }
-        let host = transfer.options.url.host
+        guard let host = unsafe withTransfer(context, { $0?.options.url.host }) else { return CURLE_OK }
         return unsafe ccurl_tls_verify_host(
             tlsContext, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
     }
@@ -49,11 +52,15 @@ enum Callbacks {
     }
 
     static let socket: ccurl_socket_callback = { easy, descriptor, what, context, _ in
-        unsafe multi(context)?.sockets.want(descriptor, SocketInterest(curl: what))
-        // Asking libcurl for the socket of a transfer would make it search its pool.
-        if let easy = unsafe easy, let handle = unsafe handle(ccurl_get_pointer(easy, CURLINFO_PRIVATE)) {
-            handle.socket = descriptor
-            handle.socketGeneration = unsafe multi(context)?.sockets.generation(of: descriptor) ?? 0
+        guard let context = unsafe context else { return 0 }
+        unsafe Unmanaged<MultiHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { multi in
+            unsafe multi.sockets.want(descriptor, SocketInterest(curl: what))
+            // Asking libcurl for the socket of a transfer would make it search its pool.
+            guard let easy = unsafe easy, let handle = unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE) else { return }
+            unsafe Unmanaged<EasyHandle>.fromOpaque(handle)._withUnsafeGuaranteedRef { handle in
+                handle.socket = descriptor
+                handle.socketGeneration = unsafe multi.sockets.generation(of: descriptor)
+            }
         }
         return 0
     }
@@ -63,14 +70,11 @@ enum Callbacks {
         return 0
     }
 
-    private static func handle(_ context: UnsafeMutableRawPointer?) -> EasyHandle? {
-        guard let context = unsafe context else { return nil }
-        return unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
-    }
-
-    private static func transfer(_ context: UnsafeMutableRawPointer?) -> Transfer? {
-        guard let context = unsafe context else { return nil }
-        return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { $0.transfer }
+    private static func withTransfer<Result>(
+        _ context: UnsafeMutableRawPointer?, _ body: (Transfer?) -> Result
+    ) -> Result {
+        guard let context = unsafe context else { return body(nil) }
+        return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { body($0.transfer) }
     }
 
     private static func multi(_ context: UnsafeMutableRawPointer?) -> MultiHandle? {

@@ -18,7 +18,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         self.configuration = configuration
     }
 
-    var now: EngineInstant { executor.engineLoop.now }
+    var now: EngineInstant { executor.now }
 
     /// How many sockets are open.
     package var openSocketCount: Int { unsafe multi?.sockets.openCount ?? 0 }

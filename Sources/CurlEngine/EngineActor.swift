@@ -2,10 +2,23 @@
 package protocol EngineActor: Actor {
     /// The engine whose thread it lives on.
     nonisolated var executor: EngineExecutor { get }
+    /// Its ``EngineExecutor/residence``, stored: the runtime asks at every entry.
+    nonisolated var residence: EngineResidence { get }
+}
+
+/// An executor as the runtime wants to have it. The actor that stores it keeps the executor too.
+@safe
+package struct EngineResidence: Sendable {
+    fileprivate let executor: UnownedSerialExecutor
+}
+
+extension EngineExecutor {
+    /// What an actor that lives here stores.
+    package var residence: EngineResidence { unsafe EngineResidence(executor: asUnownedSerialExecutor()) }
 }
 
 extension EngineActor {
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe residence.executor }
 
     /// Enters the actor from code that runs on its engine thread anyway: a callback of libcurl, a timer, a neighbour.
     /// Traps on any other thread.

@@ -51,6 +51,12 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
         precondition(isCurrent, "This must run on the engine thread of its session")
     }
 
+    /// The present instant on the engine's clock, read once a turn. For code that runs on the engine thread.
+    package var now: EngineInstant {
+        assert(isCurrent)
+        return loop.now
+    }
+
     /// The loop, for code that runs on the engine thread.
     package var engineLoop: EventLoop {
         assert(isCurrent)
@@ -98,7 +104,11 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
 
     private actor Resident: EngineActor {
         let executor: EngineExecutor
-        init(executor: EngineExecutor) { self.executor = executor }
+        let residence: EngineResidence
+        init(executor: EngineExecutor) {
+            self.executor = executor
+            residence = executor.residence
+        }
         func occupy() { executor.work() }
     }
 

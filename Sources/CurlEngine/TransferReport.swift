@@ -2,13 +2,12 @@ import CCurl
 
 /// What libcurl measured of one transfer.
 package struct TransferReport: Hashable, Sendable {
-    /// From the start of the transfer, in microseconds: name resolved, connected, TLS done, first response byte, end. Zero
+    /// From the start of the transfer, in microseconds: name resolved, connected, TLS done, first response byte. Zero
     /// where it did not come to that or the connection was reused.
     package var nameLookup: Int64 = 0
     package var connect: Int64 = 0
     package var tls: Int64 = 0
     package var firstByte: Int64 = 0
-    package var total: Int64 = 0
     /// Request head and body, in bytes.
     package var bytesSent: Int64 = 0
     /// Response heads and body as they came over the wire, in bytes.
@@ -21,16 +20,17 @@ package struct TransferReport: Hashable, Sendable {
     package init() {}
 
     init(_ easy: UnsafeMutableRawPointer) {
-        nameLookup = unsafe Int64(ccurl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T))
-        connect = unsafe Int64(ccurl_get_offset(easy, CURLINFO_CONNECT_TIME_T))
-        tls = unsafe Int64(ccurl_get_offset(easy, CURLINFO_APPCONNECT_TIME_T))
+        reusedConnection = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
+        if !reusedConnection {
+            nameLookup = unsafe Int64(ccurl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T))
+            connect = unsafe Int64(ccurl_get_offset(easy, CURLINFO_CONNECT_TIME_T))
+            tls = unsafe Int64(ccurl_get_offset(easy, CURLINFO_APPCONNECT_TIME_T))
+        }
         firstByte = unsafe Int64(ccurl_get_offset(easy, CURLINFO_STARTTRANSFER_TIME_T))
-        total = unsafe Int64(ccurl_get_offset(easy, CURLINFO_TOTAL_TIME_T))
         let requestHead = unsafe ccurl_get_long(easy, CURLINFO_REQUEST_SIZE)
         let responseHead = unsafe ccurl_get_long(easy, CURLINFO_HEADER_SIZE)
         bytesSent = unsafe Int64(requestHead) + Int64(ccurl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T))
         bytesReceived = unsafe Int64(responseHead) + Int64(ccurl_get_offset(easy, CURLINFO_SIZE_DOWNLOAD_T))
-        reusedConnection = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
         if let address = unsafe ccurl_get_string(easy, CURLINFO_PRIMARY_IP) {
             peerAddress = unsafe String(cString: address)
         }

@@ -13,8 +13,12 @@ struct EngineExecutorTests {
 
     private actor Resident: EngineActor {
         nonisolated let executor: EngineExecutor
+        nonisolated let residence: EngineResidence
         private(set) var notes: [Int] = []
-        init(_ executor: EngineExecutor) { self.executor = executor }
+        init(_ executor: EngineExecutor) {
+            self.executor = executor
+            residence = executor.residence
+        }
         func note(_ number: Int) { notes.append(number) }
         var isAtHome: Bool { executor.isCurrent }
     }

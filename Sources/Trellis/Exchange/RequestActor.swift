@@ -10,6 +10,7 @@ import HTTPTypes
 /// Everything that changes goes through ``handle(_:)``, the only place that performs what ``RequestState`` decides.
 actor RequestActor: EngineActor {
     nonisolated let executor: EngineExecutor
+    nonisolated let residence: EngineResidence
     nonisolated let prepared: PreparedRequest
     private let transport: any Transport
     private let admission: any Admission
@@ -49,6 +50,7 @@ actor RequestActor: EngineActor {
     ) {
         self.prepared = prepared
         self.executor = executor
+        residence = executor.residence
         self.transport = transport
         self.admission = admission
         deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
@@ -87,7 +89,7 @@ actor RequestActor: EngineActor {
     func readerHasDrained() {
         guard isPausedByReader else { return }
         isPausedByReader = false
-        lastMove = executor.engineLoop.now
+        lastMove = executor.now
         task?.pauseReceiving(false)
         updateTimer()
     }
@@ -116,7 +118,7 @@ actor RequestActor: EngineActor {
             updateTimer()
         } else if state.progress != progress {
             // What begins with this step is mostly over later than what the timer is set to, which was the limit in total too.
-            let earliest = executor.engineLoop.now.advanced(byNanoseconds: prepared.limits.shortest)
+            let earliest = executor.now.advanced(byNanoseconds: prepared.limits.shortest)
             if let deadline = timer?.deadline, deadline <= earliest { return }
             updateTimer()
         }
@@ -125,7 +127,7 @@ actor RequestActor: EngineActor {
     /// The time of a handle that was kept for a while begins with its start.
     private func startClock() {
         guard prepared.isDeferred else { return }
-        deadlines = Deadlines(limits: prepared.limits, start: executor.engineLoop.now)
+        deadlines = Deadlines(limits: prepared.limits, start: executor.now)
         lastMove = deadlines.start
     }
 
@@ -140,7 +142,7 @@ actor RequestActor: EngineActor {
         if effects.contains(.startTransport) { startTransport() }
         if effects.contains(.pauseTransport) { task?.suspend(true) }
         if effects.contains(.resumeTransport) {
-            lastMove = executor.engineLoop.now
+            lastMove = executor.now
             task?.suspend(false)
         }
         if effects.contains(.reportHead) { reportHead() }
@@ -148,13 +150,13 @@ actor RequestActor: EngineActor {
     }
 
     private func startTransport() {
-        deadlines.attemptStart = executor.engineLoop.now
+        deadlines.attemptStart = executor.now
         startAttempt()
     }
 
     private func startAttempt() {
         isBodySent = prepared.streamedBody == nil
-        lastMove = executor.engineLoop.now
+        lastMove = executor.now
         task = transport.start(prepared.transportRequest, events: self)
         // The transport may have answered at once.
         guard !state.isEnded, let body = prepared.streamedBody else { return }
@@ -230,7 +232,7 @@ actor RequestActor: EngineActor {
         let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || end != nil
         return Metrics(
             report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
-            now: executor.engineLoop.now, version: head?.version)
+            now: executor.now, version: head?.version)
     }
 
     // MARK: Called by the transport
@@ -242,7 +244,7 @@ actor RequestActor: EngineActor {
     }
 
     func connected() {
-        lastMove = executor.engineLoop.now
+        lastMove = executor.now
         if isExploring {
             isExploring = false
             admission.explored(self, isShared: task?.sharesConnection ?? false)
@@ -252,14 +254,14 @@ actor RequestActor: EngineActor {
 
     func received(_ head: ResponseHead) {
         self.head = head
-        lastMove = executor.engineLoop.now
+        lastMove = executor.now
         handle(.head)
     }
 
     func received(_ bytes: RawSpan) {
         guard state.progress == .receiving else { return }
         bodyCount += bytes.byteCount
-        lastMove = executor.engineLoop.now
+        lastMove = executor.now
         if prepared.maximumBodySize.isExceeded(by: bodyCount) {
             return fail(TrellisError(.invalidResponse(.bodyTooLarge(limit: prepared.maximumBodySize.bytes))))
         }
@@ -301,14 +303,14 @@ actor RequestActor: EngineActor {
 
     func send(_ chunk: Data, from pump: BodyPump) {
         guard pump === self.pump else { return }
-        lastMove = executor.engineLoop.now
+        lastMove = executor.now
         task?.send(chunk)
     }
 
     func finishSending(from pump: BodyPump) {
         guard pump === self.pump else { return }
         isBodySent = true
-        lastMove = executor.engineLoop.now
+        lastMove = executor.now
         task?.finishSending()
         updateTimer()
     }
@@ -353,7 +355,7 @@ actor RequestActor: EngineActor {
     /// The timer is not moved at every byte: it looks at what has happened since.
     func timerFired() {
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
-        guard expiry.instant <= executor.engineLoop.now else { return updateTimer() }
+        guard expiry.instant <= executor.now else { return updateTimer() }
         var error = TrellisError(.timedOut(expiry.timeout))
         if progress == .queued { error.detail = admission.reasonForWaiting(self) }
         fail(error)

@@ -28,6 +28,21 @@ struct AdmissionQueue<ID: Hashable> {
         var connections: Int { isMultiplexed ? (active + streamsPerConnection - 1) / streamsPerConnection : active }
     }
 
+    /// Where a request stands or has stood: asked for by name once, on entering. Holds for an origin while a request of its
+    /// waits or has a slot.
+    struct Place: Hashable {
+        fileprivate let index: Int
+    }
+
+    /// What entering came to.
+    struct Entry: Hashable {
+        let place: Place
+        /// A slot was given at once.
+        let isAdmitted: Bool
+        /// The request goes ahead of others to its origin; ``explored(_:at:isShared:)`` is waited for.
+        let isExploring: Bool
+    }
+
     private let limits: ConnectionLimits
     private var origins: [Origin] = []
     private var indices: [String: Int] = [:]
@@ -45,34 +60,34 @@ struct AdmissionQueue<ID: Hashable> {
     var waitingCount: Int { tickets.count }
 
     /// Requests of an origin that have a slot.
-    func activeCount(origin: String) -> Int { indices[origin].map { origins[$0].active } ?? 0 }
+    func activeCount(at place: Place) -> Int { origins[place.index].active }
 
     // MARK: Coming and going
 
-    /// Asks for a slot; `true`: it is given at once.
+    /// Asks for a slot.
     ///
     /// - Parameter mayShare: The request can share a connection with others. Where nobody is connected yet, one goes ahead,
     ///   so that a burst does not open a connection for each.
-    mutating func enter(_ id: ID, origin: String, mayShare: Bool = false) -> Bool {
+    mutating func enter(_ id: ID, origin: String, mayShare: Bool = false) -> Entry {
         let index = index(of: origin)
         if origins[index].waitingCount == 0, hasRoom(index) {
-            if mayShare, origins[index].active == 0, origins[index].sharing != .exclusive {
-                origins[index].sharing = .explored(by: id)
-            }
+            let isExploring = mayShare && origins[index].active == 0 && origins[index].sharing != .exclusive
+            if isExploring { origins[index].sharing = .explored(by: id) }
             changeActive(index, by: 1)
-            return true
+            return Entry(place: Place(index: index), isAdmitted: true, isExploring: isExploring)
         }
         lastTicket += 1
         tickets[id] = lastTicket
         origins[index].waiting.append((lastTicket, id))
         origins[index].waitingCount += 1
         if origins[index].waitingCount == 1 { turns.append(index) }
-        return false
+        return Entry(place: Place(index: index), isAdmitted: false, isExploring: false)
     }
 
     /// Gives up waiting.
-    mutating func leave(_ id: ID, origin: String) {
-        guard tickets.removeValue(forKey: id) != nil, let index = indices[origin] else { return }
+    mutating func leave(_ id: ID, at place: Place) {
+        guard tickets.removeValue(forKey: id) != nil else { return }
+        let index = place.index
         origins[index].waitingCount -= 1
         guard origins[index].waitingCount == 0 else { return }
         turns.removeAll { $0 == index }
@@ -81,14 +96,10 @@ struct AdmissionQueue<ID: Hashable> {
         forgetIfUnused(index)
     }
 
-    /// Whether the request has gone ahead of the others to its origin, and ``explored(_:origin:isShared:)`` is waited for.
-    func isExploring(_ id: ID, origin: String) -> Bool {
-        indices[origin].map { origins[$0].sharing == .explored(by: id) } ?? false
-    }
-
     /// The request that went ahead is connected. Returns who gets a slot now.
-    mutating func explored(_ id: ID, origin: String, isShared: Bool) -> [ID] {
-        guard let index = indices[origin], origins[index].sharing == .explored(by: id) else { return [] }
+    mutating func explored(_ id: ID, at place: Place, isShared: Bool) -> [ID] {
+        let index = place.index
+        guard origins[index].sharing == .explored(by: id) else { return [] }
         setSharing(index, isShared ? .shared : .exclusive)
         return turns.isEmpty ? [] : admitWaiting()
     }
@@ -96,8 +107,8 @@ struct AdmissionQueue<ID: Hashable> {
     /// Gives a slot back. Returns who gets one now.
     ///
     /// - Parameter isShared: Whether the connection was one that requests share; `nil` where that never became known.
-    mutating func release(_ id: ID, origin: String, isShared: Bool?) -> [ID] {
-        guard let index = indices[origin] else { return [] }
+    mutating func release(_ id: ID, at place: Place, isShared: Bool?) -> [ID] {
+        let index = place.index
         if let isShared {
             setSharing(index, isShared ? .shared : .exclusive)
         } else if origins[index].sharing == .explored(by: id) {

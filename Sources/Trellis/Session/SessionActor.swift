@@ -3,14 +3,22 @@ import CurlEngine
 /// Which requests a session has, and which of them may use a connection. Lives on the engine thread.
 actor SessionActor: EngineActor {
     nonisolated let executor: EngineExecutor
+    nonisolated let residence: EngineResidence
     private let limits: ConnectionLimits
-    private var requests: [ObjectIdentifier: RequestActor] = [:]
+    private var requests: [ObjectIdentifier: Member] = [:]
     private var queue: AdmissionQueue<ObjectIdentifier>
     private var isShutDown = false
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
+    private struct Member {
+        let request: RequestActor
+        /// Where it asks for its slot.
+        let place: AdmissionQueue<ObjectIdentifier>.Place
+    }
+
     init(executor: EngineExecutor, limits: ConnectionLimits) {
         self.executor = executor
+        residence = executor.residence
         self.limits = limits
         queue = AdmissionQueue(limits: limits)
     }
@@ -23,21 +31,22 @@ actor SessionActor: EngineActor {
     func enter(_ request: RequestActor) {
         guard !isShutDown else { return request.refuseAfterShutDown() }
         let id = ObjectIdentifier(request)
-        requests[id] = request
         let mayShare = request.prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
-        guard queue.enter(id, origin: request.prepared.queue, mayShare: mayShare) else { return }
-        let isExploring = mayShare && queue.isExploring(id, origin: request.prepared.queue)
-        request.onEngineThread.admit(isExploring: isExploring)
+        let entry = queue.enter(id, origin: request.prepared.queue, mayShare: mayShare)
+        requests[id] = Member(request: request, place: entry.place)
+        if entry.isAdmitted { request.onEngineThread.admit(isExploring: entry.isExploring) }
     }
 
     func explored(_ request: RequestActor, isShared: Bool) {
-        admit(queue.explored(ObjectIdentifier(request), origin: request.prepared.queue, isShared: isShared))
+        let id = ObjectIdentifier(request)
+        guard let place = requests[id]?.place else { return }
+        admit(queue.explored(id, at: place, isShared: isShared))
     }
 
     /// In calls of their own: the one who made room is in the middle of something.
     private func admit(_ ids: [ObjectIdentifier]) {
         for id in ids {
-            if let next = requests[id] { executor.submit { next.onEngineThread.admit(isExploring: false) } }
+            if let next = requests[id]?.request { executor.submit { next.onEngineThread.admit(isExploring: false) } }
         }
     }
 
@@ -49,16 +58,19 @@ actor SessionActor: EngineActor {
     }
 
     func leave(_ request: RequestActor) {
-        queue.leave(ObjectIdentifier(request), origin: request.prepared.queue)
+        let id = ObjectIdentifier(request)
+        if let place = requests[id]?.place { queue.leave(id, at: place) }
     }
 
     func release(_ request: RequestActor) {
-        let isShared = request.onEngineThread.usedSharedConnection
-        admit(queue.release(ObjectIdentifier(request), origin: request.prepared.queue, isShared: isShared))
+        let id = ObjectIdentifier(request)
+        guard let place = requests[id]?.place else { return }
+        let next = queue.release(id, at: place, isShared: request.onEngineThread.usedSharedConnection)
+        if !next.isEmpty { admit(next) }
     }
 
     func reasonForWaiting(_ request: RequestActor) -> String {
-        let active = queue.activeCount(origin: request.prepared.queue)
+        let active = requests[ObjectIdentifier(request)].map { queue.activeCount(at: $0.place) } ?? 0
         return active >= limits.perOrigin
             ? "all \(active) connections to \(request.prepared.origin) are in use"
             : "all \(limits.total) connections of the session are in use"
@@ -75,12 +87,12 @@ actor SessionActor: EngineActor {
             guard !requests.isEmpty else { return continuation.resume() }
             whenEmpty.append(continuation)
             // The end of the loop lets go of it.
-            executor.engineLoop.set(EngineTimer(self), at: executor.engineLoop.now.advanced(by: grace))
+            executor.engineLoop.set(EngineTimer(self), at: executor.now.advanced(by: grace))
         }
     }
 
     private func cancelAll() {
-        for request in Array(requests.values) {
+        for request in requests.values.map(\.request) {
             request.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown)))
         }
     }

@@ -10,7 +10,7 @@ struct AdmissionQueueModelTests {
         var limits = ConnectionLimits()
         limits.total = Int.random(in: 1...6, using: &random)
         limits.perOrigin = Int.random(in: 1...3, using: &random)
-        var queue = AdmissionQueue<Int>(limits: limits)
+        var queue = NamedQueue<Int>(limits: limits)
         var active: [(id: Int, origin: String)] = []
         var waiting: [(id: Int, origin: String)] = []
         var nextID = 0

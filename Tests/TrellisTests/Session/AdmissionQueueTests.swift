@@ -4,7 +4,7 @@ import Testing
 
 /// Who gets the next slot.
 struct AdmissionQueueTests {
-    typealias Queue = AdmissionQueue<String>
+    typealias Queue = NamedQueue<String>
 
     static func queue(total: Int = 100, perOrigin: Int = 100) -> Queue {
         var limits = ConnectionLimits()
@@ -145,8 +145,8 @@ struct AdmissionQueueTests {
         var queue = Self.queue()
         let admitted = (1...3).map { queue.enter("a\($0)", origin: "a", mayShare: true) }
         #expect(admitted == [true, false, false])
-        #expect(queue.isExploring("a1", origin: "a"))
-        #expect(!queue.isExploring("a2", origin: "a"))
+        #expect(queue.isExploring("a1"))
+        #expect(!queue.isExploring("a2"))
         #expect(queue.explored("a2", origin: "a", isShared: true).isEmpty, "it did not go ahead")
         #expect(queue.explored("a1", origin: "a", isShared: true) == ["a2", "a3"])
         #expect(queue.explored("a1", origin: "a", isShared: true).isEmpty, "once is enough")

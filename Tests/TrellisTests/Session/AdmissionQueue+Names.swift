@@ -1,0 +1,35 @@
+@testable import Trellis
+
+/// The queue by the names of origins, as its tests speak of them.
+struct NamedQueue<ID: Hashable> {
+    private var queue: AdmissionQueue<ID>
+    private var places: [String: AdmissionQueue<ID>.Place] = [:]
+    private var exploring: Set<ID> = []
+
+    init(limits: ConnectionLimits) { queue = AdmissionQueue(limits: limits) }
+
+    var waitingCount: Int { queue.waitingCount }
+
+    func activeCount(origin: String) -> Int { places[origin].map { queue.activeCount(at: $0) } ?? 0 }
+
+    mutating func enter(_ id: ID, origin: String, mayShare: Bool = false) -> Bool {
+        let entry = queue.enter(id, origin: origin, mayShare: mayShare)
+        places[origin] = entry.place
+        if entry.isExploring { exploring.insert(id) }
+        return entry.isAdmitted
+    }
+
+    func isExploring(_ id: ID) -> Bool { exploring.contains(id) }
+
+    mutating func leave(_ id: ID, origin: String) {
+        if let place = places[origin] { queue.leave(id, at: place) }
+    }
+
+    mutating func explored(_ id: ID, origin: String, isShared: Bool) -> [ID] {
+        places[origin].map { queue.explored(id, at: $0, isShared: isShared) } ?? []
+    }
+
+    mutating func release(_ id: ID, origin: String, isShared: Bool?) -> [ID] {
+        places[origin].map { queue.release(id, at: $0, isShared: isShared) } ?? []
+    }
+}
