@@ -7,10 +7,13 @@ import CCurl
 /// The thread starts with the first work and ends with ``shutDown()``. Work that comes later still runs, serially, on a
 /// short-lived thread, so that no task waits for ever.
 package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
-    // Unchecked: `queue` has its lock, and `loop` is only touched on the engine thread, of which there is never more than
-    // one at a time (`WorkQueue.thread` sees to that).
+    // Unchecked: `queue` has its lock, and `loop`, `batch` and `position` are only touched on the engine thread, of which
+    // there is never more than one at a time (`WorkQueue.thread` sees to that).
     private let queue = Locked(WorkQueue())
     private let loop: EventLoop
+    /// What was taken from the queue, and how much of it has been begun. The engine thread's alone.
+    private var batch: [EngineWork] = []
+    private var position = 0
 
     /// An executor whose timers follow `clock`.
     package init(clock: any EngineClock = MonotonicClock()) {
@@ -113,10 +116,10 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
     }
 
     private func work() {
-        var batch: [EngineWork] = []
         while !loop.mustEnd || queue.withLock({ !$0.pending.isEmpty }) {
+            runBatch()
             queue.withLock { queue in swap(&queue.pending, &batch) }
-            runAll(&batch)
+            runBatch()
             loop.turn {
                 queue.withLock { $0.sleep() }
             } isAwake: {
@@ -141,9 +144,9 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
         var isDone = false
         while !isDone {
             // The work stays in the queue while it runs, so that nobody starts a second drain.
-            var batch = queue.withLock { $0.pending }
+            batch = queue.withLock { $0.pending }
             let count = batch.count
-            runAll(&batch)
+            runBatch()
             isDone = queue.withLock { queue in
                 queue.pending.removeFirst(count)
                 return queue.pending.isEmpty
@@ -151,15 +154,23 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
         }
     }
 
-    private func runAll(_ batch: inout [EngineWork]) {
-        for work in batch {
-            switch work {
-            case .job(let job):
-                unsafe job.runSynchronously(
-                    isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
-            case .call(let body): body()
-            }
+    /// Runs what is left of the batch: a job of it may itself be the loop, which goes on where the job stood.
+    private func runBatch() {
+        while position < batch.count {
+            let work = batch[position]
+            position += 1
+            run(work)
         }
         batch.removeAll(keepingCapacity: true)
+        position = 0
+    }
+
+    private func run(_ work: EngineWork) {
+        switch work {
+        case .job(let job):
+            unsafe job.runSynchronously(
+                isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        case .call(let body): body()
+        }
     }
 }

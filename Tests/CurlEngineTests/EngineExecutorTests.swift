@@ -23,6 +23,17 @@ struct EngineExecutorTests {
         var isAtHome: Bool { executor.isCurrent }
     }
 
+    /// Nothing that comes while the thread begins its life waits for what comes later.
+    @Test func callsThatComeWhileTheThreadStartsAreNotLeftBehind() async {
+        for _ in 0..<200 {
+            let engine = EngineExecutor()
+            await withTaskGroup { group in
+                for _ in 0..<16 { group.addTask { await Self.passThrough(engine) } }
+            }
+            await engine.shutDown()
+        }
+    }
+
     @Test func callsRunInTheOrderOfTheirComingOnOneThread() async {
         let engine = EngineExecutor()
         let seen = Locked<[(number: Int, thread: UInt)]>([])
