@@ -28,3 +28,16 @@ bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field
   field->value_end = end;
   return true;
 }
+
+size_t ccurl_field_next(const void *lines, size_t length, size_t start, struct ccurl_field *field) {
+  const char *line = (const char *)lines + start;
+  const char *end = memchr(line, '\n', length - start);
+  const char *colon = memchr(line, ':', length - start);
+  if (end == NULL || colon == NULL) return 0;
+  const char *value = colon + 1;
+  while (value < end && (*value == ' ' || *value == '\t')) value++;
+  field->name_length = (size_t)(colon - line);
+  field->value_start = (size_t)(value - line);
+  field->value_end = (size_t)(end - line);
+  return (size_t)(end - line) + 1;
+}

@@ -31,18 +31,20 @@ package struct WireFields: Hashable, Sendable {
 
     package init() {}
 
-    /// Calls `body` with the ranges in ``bytes`` of each name and value, in order.
-    package func forEach(_ body: (_ name: Range<Int>, _ value: Range<Int>) -> Void) {
+    /// Calls `body` with the bytes of each name and value, in order.
+    package func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
+        let span = bytes.span
         var start = 0
-        while start < bytes.count {
-            var colon = start
-            while bytes[colon] != UInt8(ascii: ":") { colon += 1 }
-            var end = colon + 1
-            while bytes[end] != UInt8(ascii: "\n") { end += 1 }
-            var value = colon + 1
-            while bytes[value] == UInt8(ascii: " ") || bytes[value] == UInt8(ascii: "\t") { value += 1 }
-            body(start..<colon, value..<end)
-            start = end + 1
+        var field = ccurl_field()
+        while start < span.count {
+            let length = unsafe span.withUnsafeBytes { bytes in
+                unsafe bytes.baseAddress.map { unsafe ccurl_field_next($0, bytes.count, start, &field) } ?? 0
+            }
+            guard length > 0 else { return }
+            body(
+                span.extracting(start..<start + field.name_length),
+                span.extracting(start + field.value_start..<start + field.value_end))
+            start += length
         }
     }
 

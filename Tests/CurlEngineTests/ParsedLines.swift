@@ -47,8 +47,8 @@ struct ParsedLines {
         var all: [String] = []
         fields.forEach { name, value in
             all.append(
-                String(decoding: fields.bytes[name], as: UTF8.self) + ":"
-                    + String(decoding: fields.bytes[value], as: UTF8.self))
+                String(decoding: name.indices.map { name[$0] }, as: UTF8.self) + ":"
+                    + String(decoding: value.indices.map { value[$0] }, as: UTF8.self))
         }
         return all
     }

@@ -45,6 +45,10 @@ struct ccurl_field {
 // or LF.
 bool ccurl_field_scan(const void *_Nonnull line, size_t length, struct ccurl_field *_Nonnull field);
 
+// Finds name and value in lines that went through `ccurl_field_scan`, from `start` on: `name_length` and the others are
+// counted from there. Returns the length of the line with its line feed.
+size_t ccurl_field_next(const void *_Nonnull lines, size_t length, size_t start, struct ccurl_field *_Nonnull field);
+
 // Whether ALPN (RFC 7301) agreed on HTTP/2 or HTTP/3 for the connection that a transfer has now.
 bool ccurl_tls_has_streams(CURL *_Nonnull easy);
 

@@ -6,17 +6,21 @@ extension HTTPFields {
     package init(_ wire: WireFields) {
         self.init()
         reserveCapacity(wire.count)
-        let bytes = wire.bytes
         FieldNames.shared.withLock { names in
             wire.forEach { name, value in
-                guard let name = names.name(bytes[name]) else { return }
-                // The initializer for bytes looks at them one by one, and is needed only for what is no UTF-8.
-                if let text = String(validating: bytes[value], as: UTF8.self) {
-                    append(HTTPField(name: name, value: text))
-                } else {
-                    append(HTTPField(name: name, value: bytes[value]))
-                }
+                guard let name = names.name(name) else { return }
+                append(HTTPField(name, value))
             }
+        }
+    }
+}
+
+extension HTTPField {
+    fileprivate init(_ name: Name, _ value: Span<UInt8>) {
+        if let text = try? UTF8Span(validating: value) {
+            self.init(name: name, value: String(copying: text))
+        } else {
+            self.init(name: name, lenientValue: value.indices.map { value[$0] })
         }
     }
 }
@@ -27,15 +31,28 @@ private struct FieldNames {
     static let shared = Locked(FieldNames())
 
     private static let slotCount = 256
+    /// Names longer than this come seldom, and are not kept.
+    private static let maximumLength = 64
     private var slots = [(bytes: [UInt8], name: HTTPField.Name)?](repeating: nil, count: slotCount)
 
-    mutating func name(_ bytes: ArraySlice<UInt8>) -> HTTPField.Name? {
+    mutating func name(_ bytes: Span<UInt8>) -> HTTPField.Name? {
+        guard bytes.count <= Self.maximumLength else { return HTTPField.Name(Self.text(bytes)) }
         var hash: UInt32 = 2_166_136_261
-        for byte in bytes { hash = (hash ^ UInt32(byte)) &* 16_777_619 }
+        for index in bytes.indices { hash = (hash ^ UInt32(bytes[index])) &* 16_777_619 }
         let slot = Int(hash % UInt32(Self.slotCount))
-        if let known = slots[slot], known.bytes[...] == bytes { return known.name }
-        guard let name = HTTPField.Name(String(decoding: bytes, as: UTF8.self)) else { return nil }
-        slots[slot] = (Array(bytes), name)
+        if let known = slots[slot], Self.isEqual(known.bytes.span, bytes) { return known.name }
+        guard let name = HTTPField.Name(Self.text(bytes)) else { return nil }
+        slots[slot] = (bytes.indices.map { bytes[$0] }, name)
         return name
+    }
+
+    private static func isEqual(_ known: Span<UInt8>, _ bytes: Span<UInt8>) -> Bool {
+        guard known.count == bytes.count else { return false }
+        for index in bytes.indices where known[index] != bytes[index] { return false }
+        return true
+    }
+
+    private static func text(_ bytes: Span<UInt8>) -> String {
+        String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self)
     }
 }
