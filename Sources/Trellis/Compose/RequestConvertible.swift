@@ -66,7 +66,9 @@ extension URLConvertible {
     public func asURLString() throws -> String { try asURL().absoluteString }
 
     /// A `GET` of the URL.
-    public func asRequest() throws -> Request { Request(self) }
+    ///
+    /// - Throws: What the conversion to a URL throws.
+    public func asRequest() throws -> Request { try Request(self).asRequest() }
 }
 
 extension String: URLConvertible {

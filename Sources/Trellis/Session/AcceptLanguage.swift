@@ -30,7 +30,7 @@ public enum AcceptLanguage {
     static func tag(of locale: Substring) -> String? {
         let modifier = locale.split(separator: "@").dropFirst().first?.lowercased() ?? ""
         let name = locale.prefix { $0 != "." && $0 != "@" }
-        let parts = name.split { $0 == "_" || $0 == "-" }
+        let parts = name.split(omittingEmptySubsequences: false) { $0 == "_" || $0 == "-" }
         guard let language = parts.first, (2...3).contains(language.count), isAlphanumeric(language, letters: true)
         else {
             return nil

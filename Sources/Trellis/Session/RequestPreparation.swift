@@ -41,6 +41,8 @@ struct RequestPreparation: Sendable {
     func prepare(_ request: Request, isCollected: Bool, start: EngineInstant, isDeferred: Bool = false) throws
         -> PreparedRequest
     {
+        // A type that makes requests of others does not ask each of them whether its URL could be made.
+        if let failure = request.conversionFailure { throw failure }
         do throws(TrellisError) {
             if let urlDefaults {
                 return try assemble(urlDefaults.completing(request), isCollected, start, isDeferred)
