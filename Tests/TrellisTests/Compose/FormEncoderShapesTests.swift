@@ -163,6 +163,20 @@ struct FormEncoderShapesTests {
         #expect(try FormEncoderTests.text(Wrapped(value: ["a": Wrapped(value: Int128.max)])) == "a=\(Int128.max)")
     }
 
+    @Test func wideNumbersInEveryContainer() throws {
+        let text = try Self.text { encoder in
+            var object = encoder.container(keyedBy: Key.self)
+            var list = object.nestedUnkeyedContainer(forKey: .a)
+            try list.encode(Int128.min)
+            try list.encode(UInt128.max)
+            var one = object.superEncoder(forKey: .b).singleValueContainer()
+            try one.encode(Int128.max)
+            var other = object.superEncoder(forKey: .c).singleValueContainer()
+            try other.encode(UInt128.max)
+        }
+        #expect(text == "a[]=\(Int128.min)&a[]=\(UInt128.max)&b=\(Int128.max)&c=\(UInt128.max)")
+    }
+
     @Test func theSurroundingsAreHandedOn() throws {
         let key = try #require(CodingUserInfoKey(rawValue: "k"))
         var encoder = URLEncodedFormEncoder()
