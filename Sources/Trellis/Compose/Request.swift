@@ -9,18 +9,29 @@ public import HTTPTypes
 /// let (data, response) = try await session.data(request)
 /// ```
 ///
+/// Or in one expression, with copies that differ in one thing each:
+///
+/// ```swift
+/// let request = try Request("https://api.example.com/users")
+///     .withMethod(.post)
+///     .withHeader(.accept("application/json"))
+///     .withTimeouts(Timeouts(total: .seconds(5)))
+///     .withParameters(newUser, encoder: .json)
+/// ```
+///
 /// A URL that cannot be requested is an error when the request is sent, not when it is made.
 public struct Request: RequestConvertible, Sendable {
     /// The method. Any token is allowed (RFC 9110, section 9.1), except `CONNECT`.
     public var method: HTTPRequest.Method
-    /// The absolute `http` or `https` URL. Spaces and non-ASCII characters are percent-encoded when it is sent; a fragment
-    /// is not sent.
+    /// The `http` or `https` URL: absolute, or relative to the session's ``SessionConfiguration/baseURL``. Spaces and
+    /// non-ASCII characters are percent-encoded when it is sent; a fragment is not sent.
     public var url: String
     /// The fields to send, in this order. They win over the session's default fields of the same name.
     ///
     /// `Content-Length` and `Transfer-Encoding` always follow from the body and are ignored here.
     public var headerFields: HTTPFields
-    /// The body, `nil` for none.
+    /// The body, `nil` for none. Any method may have one but `HEAD` and `TRACE` (RFC 9110, sections 9.3.2 and 9.3.8), which
+    /// are an error with one when they are sent.
     public var body: RequestBody?
     /// The limits on time; `nil`: the session's.
     public var timeouts: Timeouts?
@@ -47,6 +58,15 @@ public struct Request: RequestConvertible, Sendable {
             self.url = ""
             conversionFailure = error
         }
+    }
+
+    /// A request whose fields are a list, which reads well with the fields' own makers:
+    /// `[.accept("application/json"), .authorization(bearerToken: token)]`.
+    public init(
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headerFields: [HTTPField],
+        body: RequestBody? = nil
+    ) {
+        self.init(url, method: method, headerFields: HTTPFields(headerFields), body: body)
     }
 
     /// The request itself.

@@ -13,12 +13,18 @@ struct RequestPreparation: Sendable {
     let defaultLines: HeaderLines
     private let defaultLimits: TimeLimits
     private let urls = WireURLCache()
+    /// `nil` without a base URL and default query items: then there is nothing to do.
+    private let urlDefaults: URLDefaults?
 
     init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
         defaultLimits = TimeLimits(configuration.timeouts)
+        urlDefaults = URLDefaults(baseURL: configuration.baseURL, queryItems: configuration.defaultQueryItems)
         var fields = configuration.defaultHeaderFields
         if let userAgent = configuration.userAgent, fields[.userAgent] == nil { fields[.userAgent] = userAgent }
+        if let language = configuration.acceptLanguage, fields[.acceptLanguage] == nil {
+            fields[.acceptLanguage] = language
+        }
         defaultFields = fields
         var lines = HeaderLines()
         for field in fields { _ = lines.append(field) }
@@ -35,7 +41,12 @@ struct RequestPreparation: Sendable {
     func prepare(_ request: Request, isCollected: Bool, start: EngineInstant, isDeferred: Bool = false) throws
         -> PreparedRequest
     {
+        // A type that makes requests of others does not ask each of them whether its URL could be made.
+        if let failure = request.conversionFailure { throw failure }
         do throws(TrellisError) {
+            if let urlDefaults {
+                return try assemble(urlDefaults.completing(request), isCollected, start, isDeferred)
+            }
             return try assemble(request, isCollected, start, isDeferred)
         } catch {
             var error = error

@@ -1,3 +1,4 @@
+public import FoundationEssentials
 public import HTTPTypes
 
 /// What all requests of a session have in common. Every default is safe and finite.
@@ -10,10 +11,37 @@ public struct SessionConfiguration: Sendable {
     public var tls = TLSConfiguration()
     /// The protocol versions that may be used.
     public var httpVersion = HTTPVersionPolicy.automatic
+    /// What relative URLs of requests are relative to, for example `"https://api.example.com/v2/"`; `nil` for nothing, which
+    /// makes a relative URL an error. Converted once, when the session is made; a base that cannot be converted, or is not
+    /// absolute itself, is an error of each request with a relative URL.
+    ///
+    /// A reference is resolved as RFC 3986, section 5.2 has it. A URL with a scheme is absolute and goes out as it is, which
+    /// includes `localhost:8080/a`: its scheme is `localhost`. Of others, with the base above:
+    ///
+    /// | in the request | what is requested |
+    /// |---|---|
+    /// | `users` | `https://api.example.com/v2/users` |
+    /// | `users?page=2` | `https://api.example.com/v2/users?page=2` |
+    /// | `/users` | `https://api.example.com/users`: a slash in front means the root of the host |
+    /// | `../v1/users` | `https://api.example.com/v1/users` |
+    /// | `?page=2` | `https://api.example.com/v2/?page=2` |
+    /// | an empty text | `https://api.example.com/v2/` |
+    /// | `//other.example/a` | `https://other.example/a` |
+    ///
+    /// What follows the last slash of the base's path is replaced: with the base `https://api.example.com/v2`, `users` means
+    /// `https://api.example.com/users`. User information of the base holds for what is resolved against it, unless that has
+    /// a host of its own.
+    public var baseURL: (any URLConvertible)?
+    /// Query items that every URL gets that does not have items of the same name, after its own. They are compared decoded,
+    /// and percent-encoded when they are added. Absolute URLs get them too.
+    public var defaultQueryItems: [URLQueryItem] = []
     /// Fields that are sent with every request that does not have fields of the same name.
     public var defaultHeaderFields: HTTPFields = [:]
     /// The `User-Agent`; `nil` sends none.
     public var userAgent: String? = UserAgent.default
+    /// The `Accept-Language`, by default that of the process's environment (``AcceptLanguage/value(environment:)``), which has
+    /// none in the locales `C` and `POSIX`; `nil` sends none.
+    public var acceptLanguage: String? = AcceptLanguage.default
     /// The limit on a decoded body that is collected in memory, 64 MiB unless set. Streams have none of their own.
     public var maximumBodySize = ByteLimit.bytes(64 << 20)
     /// The limit on a response's head in bytes, 64 KiB unless set; also for all its informational heads together, and for

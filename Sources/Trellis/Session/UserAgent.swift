@@ -1,19 +1,38 @@
 private import CurlEngine
 private import FoundationEssentials
 
-/// The default `User-Agent`.
-enum UserAgent {
-    /// `app Trellis/0.1.0 libcurl/7.88.1 (Linux)`, the app by the name of its executable.
-    static let `default`: String = {
-        let path = CommandLine.arguments.first ?? ""
-        let name = path.split(separator: "/").last.map(String.init) ?? ""
-        let token = String(
-            name.unicodeScalars.filter {
-                $0.isASCII && ($0.properties.isAlphabetic || "-_.0123456789".unicodeScalars.contains($0))
-            })
-        let app = token.isEmpty ? "" : token + " "
-        return "\(app)Trellis/\(TrellisRuntime.version) libcurl/\(LibcurlFeatures.current.version) (\(platform))"
-    }()
+/// Values for the `User-Agent` field (RFC 9110, section 10.1.5).
+public enum UserAgent {
+    /// `app Trellis/0.1.0 libcurl/7.88.1 (Linux)`, the app by the name of its executable. An executable knows no version of
+    /// itself: give it with ``naming(_:version:)``.
+    public static let `default` = naming(executable, version: nil)
+
+    /// `app/2.1 Trellis/0.1.0 libcurl/7.88.1 (Linux)`:
+    ///
+    /// ```swift
+    /// configuration.userAgent = UserAgent.naming("backup", version: "2.1")
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - app: The name of the app. Characters that no product token may hold (RFC 9110, section 5.6.2) are left out.
+    ///   - version: Its version, the same.
+    public static func naming(_ app: String, version: String? = nil) -> String {
+        let (app, version) = (token(app), token(version ?? ""))
+        let product = app.isEmpty ? "" : version.isEmpty ? "\(app) " : "\(app)/\(version) "
+        return "\(product)Trellis/\(TrellisRuntime.version) libcurl/\(LibcurlFeatures.current.version) (\(platform))"
+    }
+
+    private static var executable: String {
+        CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? ""
+    }
+
+    private static func token(_ text: String) -> String {
+        let marks = "!#$%&'*+-.^_`|~".utf8
+        let bytes = text.utf8.filter {
+            (0x61...0x7a).contains($0 | 0x20) || (0x30...0x39).contains($0) || marks.contains($0)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
     #if os(Linux)
     private static let platform = "Linux"

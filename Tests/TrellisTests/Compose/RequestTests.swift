@@ -34,6 +34,7 @@ struct RequestTests {
     @Test func aURLThatCannotBeMadeIsAnErrorWhenTheRequestIsUsed() {
         let request = Request(BadURL())
         #expect(throws: Unmakeable.self) { try request.asRequest() }
+        #expect(throws: Unmakeable.self) { try BadURL().asRequest() }
     }
 
     @Test func aTextBodyIsUTF8WithItsType() {

@@ -12,6 +12,7 @@ struct RequestPreparationTests {
     ) throws -> PreparedRequest {
         var configuration = SessionConfiguration()
         configuration.userAgent = nil
+        configuration.acceptLanguage = nil
         configuration.decodesContent = false
         change(&configuration)
         return try RequestPreparation(configuration).prepare(request, isCollected: true, start: .init(nanoseconds: 1))
@@ -23,6 +24,7 @@ struct RequestPreparationTests {
     ) throws -> [String] {
         var configuration = SessionConfiguration()
         configuration.userAgent = nil
+        configuration.acceptLanguage = nil
         configuration.decodesContent = false
         change(&configuration)
         let preparation = RequestPreparation(configuration)

@@ -1,0 +1,72 @@
+/// A dictionary whose values are known at run time only, as something that encodes itself.
+struct DynamicParameters: Encodable, Sendable {
+    private let values: [String: any Sendable]
+
+    init(_ values: [String: any Sendable]) { self.values = values }
+
+    func encode(to encoder: any Encoder) throws { try DynamicValue(values, depth: 0).encode(to: encoder) }
+}
+
+/// One of its values.
+private struct DynamicValue: Encodable {
+    /// As many levels as Foundation's decoder of JSON reads.
+    private static let maximumDepth = 512
+
+    private struct Key: CodingKey {
+        let stringValue: String
+        var intValue: Int? { nil }
+
+        init(_ text: String) { stringValue = text }
+        init?(stringValue: String) { self.stringValue = stringValue }
+        init?(intValue: Int) { return nil }
+    }
+
+    private let value: Any
+    private let depth: Int
+
+    init(_ value: Any, depth: Int) {
+        self.value = value
+        self.depth = depth
+    }
+
+    func encode(to encoder: any Encoder) throws {
+        guard depth <= Self.maximumDepth else {
+            throw failure("it is nested in more than \(Self.maximumDepth) others", encoder)
+        }
+        if let value = value as? any Encodable {
+            var container = encoder.singleValueContainer()
+            try container.encode(value)
+        } else if let optional = value as? any AnyOptional {
+            try encode(optional, to: encoder)
+        } else if let object = value as? [String: Any] {
+            var container = encoder.container(keyedBy: Key.self)
+            for (key, value) in object { try container.encode(inner(value), forKey: Key(key)) }
+        } else if let array = value as? [Any] {
+            var container = encoder.unkeyedContainer()
+            for value in array { try container.encode(inner(value)) }
+        } else {
+            throw failure("it is not Encodable", encoder)
+        }
+    }
+
+    private func encode(_ optional: any AnyOptional, to encoder: any Encoder) throws {
+        if let value = optional.wrapped { return try inner(value).encode(to: encoder) }
+        var container = encoder.singleValueContainer()
+        try container.encodeNil()
+    }
+
+    private func inner(_ value: Any) -> DynamicValue { DynamicValue(value, depth: depth + 1) }
+
+    private func failure(_ why: String, _ encoder: any Encoder) -> EncodingError {
+        .invalidValue(type(of: value), .init(codingPath: encoder.codingPath, debugDescription: why))
+    }
+}
+
+/// An optional of a type that is known at run time only.
+private protocol AnyOptional {
+    var wrapped: Any? { get }
+}
+
+extension Optional: AnyOptional {
+    fileprivate var wrapped: Any? { self }
+}

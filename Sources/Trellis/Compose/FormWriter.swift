@@ -1,0 +1,57 @@
+/// Makes names and values of what an encoder has written.
+struct FormWriter {
+    private let options: URLEncodedFormEncoder
+    private var bytes: [UInt8] = []
+
+    init(_ options: URLEncodedFormEncoder) { self.options = options }
+
+    /// What has been written, ASCII.
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    /// Writes an object; `name` is its own, `nil` at the top. The depth is limited by who made the node.
+    mutating func write(_ node: FormNode, name: String? = nil) {
+        switch node.kind {
+        case .unset: break
+        case .null: if let text = options.nilEncoding.text { append(name, text) }
+        case .text: append(name, node.text)
+        case .array: writeElements(of: node, name ?? "")
+        case .object: writeMembers(of: node, name)
+        }
+    }
+
+    private mutating func writeElements(of array: FormNode, _ name: String) {
+        if array.children.isEmpty { return writeEmptyArray(name) }
+        for (index, element) in array.children.enumerated() {
+            write(element, name: options.arrayEncoding.name(name, index))
+        }
+    }
+
+    private mutating func writeEmptyArray(_ name: String) {
+        guard options.emptyArrayEncoding == .bareBrackets else { return }
+        switch options.arrayEncoding {
+        case .brackets, .indexInBrackets: append("\(name)[]", nil)
+        case .noBrackets, .custom: break
+        }
+    }
+
+    private mutating func writeMembers(of object: FormNode, _ name: String?) {
+        var members = zip(object.keys, object.children).map { (key: options.keyEncoding.encode($0), value: $1) }
+        if options.alphabetizeKeyValuePairs { members.sort { $0.key < $1.key } }
+        for (key, value) in members {
+            write(value, name: name.map { $0 + options.keyPathEncoding.suffix(key) } ?? key)
+        }
+    }
+
+    private mutating func append(_ name: String?, _ value: String?) {
+        guard let name else { return }
+        if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }
+        encode(name)
+        guard let value else { return }
+        bytes.append(UInt8(ascii: "="))
+        encode(value)
+    }
+
+    private mutating func encode(_ text: String) {
+        options.allowedCharacters.encode(text, space: options.spaceEncoding, into: &bytes)
+    }
+}

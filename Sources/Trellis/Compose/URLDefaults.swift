@@ -1,0 +1,49 @@
+import FoundationEssentials
+
+/// What is added to the URLs of all requests: what they are relative to, and query items.
+struct URLDefaults: Sendable {
+    private let base: Result<URLReference, TrellisError>?
+    private let items: [(name: String, text: String)]
+
+    /// `nil` if there is nothing to add.
+    init?(baseURL: (any URLConvertible)?, queryItems: [URLQueryItem]) {
+        if baseURL == nil, queryItems.isEmpty { return nil }
+        base = baseURL.map { base in Result { () throws(TrellisError) in try Self.reference(base) } }
+        items = queryItems.map { ($0.name, URLQuery.text($0)) }
+    }
+
+    /// The request with its URL resolved and completed.
+    func completing(_ request: Request) throws(TrellisError) -> Request {
+        var request = request
+        if let base { request.url = try Self.resolve(request.url, against: base) }
+        if !items.isEmpty {
+            let names = URLQuery.names(in: request.url)
+            let missing = items.filter { !names.contains($0.name) }.map(\.text)
+            request.url = URLQuery.appending(missing.joined(separator: "&"), to: request.url)
+        }
+        return request
+    }
+
+    private static func resolve(
+        _ text: String, against base: Result<URLReference, TrellisError>
+    ) throws(TrellisError) -> String {
+        let reference = URLReference(text)
+        // An absolute URL goes out as it is, whatever the base.
+        if reference.scheme != nil { return text }
+        return reference.resolved(against: try base.get()).text
+    }
+
+    private static func reference(_ base: any URLConvertible) throws(TrellisError) -> URLReference {
+        let text: String
+        do {
+            text = try base.asURLString()
+        } catch {
+            throw TrellisError(.invalidURL("the session's base URL cannot be made"), underlying: error)
+        }
+        let reference = URLReference(text)
+        guard reference.scheme != nil, reference.authority != nil else {
+            throw TrellisError(.invalidURL("the session's base URL is not absolute"))
+        }
+        return reference
+    }
+}

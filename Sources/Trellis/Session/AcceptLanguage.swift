@@ -1,0 +1,59 @@
+import FoundationEssentials
+
+/// The languages that the environment of the process asks for, as the value of an `Accept-Language` field.
+public enum AcceptLanguage {
+    /// The languages of this process's environment, as it was when they were first asked for; `nil` if there are none.
+    public static let `default`: String? = value(environment: ProcessInfo.processInfo.environment)
+
+    /// The languages of an environment.
+    ///
+    /// The locale is that of the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is not empty; with `C`, `POSIX` or none
+    /// there are no languages. Otherwise those of `LANGUAGE` come first, which is a list with colons, as GNU gettext has it.
+    /// The first six become tags of BCP 47 (`sr_RS@latin` becomes `sr-Latn-RS`) with falling weights (RFC 9110, section
+    /// 12.5.4): `de-AT, de;q=0.9, en;q=0.8`.
+    ///
+    /// - Returns: The value of the field; `nil` if there are no languages.
+    public static func value(environment: [String: String]) -> String? {
+        let names = ["LC_ALL", "LC_MESSAGES", "LANG"]
+        guard let locale = names.lazy.compactMap({ environment[$0] }).first(where: { !$0.isEmpty }),
+            let main = tag(of: locale[...])
+        else { return nil }
+        var tags: [String] = []
+        for tag in (environment["LANGUAGE"] ?? "").split(separator: ":").compactMap(tag) + [main]
+        where !tags.contains(tag) {
+            tags.append(tag)
+        }
+        return tags.prefix(6).enumerated().map { $0 == 0 ? $1 : "\($1);q=0.\(10 - $0)" }.joined(separator: ", ")
+    }
+
+    /// The tag of a locale's name, `language[_TERRITORY][.codeset][@modifier]`; `nil` if it names no language.
+    static func tag(of locale: Substring) -> String? {
+        let modifier = locale.split(separator: "@").dropFirst().first?.lowercased() ?? ""
+        let name = locale.prefix { $0 != "." && $0 != "@" }
+        let parts = name.split(omittingEmptySubsequences: false) { $0 == "_" || $0 == "-" }
+        guard let language = parts.first, (2...3).contains(language.count), isAlphanumeric(language, letters: true)
+        else {
+            return nil
+        }
+        var subtags = [language.lowercased()]
+        if let script = scripts[modifier] { subtags.append(script) }
+        for part in parts.dropFirst() where (2...8).contains(part.count) && isAlphanumeric(part, letters: false) {
+            // Codes of countries are written in capitals, those of scripts with one.
+            subtags.append(
+                part.count == 4 ? part.capitalizedASCII : part.count < 4 ? part.uppercased() : part.lowercased())
+        }
+        if modifier == "valencia" { subtags.append(modifier) }
+        return subtags.joined(separator: "-")
+    }
+
+    /// The modifiers of glibc's locales that name a script.
+    private static let scripts = ["latin": "Latn", "cyrillic": "Cyrl", "devanagari": "Deva"]
+
+    private static func isAlphanumeric(_ text: Substring, letters: Bool) -> Bool {
+        text.utf8.allSatisfy { (0x61...0x7a).contains($0 | 0x20) || !letters && (0x30...0x39).contains($0) }
+    }
+}
+
+extension Substring {
+    fileprivate var capitalizedASCII: String { prefix(1).uppercased() + dropFirst().lowercased() }
+}

@@ -1,0 +1,77 @@
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import Trellis
+
+/// Copies of requests that differ in one thing.
+struct RequestModifierTests {
+    private static let plain = Request("http://localhost/a?b=c", headerFields: [.accept: "text/html", .from: "me"])
+
+    @Test func eachChangesOneThingAndTheOriginalStays() {
+        let request = Self.plain.withMethod(.query).withBody(.string("x", contentType: "a/b"))
+            .withTimeouts(Timeouts(total: .seconds(5))).withHTTPVersion(.http1Only).withMaximumBodySize(.bytes(7))
+            .withContentDecoding(false)
+        #expect(request.method == .query && request.method.rawValue == "QUERY")
+        #expect(request.body?.contentType == "a/b" && request.body?.text == "x")
+        #expect(request.timeouts == Timeouts(total: .seconds(5)))
+        #expect(request.httpVersion == .http1Only)
+        #expect(request.maximumBodySize == .bytes(7))
+        #expect(request.decodesContent == false)
+        #expect(request.url == Self.plain.url && request.headerFields == Self.plain.headerFields)
+        #expect(Self.plain.method == .get && Self.plain.body == nil && Self.plain.timeouts == nil)
+    }
+
+    @Test func anyPropertyCanBeSet() {
+        #expect(Self.plain.setting(\.url, to: "http://localhost/").url == "http://localhost/")
+        #expect(Self.plain.modified { $0.url += "&d" }.url == "http://localhost/a?b=c&d")
+    }
+
+    @Test func aFieldTakesThePlaceOfAllOfItsName() {
+        var request = Self.plain.addingHeader(.accept, "a/b").addingHeader(HTTPField(name: .accept, value: "c/d"))
+        #expect(request.headerFields[values: .accept] == ["text/html", "a/b", "c/d"])
+        request = request.withHeader(.accept, "e/f")
+        #expect(request.headerFields == [.accept: "e/f", .from: "me"])
+        #expect(request.withoutHeader(.accept).headerFields == [.from: "me"])
+        #expect(request.withHeader(.accept("x/y")).headerFields[values: .accept] == ["x/y"])
+    }
+
+    @Test func fieldsTakeThePlaceOfAllOfTheirNames() {
+        var fields: HTTPFields = [.accept: "a/b", .range: "bytes=0-"]
+        fields.append(HTTPField(name: .accept, value: "c/d"))
+        let request = Self.plain.withHeaders(fields)
+        #expect(request.headerFields.map(\.value) == ["me", "a/b", "bytes=0-", "c/d"])
+        let listed = Self.plain.withHeaders([.accept("a/b"), .contentType("c/d")])
+        #expect(listed.headerFields == [.from: "me", .accept: "a/b", .contentType: "c/d"])
+    }
+
+    @Test func credentials() {
+        let basic = Self.plain.withAuthorization(username: "Aladdin", password: "open sesame")
+        #expect(basic.headerFields[.authorization] == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
+        #expect(basic.withAuthorization(bearerToken: "abc").headerFields[values: .authorization] == ["Bearer abc"])
+    }
+
+    @Test(
+        arguments: [
+            ("http://h/", "http://h/?a=1&a=x%20y"), ("http://h/?", "http://h/?a=1&a=x%20y"),
+            ("http://h/?b", "http://h/?b&a=1&a=x%20y"), ("http://h/?b&", "http://h/?b&a=1&a=x%20y"),
+            ("http://h/#f?g", "http://h/?a=1&a=x%20y#f?g"), ("http://h?b#f", "http://h?b&a=1&a=x%20y#f"),
+            ("", "?a=1&a=x%20y"),
+        ])
+    func queriesGrow(_ url: String, _ target: String) {
+        #expect(Request(url).addingQuery(["a": "1", "a": "x y"]).url == target)
+    }
+
+    @Test func queryItems() {
+        let items = [
+            URLQueryItem(name: "ü&", value: "=#+"), URLQueryItem(name: "flag", value: nil),
+            URLQueryItem(name: "empty", value: ""),
+        ]
+        #expect(Request("http://h/").addingQuery(items).url == "http://h/?%C3%BC%26=%3D%23%2B&flag&empty=")
+        #expect(Request("http://h/").addingQuery([]).url == "http://h/")
+    }
+
+    @Test func aListOfFieldsAtTheStart() {
+        let request = Request("http://h/", headerFields: [.accept("a/b"), .userAgent("me/1")])
+        #expect(request.headerFields == [.accept: "a/b", .userAgent: "me/1"])
+    }
+}
