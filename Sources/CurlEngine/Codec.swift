@@ -12,7 +12,7 @@ final class Codec {
     private var failure: Failure?
     /// The stream may end here.
     private(set) var isEnded = false
-    /// The last room was filled, so more may follow without input.
+    /// More may follow without input: the last room was filled, or a failure is to be told.
     private(set) var mayHoldOutput = false
 
     init?(_ coding: ContentCoding, encodes: Bool, level: Int32 = 0) {
@@ -45,7 +45,7 @@ final class Codec {
         isEnded = status == CCURL_CODEC_ENDED
         if status < 0 { failure = Failure(status) }
         unsafe input = UnsafeRawBufferPointer(start: flow.in, count: flow.in_left)
-        mayHoldOutput = unsafe flow.out_left == 0
+        mayHoldOutput = unsafe failure != nil || flow.out_left == 0
         let count = unsafe room.count - flow.out_left
         if count == 0, let failure { throw failure }
         return count
