@@ -3,6 +3,9 @@ import Glibc
 
 /// The system's shell.
 enum Shell {
+    /// Whether it has the `curl` command. Names are escaped as in browsers since 7.81; Debian 12 has 7.88.
+    static let hasCURL = FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")
+
     /// What a script prints, in a thread of its own.
     static func output(of script: String) async -> [UInt8] {
         await withCheckedContinuation { continuation in
