@@ -48,7 +48,7 @@ struct CURLBodyTests {
         #expect(await Shell.curl(called: command).arguments.dropLast().suffix(2) == ["--data-binary", "@-"])
     }
 
-    @Test func alargeBodyCanBeLeftOut() async {
+    @Test func aLargeBodyCanBeLeftOut() async {
         var options = CURLDescriptionOptions()
         options.maximumBodySize = .bytes(10)
         let request = Request("http://localhost/", method: .post, body: .string("eleven byte"))
