@@ -73,7 +73,7 @@ extension TransportRequest {
     public var bodyData: Data? {
         switch request.body?.source {
         case .data(let data): data
-        case nil, .file, .stream: nil
+        case nil, .file, .stream, .multipart: nil
         }
     }
 

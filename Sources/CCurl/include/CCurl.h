@@ -139,4 +139,31 @@ int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address);
 // True where the socket has at least one byte that can be read now.
 bool ccurl_socket_has_bytes(int fd);
 
+// Content codings, through the zlib, brotli and zstd that libcurl has loaded or, failing that, the system's. Looked up at
+// run time: no headers are needed to build.
+#define CCURL_CODING_GZIP 0
+#define CCURL_CODING_DEFLATE 1
+#define CCURL_CODING_BROTLI 2
+#define CCURL_CODING_ZSTD 3
+#define CCURL_CODEC_MORE 0        // wants more input, or more room
+#define CCURL_CODEC_ENDED 1       // at a point where the stream may end
+#define CCURL_CODEC_CORRUPT (-1)
+#define CCURL_CODEC_TRAILING (-2) // bytes after the end
+#define CCURL_CODEC_NO_MEMORY (-3)
+struct ccurl_codec;
+// What is to be read, and where there is room; both move on as they are used.
+struct ccurl_flow {
+  const uint8_t *_Nullable in;
+  size_t in_left;
+  uint8_t *_Nullable out;
+  size_t out_left;
+};
+bool ccurl_codec_exists(int32_t coding, bool encodes);
+// NULL where the library is missing or memory has run out. `level` is the coding's own, for encoders.
+struct ccurl_codec *_Nullable ccurl_codec_create(int32_t coding, bool encodes, int level);
+// Goes on as far as input and room allow, or to the end of a member or frame. `is_last`, for encoders: nothing follows
+// this input. Returns a CCURL_CODEC_ value; after a negative one the codec must only be freed.
+int32_t ccurl_codec_run(struct ccurl_codec *_Nonnull codec, struct ccurl_flow *_Nonnull flow, bool is_last);
+void ccurl_codec_free(struct ccurl_codec *_Nullable codec);
+
 #endif

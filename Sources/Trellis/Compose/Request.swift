@@ -41,6 +41,8 @@ public struct Request: RequestConvertible, Sendable {
     public var maximumBodySize: ByteLimit?
     /// Whether compressed bodies are asked for and decoded; `nil`: as the session does.
     public var decodesContent: Bool?
+    /// Whether and how the body is compressed before it is sent; `nil`: it is sent as it is.
+    public var compression: RequestCompression?
     let conversionFailure: (any Error)?
 
     /// A request.

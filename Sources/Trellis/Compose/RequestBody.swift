@@ -1,21 +1,23 @@
 public import FoundationEssentials
 
-/// The body of a request: bytes in memory, a file, or chunks that are made while they are sent.
+/// The body of a request: bytes in memory, a file, a form, or chunks that are made while they are sent.
 public struct RequestBody: Sendable {
     /// Makes the chunks of one sending.
-    package typealias Chunks = @Sendable (_ send: @Sendable (Data) async throws -> Void) async throws -> Void
+    package typealias Chunks = @Sendable (_ send: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
 
     package enum Source: Sendable {
         case data(Data)
         case file(path: String)
-        case stream(length: Int64?, chunks: Chunks)
+        /// `isReplayable`: the chunks can be made again, for a request that is sent again.
+        case stream(length: Int64?, isReplayable: Bool, chunks: Chunks)
+        case multipart(MultipartFormData)
     }
 
     package let source: Source
     /// The `Content-Type` that is sent unless the request has one of its own.
     public var contentType: String?
 
-    private init(_ source: Source, contentType: String?) {
+    package init(_ source: Source, contentType: String?) {
         self.source = source
         self.contentType = contentType
     }
@@ -51,8 +53,45 @@ public struct RequestBody: Sendable {
         _ chunks: Chunks, length: Int64? = nil, contentType: String? = nil
     ) -> RequestBody where Chunks.Element: DataProtocol {
         RequestBody(
-            .stream(length: length) { send in
-                for try await chunk in chunks { try await send((chunk as? Data) ?? Data(chunk)) }
-            }, contentType: contentType)
+            .stream(length: length, isReplayable: false) { send in try await chunks.send(to: send) },
+            contentType: contentType)
+    }
+
+    /// As ``stream(_:length:contentType:)``, with a sequence that can be made again: a request that has to be sent again,
+    /// after a redirect or for a retry, is.
+    ///
+    /// - Parameter makeChunks: Makes the sequence anew for each sending, in the task that sends. The bytes must be the
+    ///   same each time.
+    public static func stream<Chunks: AsyncSequence & SendableMetatype>(
+        length: Int64? = nil, contentType: String? = nil,
+        makingChunks makeChunks: @escaping @Sendable () async throws -> Chunks
+    ) -> RequestBody where Chunks.Element: DataProtocol {
+        RequestBody(
+            .stream(length: length, isReplayable: true) { send in try await makeChunks().send(to: send) },
+            contentType: contentType)
+    }
+
+    /// A form, streamed from its parts. Sent with its exact length where that of every part is known.
+    ///
+    /// A `Content-Type` field of the request's own would have to name the form's ``MultipartFormData/boundary``.
+    public static func multipart(_ form: MultipartFormData) -> RequestBody {
+        RequestBody(.multipart(form), contentType: form.contentType)
+    }
+
+    /// Parts without names, as `multipart/mixed` (RFC 2046, section 5.1.3): a body for itself, or one part of a form that
+    /// holds several files.
+    ///
+    /// - Parameter boundary: What separates the parts; random unless given.
+    public static func multipartMixed(_ parts: [MultipartFormData.Part], boundary: String? = nil) -> RequestBody {
+        var form = MultipartFormData(boundary: boundary)
+        form.subtype = .mixed
+        for part in parts { form.append(part) }
+        return .multipart(form)
+    }
+}
+
+extension AsyncSequence where Element: DataProtocol {
+    fileprivate func send(to send: (Data) async throws -> Void) async throws {
+        for try await chunk in self { try await send((chunk as? Data) ?? Data(chunk)) }
     }
 }

@@ -13,15 +13,26 @@ enum URLRedaction {
         var result = withoutUserInformation(String(url.prefix { $0 != "#" }))
         guard let mark = result.firstIndex(of: "?") else { return result }
         let query = result[result.index(after: mark)...]
-        let items = query.split(separator: "&", omittingEmptySubsequences: false).map { item -> Substring in
-            guard let equals = item.firstIndex(of: "="), isSecret(item[..<equals]) else { return item }
-            return item[...equals] + "REDACTED"
-        }
-        result.replaceSubrange(result.index(after: mark)..., with: items.joined(separator: "&"))
+        result.replaceSubrange(result.index(after: mark)..., with: redactItems(query))
         return result
     }
 
-    private static func isSecret(_ name: Substring) -> Bool {
+    /// The items of a query or of a URL-encoded form, with `REDACTED` for the values of secret ones.
+    static func redactItems(_ items: Substring) -> String {
+        items.split(separator: "&", omittingEmptySubsequences: false).map { item -> Substring in
+            guard let equals = item.firstIndex(of: "="), isSecret(item[..<equals]) else { return item }
+            return item[...equals] + "REDACTED"
+        }.joined(separator: "&")
+    }
+
+    /// Whether a URL has a user or a password.
+    static func hasUserInformation(_ url: String) -> Bool {
+        let url = String(url.prefix { $0 != "#" })
+        return withoutUserInformation(url) != url
+    }
+
+    /// Whether the name of a query or form item, percent-encoded or not, says that its value is a secret.
+    static func isSecret(_ name: Substring) -> Bool {
         secretNames.contains(decoded(name).lowercased())
     }
 

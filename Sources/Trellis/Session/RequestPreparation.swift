@@ -62,6 +62,7 @@ struct RequestPreparation: Sendable {
         let url = try parse(request.url)
         try Self.check(request)
         var request = request
+        try Self.resolveBody(of: &request, defaults: defaultFields)
         let (body, streamed) = try Self.body(request)
         let wire = TransferOptions(
             url: url, method: request.method.rawValue, headerLines: try lines(&request, url, hasBody: body.exists),
@@ -141,8 +142,14 @@ struct RequestPreparation: Sendable {
                     try await FileChunks.send(fileAt: path, length: length, $0)
                 }
             )
-        case .stream(let length, let chunks):
-            return (.stream(length: length), .init(length: length, isReplayable: false, chunks: chunks))
+        case .stream(let length, let isReplayable, let chunks):
+            return (.stream(length: length), .init(length: length, isReplayable: isReplayable, chunks: chunks))
+        case .multipart(let form):
+            let pieces = try PieceChunks(form.pieces())
+            return (
+                .stream(length: pieces.length),
+                .init(length: pieces.length, isReplayable: pieces.isReplayable) { try await pieces.send($0) }
+            )
         }
     }
 

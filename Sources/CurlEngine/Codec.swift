@@ -1,0 +1,63 @@
+import CCurl
+
+/// One encoder or decoder of zlib, brotli or zstd.
+@safe
+final class Codec {
+    /// Why it cannot go on.
+    enum Failure: Error {
+        case corrupt, trailingBytes, outOfMemory
+    }
+
+    private let handle: OpaquePointer
+    private var failure: Failure?
+    /// The stream may end here.
+    private(set) var isEnded = false
+    /// More may follow without input: the last room was filled, or a failure is to be told.
+    private(set) var mayHoldOutput = false
+
+    init?(_ coding: ContentCoding, encodes: Bool, level: Int32 = 0) {
+        guard let handle = unsafe ccurl_codec_create(coding.number, encodes, level) else { return nil }
+        unsafe self.handle = handle
+    }
+
+    deinit { unsafe ccurl_codec_free(handle) }
+
+    /// Goes on until the input is used up, the room is full or an encoder has ended; returns how much of the room was used.
+    /// What comes before a failure is given first, and the failure with the next call.
+    func run(
+        _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, isLast: Bool = false
+    ) throws(Failure) -> Int {
+        if let failure { throw failure }
+        var flow = unsafe ccurl_flow(
+            in: input.baseAddress?.assumingMemoryBound(to: UInt8.self), in_left: input.count,
+            out: room.baseAddress?.assumingMemoryBound(to: UInt8.self), out_left: room.count)
+        var status = Int32(CCURL_CODEC_MORE)
+        repeat {
+            let before = unsafe (flow.in_left, flow.out_left)
+            status = unsafe ccurl_codec_run(handle, &flow, isLast)
+            // None of the libraries does nothing with both input and room; if one did, this would never end.
+            if status == CCURL_CODEC_MORE, unsafe before == (flow.in_left, flow.out_left), before.1 > 0 {
+                if isLast || before.0 > 0 { status = CCURL_CODEC_CORRUPT }
+                break
+            }
+        } while unsafe status >= 0 && flow.out_left > 0
+            && (isLast ? status != CCURL_CODEC_ENDED : flow.in_left > 0)
+        isEnded = status == CCURL_CODEC_ENDED
+        if status < 0 { failure = Failure(status) }
+        unsafe input = UnsafeRawBufferPointer(start: flow.in, count: flow.in_left)
+        mayHoldOutput = unsafe failure != nil || flow.out_left == 0
+        let count = unsafe room.count - flow.out_left
+        if count == 0, let failure { throw failure }
+        return count
+    }
+}
+
+extension Codec.Failure {
+    fileprivate init(_ status: Int32) {
+        switch status {
+        case CCURL_CODEC_TRAILING: self = .trailingBytes
+        case CCURL_CODEC_NO_MEMORY: self = .outOfMemory
+        default: self = .corrupt
+        }
+    }
+}

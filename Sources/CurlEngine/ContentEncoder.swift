@@ -1,0 +1,45 @@
+package import FoundationEssentials
+private import Glibc
+
+/// Applies a content coding to a body, chunk by chunk.
+@safe
+package final class ContentEncoder {
+    /// The library has run out of memory.
+    package struct Failure: Error, Hashable, Sendable {}
+
+    private let codec: Codec
+    private let room: UnsafeMutableRawBufferPointer
+
+    /// An encoder.
+    ///
+    /// - Parameter level: How hard it tries, clamped to ``ContentCoding/levels``; `nil`: the coding's default.
+    /// - Returns: `nil` where the library is missing.
+    package init?(_ coding: ContentCoding, level: Int? = nil) {
+        let level = level.map { Int32(min(max($0, coding.levels.lowerBound), coding.levels.upperBound)) }
+        guard let codec = Codec(coding, encodes: true, level: level ?? coding.defaultLevel),
+            let memory = unsafe malloc(ContentDecoder.pieceSize)
+        else { return nil }
+        self.codec = codec
+        unsafe room = UnsafeMutableRawBufferPointer(start: memory, count: ContentDecoder.pieceSize)
+    }
+
+    deinit { unsafe free(room.baseAddress) }
+
+    /// Encodes the next bytes; the result may be empty, because encoders look ahead.
+    ///
+    /// - Parameter isLast: Nothing follows: the result is the rest of the encoded body. Call nothing after that.
+    package func encode(_ data: Data, isLast: Bool = false) throws(Failure) -> Data {
+        var result = ByteAccumulator()
+        let isDone = unsafe data.withUnsafeBytes { bytes in
+            var input = unsafe bytes
+            while let count = try? unsafe codec.run(&input, into: room, isLast: isLast) {
+                let isKept = unsafe result.append(UnsafeRawBufferPointer(rebasing: room[..<count]).bytes)
+                guard isKept else { return false }
+                if isLast ? codec.isEnded : unsafe input.isEmpty && !codec.mayHoldOutput { return true }
+            }
+            return false
+        }
+        guard isDone else { throw Failure() }
+        return result.take()
+    }
+}

@@ -1,0 +1,107 @@
+import FoundationEssentials
+import HTTPTypes
+
+/// The body of a request as curl is told of it.
+struct CURLBody {
+    private enum Form {
+        case none
+        /// None, but the method sends its length.
+        case empty
+        case data(Data)
+        case file(String)
+        case stream
+        /// `--form` and `--form-string` with their arguments, and what they cannot say.
+        case form([[String]], remarks: [String])
+    }
+
+    private let form: Form
+    private let coding: RequestCompression.Algorithm?
+    private let maximumSize: ByteLimit
+    /// The body's own type.
+    let contentType: String?
+
+    init(_ request: Request, _ options: CURLDescriptionOptions) {
+        let existing = request.headerFields[.contentEncoding] ?? options.defaultHeaderFields[.contentEncoding]
+        let isCoded = (try? request.compression?.applies(to: request, existing: existing)) ?? false
+        maximumSize = options.maximumBodySize
+        switch request.body?.source {
+        case nil: form = request.method.expectsContent ? .empty : .none
+        case .data(let data):
+            let type = request.headerFields[.contentType] ?? request.body?.contentType
+            form = .data(options.revealsSecrets ? data : Self.redacted(data, ofType: type))
+        case .file(let path): form = .file(path)
+        case .stream: form = .stream
+        case .multipart(let multipart):
+            form = Self.form(options.revealsSecrets ? multipart : CURLForm.redacted(multipart), isCoded: isCoded)
+        }
+        if case .form = form { contentType = nil } else { contentType = request.body?.contentType }
+        if case .form = form { coding = nil } else { coding = isCoded ? request.compression?.algorithm : nil }
+    }
+
+    /// The `Content-Encoding` that the command gives the body.
+    var contentEncoding: String? { coding?.rawValue }
+
+    /// curl adds a `Content-Type` that the request has not.
+    var needsTypeSuppressed: Bool {
+        switch form {
+        case .none, .form: false
+        case .empty, .data, .file, .stream: true
+        }
+    }
+
+    func add(to command: inout CURLCommand) {
+        switch form {
+        case .none: break
+        case .empty: command.add("--data-binary", "")
+        case .data(let data) where maximumSize.isExceeded(by: data.count):
+            read(nil, &command)
+            command.remarks.append("the body, \(data.count) bytes, is not shown")
+        case .data(let data):
+            guard coding == nil, let text = ShellQuoting.showableText(data) else {
+                return read(ShellQuoting.printing(data), &command)
+            }
+            // After --data-binary it would name a file.
+            command.add(text.hasPrefix("@") ? "--data-raw" : "--data-binary", text)
+        case .file(let path) where coding == nil: command.add("--data-binary", "@\(CURLForm.path(path))")
+        case .file(let path): read("cat \(ShellQuoting.quote(CURLForm.path(path)))", &command)
+        case .stream:
+            read(nil, &command)
+            command.remarks.append("the body is a stream, to be given on the standard input")
+        case .form(let groups, let remarks):
+            for group in groups { command.add(group[0], group[1]) }
+            command.remarks += remarks
+        }
+    }
+
+    /// Lets curl read what a command prints.
+    private func read(_ source: String?, _ command: inout CURLCommand) {
+        if let source { command.input.append(source) }
+        switch coding {
+        case nil: break
+        case .gzip: command.input.append("gzip -c")
+        case .deflate: command.input.append("pigz --zlib -c")
+        case .brotli: command.input.append("brotli -c")
+        case .zstd: command.input.append("zstd -c")
+        }
+        command.add("--data-binary", "@-")
+    }
+
+    private static func form(_ multipart: MultipartFormData, isCoded: Bool) -> Form {
+        let form = CURLForm(multipart)
+        if form.remarks.isEmpty, !isCoded { return .form(form.arguments, remarks: []) }
+        // What is in memory can be given as it is sent.
+        if let pieces = try? multipart.pieces(), case .data(let data)? = pieces.first, pieces.count == 1 {
+            return .data(data)
+        }
+        let remark = "the body is to be compressed, which curl cannot do"
+        return .form(form.arguments, remarks: form.remarks + (isCoded ? [remark] : []))
+    }
+
+    /// A URL-encoded form without the values of its secret items.
+    private static func redacted(_ data: Data, ofType type: String?) -> Data {
+        guard let type, type.lowercased().hasPrefix("application/x-www-form-urlencoded"),
+            let text = String(validating: data, as: UTF8.self)
+        else { return data }
+        return Data(URLRedaction.redactItems(text[...]).utf8)
+    }
+}

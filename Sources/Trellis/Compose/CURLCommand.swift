@@ -1,0 +1,69 @@
+/// A command line for a POSIX shell that calls curl.
+struct CURLCommand {
+    /// An option with its arguments, one group for each.
+    private var groups: [[String]] = [["curl"]]
+    /// The commands whose output curl reads, already quoted, to be joined by pipes.
+    var input: [String] = []
+    /// What the command line cannot say, as comments after it.
+    var remarks: [String] = []
+
+    mutating func add(_ arguments: String...) { groups.append(arguments) }
+
+    func text(isMultiline: Bool) -> String {
+        let options = groups.map { $0.map(ShellQuoting.quote).joined(separator: " ") }
+        let command = (input + [options.joined(separator: isMultiline ? " \\\n    " : " ")]).joined(separator: " | ")
+        // A comment ends with its line.
+        let remarks = remarks.map { $0.replacing("\n", with: " ") }.joined(separator: "; ")
+        return remarks.isEmpty ? command : "\(command) # \(remarks)"
+    }
+}
+
+/// Words for a POSIX shell (IEEE 1003.1, "Shell Command Language", section 2.2).
+enum ShellQuoting {
+    /// The word whose value is the text: as it is where no character of it means anything to a shell, in single quotes
+    /// otherwise.
+    static func quote(_ text: String) -> String {
+        let isPlain = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"):
+                true
+            default: "_@%+=:,./-".utf8.contains(byte)
+            }
+        }
+        if isPlain, !text.isEmpty { return text }
+        // No argument of a program can hold a NUL.
+        return "'" + text.replacing("\0", with: "").replacing("'", with: "'\\''") + "'"
+    }
+
+    /// A command that prints the bytes: every shell's `printf`, which takes any number of them.
+    static func printing(_ bytes: some Sequence<UInt8>) -> String {
+        var format: [UInt8] = []
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "%"): format += "%%".utf8
+            case UInt8(ascii: "\\"): format += "\\\\".utf8
+            case UInt8(ascii: "\n"): format += "\\n".utf8
+            // It would be taken for an option.
+            case UInt8(ascii: "-") where format.isEmpty: format += "\\055".utf8
+            case UInt8(ascii: "'"), 0..<0x20, 0x7F...: format += octal(byte)
+            default: format.append(byte)
+            }
+        }
+        return "printf '" + String(decoding: format, as: UTF8.self) + "'"
+    }
+
+    private static func octal(_ byte: UInt8) -> [UInt8] {
+        [UInt8(ascii: "\\"), 48 + byte >> 6, 48 + byte >> 3 & 7, 48 + byte & 7]
+    }
+
+    /// Whether bytes are a text that can be shown in a command line as it is: UTF-8 without control characters but line
+    /// feeds and tabs, and not too long for one argument of a program (128 KiB on Linux).
+    static func showableText(_ bytes: some Collection<UInt8>) -> String? {
+        guard bytes.count <= 100_000, let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        let isShowable = text.unicodeScalars.allSatisfy { scalar in
+            scalar == "\n" || scalar == "\t" || !(scalar.value < 0x20 || 0x7F...0x9F ~= scalar.value)
+        }
+        return isShowable ? text : nil
+    }
+}

@@ -1,0 +1,87 @@
+import FoundationEssentials
+import HTTPTypes
+
+/// A form as curl's `--form` options.
+struct CURLForm {
+    private(set) var arguments: [[String]] = []
+    /// Why the options are not the whole form.
+    private(set) var remarks: [String] = []
+
+    init(_ form: MultipartFormData) { add(form.parts) }
+
+    /// The form without the values of parts whose names say that they are secret.
+    static func redacted(_ form: MultipartFormData) -> MultipartFormData {
+        var result = MultipartFormData(boundary: form.boundary)
+        result.subtype = form.subtype
+        for part in form.parts {
+            var part = part
+            if let name = part.name, URLRedaction.isSecret(name[...]), case .data = part.body.source {
+                part.body = .string("REDACTED", contentType: part.body.contentType)
+            } else if case .multipart(let inner) = part.body.source {
+                part.body = .multipart(redacted(inner))
+            }
+            for index in part.headerFields.indices {
+                part.headerFields[index].value = SecretFields.redacted(part.headerFields[index])
+            }
+            result.append(part)
+        }
+        return result
+    }
+
+    /// A path that curl does not take for its standard input, nor `cat` for an option.
+    static func path(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
+
+    private mutating func add(_ parts: [MultipartFormData.Part]) {
+        for part in parts {
+            let name = part.name ?? ""
+            // curl takes what comes before the first equals sign for the name, and knows no way around that.
+            if name.utf8.contains(UInt8(ascii: "=")) || part.headerFields.contains(.contentDisposition) {
+                remarks.append("curl cannot say the part named \(name.debugDescription)")
+            } else {
+                add(part, name)
+            }
+        }
+    }
+
+    private mutating func add(_ part: MultipartFormData.Part, _ name: String) {
+        switch part.body.source {
+        case .data(let data):
+            guard let text = ShellQuoting.showableText(data) else {
+                remarks.append("the part named \(name.debugDescription) is not text")
+                return
+            }
+            let parameters = parameters(of: part, fileName: part.fileName)
+            if parameters.isEmpty {
+                arguments.append(["--form-string", "\(name)=\(text)"])
+            } else {
+                arguments.append(["--form", "\(name)=\(Self.quote(text))\(parameters)"])
+            }
+        case .file(let path):
+            let parameters = parameters(of: part, fileName: part.fileName)
+            arguments.append(["--form", "\(name)=@\(Self.quote(Self.path(path)))\(parameters)"])
+        case .stream:
+            let parameters = parameters(of: part, fileName: part.fileName)
+            arguments.append(["--form", "\(name)=\(part.fileName == nil ? "<" : "@")-\(parameters)"])
+            remarks.append("the part named \(name.debugDescription) is a stream, to be given on the standard input")
+        case .multipart(let inner):
+            arguments.append(["--form", "\(name)=(;type=multipart/\(inner.subtype.rawValue)"])
+            add(inner.parts)
+            arguments.append(["--form", "=)"])
+        }
+    }
+
+    private func parameters(of part: MultipartFormData.Part, fileName: String?) -> String {
+        var text = ""
+        if let type = part.effectiveContentType { text += ";type=\(type)" }
+        if let fileName { text += ";filename=\(Self.quote(fileName))" }
+        for field in part.headerFields where field.name != .contentType {
+            text += ";headers=\(Self.quote("\(field.name.rawName): \(field.value)"))"
+        }
+        return text
+    }
+
+    /// In double quotes, as curl reads them.
+    private static func quote(_ text: String) -> String {
+        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    }
+}

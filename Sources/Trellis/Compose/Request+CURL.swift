@@ -1,0 +1,114 @@
+import FoundationEssentials
+import HTTPTypes
+
+extension Request {
+    /// A command line for a POSIX shell with which curl sends the same request.
+    ///
+    /// ```swift
+    /// print(request.cURLDescription())
+    /// // curl --request PUT --header 'Authorization: Bearer REDACTED' --data-binary @photo.jpg https://example.com/photo
+    /// ```
+    ///
+    /// It can be given to `sh` as it is: every argument is quoted so that its bytes arrive unchanged. A body in memory is
+    /// an argument where it is text, and comes from `printf` through a pipe where it is not; a compressed one goes through
+    /// `gzip`, `zstd`, `brotli` or `pigz --zlib`. A file is `@path`, a form is `--form`. What curl's options cannot say
+    /// stands behind the command in a comment.
+    ///
+    /// - Parameter options: What the session adds, and whether secrets are shown. ``Session/cURLDescription(of:_:)`` fills
+    ///   it in.
+    public func cURLDescription(_ options: CURLDescriptionOptions = CURLDescriptionOptions()) -> String {
+        var command = CURLCommand()
+        let body = CURLBody(self, options)
+        addVersion(to: &command, options)
+        addMethod(to: &command)
+        addFields(to: &command, options, body)
+        if decodesContent ?? options.decodesContent { command.add("--compressed") }
+        addTimeouts(to: &command, options)
+        for argument in options.furtherArguments { command.add(argument) }
+        body.add(to: &command)
+        addURL(to: &command, options)
+        return command.text(isMultiline: options.isMultiline)
+    }
+
+    private func addVersion(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {
+        switch httpVersion ?? options.httpVersion {
+        case .automatic: break
+        case .http1Only: command.add("--http1.1")
+        case .http2PriorKnowledge: command.add("--http2-prior-knowledge")
+        case .http3Preferred: command.add("--http3")
+        case .http3Only: command.add("--http3-only")
+        }
+    }
+
+    private func addMethod(to command: inout CURLCommand) {
+        // curl sends POST where there is a body, and GET where there is none.
+        switch method {
+        case .head where body == nil: command.add("--head")
+        case .get where body == nil, .post: break
+        default: command.add("--request", method.rawValue)
+        }
+    }
+
+    private func addFields(to command: inout CURLCommand, _ options: CURLDescriptionOptions, _ body: CURLBody) {
+        var fields = headerFields
+        for field in options.defaultHeaderFields where !headerFields.contains(field.name) { fields.append(field) }
+        if let coding = body.contentEncoding { fields[.contentEncoding] = coding }
+        if !fields.contains(.contentType), let type = body.contentType { fields[.contentType] = type }
+        if !options.revealsSecrets, !fields.contains(.authorization), URLRedaction.hasUserInformation(url) {
+            fields[.authorization] = "Basic REDACTED"
+        }
+        for field in fields where field.name != .contentLength && field.name != .transferEncoding {
+            let value = options.revealsSecrets ? field.value : SecretFields.redacted(field)
+            // Without a value curl would leave the field out.
+            command.add("--header", value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(value)")
+        }
+        // curl would name a type of its own.
+        if body.needsTypeSuppressed, !fields.contains(.contentType) { command.add("--header", "Content-Type:") }
+    }
+
+    private func addTimeouts(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {
+        guard let timeouts = timeouts ?? options.timeouts else { return }
+        if let connect = timeouts.connect { command.add("--connect-timeout", connect.secondsText) }
+        if let idle = timeouts.idle {
+            command.add("--speed-limit", "1")
+            command.add("--speed-time", "\(max(1, idle.roundedUpSeconds))")
+        }
+        if let total = timeouts.total { command.add("--max-time", total.secondsText) }
+    }
+
+    private func addURL(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {
+        let shown = options.revealsSecrets ? String(url.prefix { $0 != "#" }) : URLRedaction.redact(url)
+        let url = shown.percentEncodedForCURL
+        if url.utf8.contains(where: { "[]{}".utf8.contains($0) }) { command.add("--globoff") }
+        if url.isEmpty || url.hasPrefix("-") { command.add("--url", url) } else { command.add(url) }
+    }
+}
+
+extension Duration {
+    fileprivate var secondsText: String {
+        let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
+        guard milliseconds % 1000 != 0 else { return "\(milliseconds / 1000)" }
+        let digits = "\(1000 + milliseconds % 1000)".dropFirst()
+        return "\(milliseconds / 1000).\(digits)"
+    }
+
+    fileprivate var roundedUpSeconds: Int64 { components.seconds + (components.attoseconds > 0 ? 1 : 0) }
+}
+
+extension String {
+    /// curl takes no spaces, control characters or bytes beyond ASCII behind the host.
+    fileprivate var percentEncodedForCURL: String {
+        let start = firstRange(of: "://")?.upperBound ?? startIndex
+        let path = self[start...].firstIndex { "/?".contains($0) } ?? endIndex
+        var result = [UInt8](self[..<path].utf8)
+        for byte in self[path...].utf8 {
+            if 0x21..<0x7F ~= byte {
+                result.append(byte)
+            } else {
+                let digits = Array("0123456789ABCDEF".utf8)
+                result += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+}

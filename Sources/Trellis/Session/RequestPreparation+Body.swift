@@ -1,0 +1,67 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// Bodies that are something else before they are sent.
+extension RequestPreparation {
+    /// Compresses the body where that is asked for, and puts a small form without files into memory. Costs nothing for
+    /// other requests.
+    static func resolveBody(of request: inout Request, defaults: HTTPFields) throws(TrellisError) {
+        if let compression = request.compression {
+            try compress(&request, compression, defaults: defaults)
+        }
+        guard let body = request.body, case .multipart(let form) = body.source else { return }
+        let pieces = try form.pieces()
+        if pieces.count == 1, case .data(let data) = pieces[0], data.count <= inlineBodyLimit {
+            request.body = .data(data, contentType: body.contentType)
+        }
+    }
+
+    private static func compress(
+        _ request: inout Request, _ compression: RequestCompression, defaults: HTTPFields
+    ) throws(TrellisError) {
+        let existing = request.headerFields[.contentEncoding] ?? defaults[.contentEncoding]
+        guard try compression.applies(to: request, existing: existing), let body = request.body else { return }
+        request.body = RequestBody(try compressed(body.source, compression), contentType: body.contentType)
+        request.headerFields[.contentEncoding] = compression.algorithm.rawValue
+    }
+
+    private static func compressed(
+        _ source: RequestBody.Source, _ compression: RequestCompression
+    ) throws(TrellisError) -> RequestBody.Source {
+        let encoder = try encoder(compression)
+        if case .data(let data) = source { return .data(try encode(data, isLast: true, with: encoder)) }
+        // A file that cannot be sent is an error now.
+        let pieces = try PieceChunks([source])
+        return .stream(length: nil, isReplayable: pieces.isReplayable) { send in
+            let encoder = Locked(try Self.encoder(compression))
+            try await pieces.send { chunk in
+                let coded = try encoder.withLock { encoder throws(TrellisError) in
+                    try encode(chunk, isLast: false, with: encoder)
+                }
+                if !coded.isEmpty { try await send(coded) }
+            }
+            let rest = try encoder.withLock { encoder throws(TrellisError) in
+                try encode(Data(), isLast: true, with: encoder)
+            }
+            try await send(rest)
+        }
+    }
+
+    private static func encoder(_ compression: RequestCompression) throws(TrellisError) -> ContentEncoder {
+        let name = compression.algorithm.rawValue
+        guard let coding = ContentCoding(name: name), let encoder = ContentEncoder(coding, level: compression.level)
+        else { throw TrellisError(.unsupported("compressing with \(name)")) }
+        return encoder
+    }
+
+    private static func encode(
+        _ data: Data, isLast: Bool, with encoder: ContentEncoder
+    ) throws(TrellisError) -> Data {
+        do throws(ContentEncoder.Failure) {
+            return try encoder.encode(data, isLast: isLast)
+        } catch {
+            throw TrellisError(.other("no memory to compress the body"))
+        }
+    }
+}

@@ -1,0 +1,28 @@
+import HTTPTypes
+
+extension Session {
+    /// A command line with which curl sends what this session would: ``Request/cURLDescription(_:)`` with the session's
+    /// default fields, limits, versions and trust.
+    ///
+    /// - Parameter options: What is shown, and how; the session fills in what it leaves open.
+    /// - Throws: Whatever the request's own conversion throws.
+    public func cURLDescription(
+        of request: some RequestConvertible, _ options: CURLDescriptionOptions = CURLDescriptionOptions()
+    ) throws -> String {
+        var options = options
+        var fields = configuration.defaultHeaderFields
+        if let userAgent = configuration.userAgent, fields[.userAgent] == nil { fields[.userAgent] = userAgent }
+        for field in fields where !options.defaultHeaderFields.contains(field.name) {
+            options.defaultHeaderFields.append(field)
+        }
+        options.timeouts = options.timeouts ?? configuration.timeouts
+        if options.httpVersion == .automatic { options.httpVersion = configuration.httpVersion }
+        options.decodesContent = options.decodesContent || configuration.decodesContent
+        if let path = configuration.unixSocketPath { options.furtherArguments += ["--unix-socket", path] }
+        if configuration.tls.isInsecure { options.furtherArguments.append("--insecure") }
+        if let path = configuration.tls.additionalCertificateAuthorityFile {
+            options.furtherArguments += ["--cacert", path]
+        }
+        return try request.asRequest().cURLDescription(options)
+    }
+}

@@ -1,0 +1,50 @@
+import CurlEngine
+public import FoundationEssentials
+
+extension Session {
+    /// Sends a form, streamed from its parts, and collects the answer in memory.
+    ///
+    /// - Parameters:
+    ///   - form: The form.
+    ///   - request: The request. Its method becomes `POST` if it is `GET`.
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` before anything is sent where a part's file is
+    ///   missing, unreadable or a directory; `CancellationError` in a cancelled task, whose request ends at once.
+    public func upload(
+        multipart form: MultipartFormData, to request: some RequestConvertible
+    ) async throws -> (Data, Response) {
+        try await upload(.multipart(form), to: request)
+    }
+
+    /// As ``upload(multipart:to:)-(MultipartFormData,_)``, with a form that is put together on the way.
+    ///
+    /// ```swift
+    /// let (data, response) = try await session.upload(to: "https://example.com/pictures") { form in
+    ///     form.append("Ann", withName: "author")
+    ///     form.append(fileAt: "/tmp/rose.jpg", withName: "picture")
+    /// }
+    /// ```
+    public func upload(
+        to request: some RequestConvertible, multipart build: (inout MultipartFormData) throws -> Void
+    ) async throws -> (Data, Response) {
+        var form = MultipartFormData()
+        try build(&form)
+        return try await upload(.multipart(form), to: request)
+    }
+}
+
+extension MultipartFormData {
+    /// How many bytes the form takes when it is sent, `nil` where a stream's length is not known.
+    ///
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` where a part's file is missing, unreadable or a
+    ///   directory.
+    public func contentLength() throws(TrellisError) -> Int64? { try PieceChunks(pieces()).length }
+
+    /// The whole form in memory, for tests and for small forms that go elsewhere than into a request.
+    ///
+    /// - Throws: ``TrellisError``; what a stream throws.
+    public func encode() async throws -> Data {
+        let result = Locked(Data())
+        try await PieceChunks(pieces()).send { chunk in result.withLock { $0 += chunk } }
+        return result.withLock { $0 }
+    }
+}

@@ -1,0 +1,107 @@
+import FoundationEssentials
+import Testing
+
+@testable import CurlEngine
+
+/// Coded bodies that are not what they say.
+struct ContentDecoderFailureTests {
+    static let codings = ContentDecoderTests.codings
+
+    @Test(arguments: ContentCoding.allCases.filter(\.canDecode), [1, .max])
+    func plainTextIsCorrupt(_ coding: ContentCoding, _ size: Int) {
+        let result = Decoded([UInt8]("this is no stream".utf8), codings: [coding.rawValue], chunks: [size])
+        #expect(result.failure == .corrupt(coding))
+    }
+
+    /// Whatever byte is damaged: an error, or the right body, never a wrong one; and the same in one chunk and in many.
+    @Test(arguments: codings)
+    func aDamagedByteIsNoticedOrHarmless(_ coding: ContentCoding) throws {
+        let text = Coded.text(600)
+        let body = try Coded.encode(text, coding)
+        for index in body.indices {
+            var damaged = body
+            damaged[index] ^= 0x41
+            let whole = Decoded(damaged, codings: [coding.rawValue])
+            let cut = Decoded(damaged, codings: [coding.rawValue], chunks: [1])
+            #expect(whole.failure == cut.failure, "byte \(index)")
+            // Brotli has no checksum.
+            if whole.failure == nil, coding != .brotli { #expect((whole.bytes == text) as Bool, "byte \(index)") }
+            #expect(whole.bytes.count < 100 * text.count)
+        }
+    }
+
+    /// What came before the damage is handed on, then the failure, and that again.
+    @Test func aFailureComesAfterWhatWasGood() throws {
+        let text = Coded.text(100_000)
+        var body = try Coded.encode(text, .gzip)
+        body[body.count - 5] ^= 1
+        let decoder = try #require(ContentDecoder(codings: ["gzip"]))
+        var got: [UInt8] = []
+        for _ in 0..<2 {
+            #expect(throws: ContentDecoder.Failure.corrupt(.gzip)) {
+                try decoder.decode(body) {
+                    got += [UInt8](copying: $0)
+                    return true
+                }
+            }
+        }
+        #expect(got == text)
+        #expect(throws: ContentDecoder.Failure.corrupt(.gzip)) { try decoder.finish() }
+    }
+
+    // MARK: After the end
+
+    @Test(arguments: ["deflate", "br", "gzip", "zstd"], [1, .max])
+    func bytesAfterTheEndAreNoticed(_ name: String, _ size: Int) throws {
+        let coding = try #require(ContentCoding(name: name))
+        guard coding.canEncode else { return }
+        let body = try Coded.encode(Coded.text(500), coding) + [UInt8]("garbage".utf8)
+        let result = Decoded(body, codings: [name], chunks: [size])
+        #expect(result.bytes == Coded.text(500))
+        #expect(result.failure == .trailingBytes(coding))
+    }
+
+    @Test(arguments: codings.filter { $0 == .gzip || $0 == .zstd }, [1, 13, .max])
+    func membersAndFramesAreOneBody(_ coding: ContentCoding, _ size: Int) throws {
+        let parts = [Coded.text(3000), Coded.text(1), [], Coded.text(70_000, seed: 2)]
+        let body = try parts.flatMap { try Coded.encode($0, coding) }
+        let result = Decoded(body, codings: [coding.rawValue], chunks: [size])
+        #expect(result.bytes == parts.flatMap { $0 })
+        #expect(result.failure == nil)
+        #expect(Decoded(body.dropLast(), codings: [coding.rawValue]).failure == .cutShort(coding))
+    }
+
+    // MARK: Size
+
+    /// 64 MiB of zeros: whoever stops has not decoded more than what was asked for.
+    @Test(arguments: codings)
+    func aBombIsLeftWhereItsReaderStops(_ coding: ContentCoding) throws {
+        let encoder = try #require(ContentEncoder(coding))
+        var bomb = Data()
+        for _ in 0..<64 { bomb += try encoder.encode(Data(count: 1 << 20)) }
+        bomb += try encoder.encode(Data(), isLast: true)
+        #expect(bomb.count < 1 << 20)
+
+        let decoder = try #require(ContentDecoder(codings: [coding.rawValue]))
+        var pieces = 0
+        try decoder.decode([UInt8](bomb)) { _ in
+            pieces += 1
+            return pieces < 16
+        }
+        #expect(pieces == 16)
+        #expect(decoder.isHeldUp)
+        // It says so rather than to pass for whole.
+        #expect(throws: ContentDecoder.Failure.cutShort(coding)) { try decoder.finish() }
+    }
+
+    /// RFC 9659: a window of more than 8 MiB is memory that the other side chooses.
+    @Test func aZstandardWindowThatIsTooLargeIsRefused() throws {
+        try #require(ContentCoding.zstd.canDecode)
+        let body = try #require(Data(base64Encoded: "KLUv/QBwbQAAOGhlbGxvLCABAEqKEQ=="))
+        #expect(Decoded([UInt8](body), codings: ["zstd"]).failure == .corrupt(.zstd))
+    }
+}
+
+extension Decoded {
+    fileprivate init(_ body: ArraySlice<UInt8>, codings: [String]) { self.init([UInt8](body), codings: codings) }
+}

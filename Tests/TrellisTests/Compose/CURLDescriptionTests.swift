@@ -1,0 +1,141 @@
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@testable import Trellis
+
+/// The arguments that a shell hands to curl for a request.
+@Suite(.timeLimit(.minutes(1)))
+struct CURLDescriptionTests {
+    static let url = "http://localhost/"
+
+    private static func arguments(
+        _ request: Request, revealingSecrets: Bool = true, _ change: (inout CURLDescriptionOptions) -> Void = { _ in }
+    ) async -> [String] {
+        var options = CURLDescriptionOptions(revealingSecrets: revealingSecrets)
+        change(&options)
+        return await Shell.curl(called: request.cURLDescription(options)).arguments
+    }
+
+    // MARK: Method and URL
+
+    @Test(
+        arguments: [
+            (HTTPRequest.Method.get, nil, []), (.head, nil, ["--head"]), (.delete, nil, ["--request", "DELETE"]),
+            (.post, nil, ["--header", "Content-Type:", "--data-binary", ""]),
+            (.put, nil, ["--request", "PUT", "--header", "Content-Type:", "--data-binary", ""]),
+            (.get, "b", ["--request", "GET", "--header", "Content-Type:", "--data-binary", "b"]),
+            (.post, "b", ["--header", "Content-Type:", "--data-binary", "b"]),
+            (.patch, "b", ["--request", "PATCH", "--header", "Content-Type:", "--data-binary", "b"]),
+        ] as [(HTTPRequest.Method, String?, [String])])
+    func theMethodIsSaidWhereCurlWouldSendAnother(
+        _ method: HTTPRequest.Method, _ body: String?, _ arguments: [String]
+    ) async {
+        let request = Request(Self.url, method: method, body: body.map { .string($0, contentType: nil) })
+        #expect(await Self.arguments(request) == arguments + [Self.url])
+    }
+
+    @Test(arguments: [
+        ("http://localhost/a b?q=ü#part", ["http://localhost/a%20b?q=%C3%BC"]),
+        ("http://localhost/?list[]={1}", ["--globoff", "http://localhost/?list[]={1}"]),
+        ("http://bücher.example/ü", ["http://bücher.example/%C3%BC"]), ("-rf", ["--url", "-rf"]),
+        ("http://localhost/\n'$(id)", ["http://localhost/%0A'$(id)"]),
+    ])
+    func theURLIsOneThatCurlTakes(_ url: String, _ arguments: [String]) async {
+        #expect(await Self.arguments(Request(url)) == arguments)
+    }
+
+    // MARK: Fields and options
+
+    @Test func fieldsAreTheRequestsOwnAndThenTheDefaults() async {
+        var request = Request(Self.url, headerFields: [.accept: "text/html", .userAgent: ""])
+        request.headerFields[.contentLength] = "7"
+        let arguments = await Self.arguments(request) {
+            $0.defaultHeaderFields = [.userAgent: "x/1", .acceptLanguage: "de, it's"]
+        }
+        let fields = ["Accept: text/html", "User-Agent;", "Accept-Language: de, it's"]
+        #expect(arguments == fields.flatMap { ["--header", $0] } + [Self.url])
+    }
+
+    @Test(arguments: [
+        (HTTPVersionPolicy.automatic, []), (.http1Only, ["--http1.1"]),
+        (.http2PriorKnowledge, ["--http2-prior-knowledge"]), (.http3Preferred, ["--http3"]),
+        (.http3Only, ["--http3-only"]),
+    ])
+    func theVersionIsAFlag(_ version: HTTPVersionPolicy, _ flags: [String]) async {
+        var request = Request(Self.url)
+        request.httpVersion = version
+        #expect(await Self.arguments(request) == flags + [Self.url])
+        #expect(await Self.arguments(Request(Self.url)) { $0.httpVersion = version } == flags + [Self.url])
+    }
+
+    @Test func limitsAndDecodingAreShown() async {
+        var request = Request(Self.url)
+        request.decodesContent = true
+        request.timeouts = Timeouts(
+            connect: .milliseconds(300), responseHead: .seconds(1), idle: .milliseconds(1500), total: .seconds(20))
+        let arguments = await Self.arguments(request) { $0.furtherArguments = ["--unix-socket", "/tmp/a b"] }
+        let expected = "--compressed --connect-timeout 0.300 --speed-limit 1 --speed-time 2 --max-time 20 --unix-socket"
+        #expect(arguments == expected.split(separator: " ").map(String.init) + ["/tmp/a b", Self.url])
+    }
+
+    @Test func itCanHaveManyLines() async {
+        let request = Request(Self.url, method: .put, body: .string("a\nb"))
+        let text = request.cURLDescription(.init(revealingSecrets: false, isMultiline: true))
+        #expect(text.hasPrefix("curl \\\n    --request PUT \\\n    --header "))
+        #expect(await Shell.curl(called: text).arguments == (await Self.arguments(request)))
+    }
+
+    @Test func aSessionFillsInItsDefaults() async throws {
+        var configuration = SessionConfiguration()
+        configuration.userAgent = "x/1"
+        configuration.timeouts = Timeouts(connect: nil, responseHead: nil, idle: nil, total: .seconds(9))
+        configuration.unixSocketPath = "/run/x"
+        let text = try Session(configuration: configuration).cURLDescription(of: Self.url)
+        #expect(
+            text == "curl --header 'User-Agent: x/1' --compressed --max-time 9 --unix-socket /run/x http://localhost/")
+    }
+
+    // MARK: Secrets
+
+    @Test(arguments: [
+        (HTTPField.Name.authorization, "Bearer abc", "Bearer REDACTED"), (.authorization, "abc", "REDACTED"),
+        (.proxyAuthorization, "Basic abc", "Basic REDACTED"), (.cookie, "a=b; c=d", "REDACTED"),
+        (.accept, "abc", "abc"),
+    ])
+    func secretFieldsAreLeftOut(_ name: HTTPField.Name, _ value: String, _ shown: String) async {
+        let request = Request(Self.url, headerFields: [name: value])
+        #expect(await Self.arguments(request, revealingSecrets: false)[1] == "\(name.rawName): \(shown)")
+        #expect(await Self.arguments(request)[1] == "\(name.rawName): \(value)")
+    }
+
+    @Test(arguments: ["X-Api-Key", "x-auth-token", "X-Amz-Security-Token", "Client-Secret"])
+    func customSecretFieldsAreLeftOut(_ name: String) async throws {
+        let request = Request(Self.url, headerFields: [try #require(HTTPField.Name(name)): "hush"])
+        #expect(request.cURLDescription().contains("REDACTED"))
+        #expect(!request.cURLDescription().contains("hush"))
+    }
+
+    @Test func secretsInTheURLAreLeftOut() async {
+        let request = Request("http://ann:hush@localhost/?token=hush&a=b")
+        let arguments = await Self.arguments(request, revealingSecrets: false)
+        #expect(arguments == ["--header", "Authorization: Basic REDACTED", "http://localhost/?token=REDACTED&a=b"])
+        #expect(await Self.arguments(request) == ["http://ann:hush@localhost/?token=hush&a=b"])
+    }
+
+    @Test func secretsInFormsAreLeftOut() {
+        var form = MultipartFormData()
+        form.append("hush", withName: "password")
+        form.append(.multipartMixed([.init(.string("hush"), name: "token")]), withName: "more")
+        form.append(Data([0xFF]), withName: "binary")
+        let bodies: [RequestBody] = [
+            .string("a=b&password=hush&pass%77ord=hush", contentType: "application/x-www-form-urlencoded"),
+            .multipart(form),
+        ]
+        for body in bodies {
+            let text = Request(Self.url, method: .post, body: body).cURLDescription()
+            #expect(text.contains("REDACTED"))
+            #expect(!text.contains("hush"))
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Testing
+
+@testable import Trellis
+
+/// Words that a real shell reads back.
+@Suite(.timeLimit(.minutes(1)))
+struct ShellQuotingTests {
+    @Test(arguments: [
+        ("plain", "plain"), ("--data-binary", "--data-binary"), ("https://example.com/a", "https://example.com/a"),
+        ("", "''"), ("two words", "'two words'"), ("it's", "'it'\\''s'"), ("a&b", "'a&b'"), ("$HOME", "'$HOME'"),
+        ("~", "'~'"), ("a\nb", "'a\nb'"), ("ü", "'ü'"), ("a\0b", "'ab'"),
+    ])
+    func onlyWhatNeedsQuotesGetsThem(_ text: String, _ quoted: String) {
+        #expect(ShellQuoting.quote(text) == quoted)
+    }
+
+    @Test(arguments: 0..<4)
+    func theShellReadsWhatWasQuoted(_ seed: UInt64) async {
+        var random = SeededGenerator(seed: seed)
+        let alphabet = Array("ab '\"\\$`!#&|;<>(){}[]*?~=%-\n\t\r\u{1}\u{7F}é\u{1F33F}").map { $0 }
+        let words = (0..<200).map { _ in
+            String(
+                (0..<Int.random(in: 0..<12, using: &random)).compactMap { _ in alphabet.randomElement(using: &random) })
+        }
+        let output = await Shell.output(of: "printf '%s\\0' " + words.map(ShellQuoting.quote).joined(separator: " "))
+        let read = output.split(separator: 0, omittingEmptySubsequences: false).dropLast()
+        #expect(read.map { String(decoding: $0, as: UTF8.self) } == words)
+    }
+
+    @Test func everyByteIsPrinted() async {
+        let bytes = (0...255).map { UInt8($0) } + (0...255).reversed().map { UInt8($0) }
+        #expect(await Shell.output(of: ShellQuoting.printing(bytes)) == bytes)
+    }
+
+    /// Digits after an octal escape, options, formats.
+    @Test(arguments: ["\u{1}7", "\07", "-n", "--", "%s%d%%", "\\n", "\\101", "'", "", "a\nb"])
+    func textIsPrintedAsItIs(_ text: String) async {
+        let bytes = [UInt8](text.utf8)
+        #expect(await Shell.output(of: ShellQuoting.printing(bytes)) == bytes)
+    }
+
+    @Test(arguments: 0..<4)
+    func randomBytesArePrinted(_ seed: UInt64) async {
+        var random = SeededGenerator(seed: seed)
+        let bytes = (0..<30_000).map { _ in UInt8.random(in: 0...255, using: &random) }
+        // More than an argument of the shell may have comes by its standard input.
+        let script = "sh <<'END'\n\(ShellQuoting.printing(bytes))\nEND"
+        #expect(await Shell.output(of: script) == [UInt8](bytes))
+    }
+}
