@@ -17,7 +17,7 @@ let package = Package(
         .library(name: "TrellisTesting", targets: ["TrellisTesting"]),
     ],
     dependencies: [
-        .package(url: "https://github.com/apple/swift-http-types", from: "1.5.1")
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0")
     ],
     targets: [
         // Typed wrappers over libcurl's variadic C API. The only place that includes <curl/curl.h>.

@@ -23,6 +23,9 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
     /// Whether the library that encodes it is there.
     package var canEncode: Bool { ccurl_codec_exists(number, true) }
 
+    /// What bodies may come in, as `Accept-Encoding` asks for it: in order of preference.
+    package static let accepted = [brotli, zstd, gzip, deflate].filter(\.canDecode).map(\.rawValue)
+
     /// As the C side counts them.
     var number: Int32 {
         switch self {

@@ -76,12 +76,18 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     private func apply(_ transfer: Transfer) {
         guard transfer.easy != nil else {
-            // It never got into libcurl.
-            if transfer.failure != nil, !transfer.isCancelled { end(transfer, CURLE_OK) }
+            if transfer.heldEnd != nil {
+                finishHeld(transfer)
+            } else if transfer.failure != nil, !transfer.isCancelled {
+                // It never got into libcurl.
+                end(transfer, CURLE_OK)
+            }
             return
         }
         if transfer.isCancelled {
             multi?.remove(transfer)
+        } else if !transfer.decodeFurther() {
+            end(transfer, CURLE_OK)
         } else if transfer.mustFinishEarly {
             end(transfer, CURLE_OK)
         } else {
@@ -98,6 +104,24 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         multi?.remove(transfer)
         if isHTTP1 { unsafe multi?.sockets.didBecomeIdle(socket, generation: generation) }
         guard !transfer.isCancelled else { return }
+        if end.failure == nil, transfer.isHeldUp {
+            // libcurl is through with it; its reader is not.
+            transfer.heldEnd = end
+        } else {
+            report(end, of: transfer)
+        }
+    }
+
+    /// Hands on more of what was decoded, and the end once everything is taken.
+    private func finishHeld(_ transfer: Transfer) {
+        guard let end = transfer.heldEnd, !transfer.isCancelled else { return }
+        let isDecoded = transfer.decodeFurther()
+        guard !isDecoded || !transfer.isHeldUp, !transfer.isCancelled else { return }
+        let failure = isDecoded ? transfer.finishDecoding() : transfer.failure
+        report(TransferEnd(failure: failure, trailers: end.trailers, report: end.report), of: transfer)
+    }
+
+    private func report(_ end: TransferEnd, of transfer: Transfer) {
         transfer.isCancelled = true
         let delegate = transfer.delegate
         transfer.delegate = nil

@@ -85,8 +85,7 @@ final class EasyHandle {
             set(CURLOPT_BUFFERSIZE, options.receiveBufferSize)
             receiveBufferSize = options.receiveBufferSize
         }
-        if options.version != .http2OverTLS || !options.decodesContent { isPristine = false }
-        if !options.decodesContent { set(CURLOPT_ACCEPT_ENCODING, nil as String?) }
+        if options.version != .http2OverTLS { isPristine = false }
         return isAccepted && setVersion(options.version) && setMethod(options)
     }
 
@@ -166,7 +165,6 @@ final class EasyHandle {
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
         set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)
         set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        set(CURLOPT_ACCEPT_ENCODING, LibcurlFeatures.current.contentCodings.joined(separator: ", "))
         unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
         if let path = configuration.unixSocketPath { set(CURLOPT_UNIX_SOCKET_PATH, path) }
         unsafe set(CURLOPT_ERRORBUFFER, errorBuffer)
@@ -231,8 +229,6 @@ final class EasyHandle {
     // MARK: What libcurl knows
 
     var report: TransferReport { unsafe TransferReport(curl) }
-
-    var receivedBodyBytes: Int64 { unsafe Int64(ccurl_get_offset(curl, CURLINFO_SIZE_DOWNLOAD_T)) }
 
     var hasStatusWithoutBody: Bool { [204, 304].contains(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
 

@@ -35,8 +35,10 @@ struct HeadParser {
     private(set) var trailers = WireFields()
     /// The body's length, where the head gives it.
     private(set) var contentLength: Int64?
+    /// The body's content codings as they were applied (RFC 9110, section 8.4); `identity` is none.
+    private(set) var contentCodings: [String] = []
     /// The body is coded, so that its length is not that of what is handed on.
-    private(set) var hasContentEncoding = false
+    var hasContentEncoding: Bool { !contentCodings.isEmpty }
     /// The body is chunked.
     private(set) var hasTransferEncoding = false
 
@@ -74,7 +76,7 @@ struct HeadParser {
         fields = WireFields()
         contentLength = nil
         hasTransferEncoding = false
-        hasContentEncoding = false
+        contentCodings = []
         place = .fields
     }
 
@@ -140,7 +142,11 @@ struct HeadParser {
                 guard contentLength == nil || contentLength == length else { throw .conflictingContentLength }
                 contentLength = length
             }
-        case 16 where unsafe name.isEqualIgnoringCase("content-encoding"): hasContentEncoding = true
+        case 16 where unsafe name.isEqualIgnoringCase("content-encoding"):
+            for name in unsafe String(decoding: value, as: UTF8.self).lowercased().split(separator: ",") {
+                let name = name.split { $0 == " " || $0 == "\t" }.joined(separator: " ")
+                if !name.isEmpty, name != "identity" { contentCodings.append(name) }
+            }
         case 17 where unsafe name.isEqualIgnoringCase("transfer-encoding"):
             isLastFraming = true
             hasTransferEncoding = true

@@ -12,8 +12,6 @@ package struct LibcurlFeatures: Hashable, Sendable {
     package let hasHTTP3: Bool
     /// TLS is compiled in.
     package let hasTLS: Bool
-    /// The content codings it decodes, in order of preference.
-    package let contentCodings: [String]
     /// The certificate bundle it was built to trust.
     package let certificateFile: String?
     /// The directory of certificates it was built to trust.
@@ -31,11 +29,6 @@ package struct LibcurlFeatures: Hashable, Sendable {
         hasHTTP2 = bits & (1 << 16) != 0
         hasHTTP3 = bits & (1 << 24) != 0
         hasTLS = bits & (1 << 2) != 0
-        var codings: [String] = []
-        if bits & (1 << 23) != 0 { codings.append("br") }
-        if bits & (1 << 26) != 0 { codings.append("zstd") }
-        if bits & (1 << 3) != 0 { codings += ["gzip", "deflate"] }
-        contentCodings = codings
         unsafe certificateFile = info.cainfo.map { unsafe String(cString: $0) }
         unsafe certificateDirectory = info.capath.map { unsafe String(cString: $0) }
     }

@@ -3,8 +3,6 @@ import CCurl
 /// What libcurl's callbacks come down to. The return values are libcurl's.
 extension Transfer {
     private static let abort = 0
-    /// What a decoder may hand on after the transfer was paused. More stays in libcurl, which fails above 64 MiB.
-    private static let decodingBurst: Int64 = 16 << 20
 
     /// One header line. libcurl takes any other count than the given one as the end.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
@@ -17,6 +15,7 @@ extension Transfer {
             case .final(let head):
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
                 delegate?.transferDidReceiveHead(head)
+                guard prepareDecoding() else { return Self.abort }
                 finishEarlyIfWhole()
             }
         } catch {
@@ -34,15 +33,17 @@ extension Transfer {
             failure = EngineFailure(kind: .head(.cutShort), message: "")
             return Self.abort
         }
-        // libcurl may hold many more bytes; it keeps these until the reader has made room.
-        let burst = receivedBytes - receivedBytesAtPause
-        let mustStop = unsafe isReceivingPaused && (!parser.hasContentEncoding || burst > Self.decodingBurst)
-        if isSuspended || mustStop {
+        // libcurl keeps these until the reader has made room.
+        if isSuspended || isReceivingPaused {
             appliedPause |= 1
             return Int(CURL_WRITEFUNC_PAUSE)
         }
         receivedBytes += Int64(bytes.count)
-        unsafe delegate?.transferDidReceiveBody(bytes.bytes)
+        if let decoder {
+            guard unsafe decode(bytes.bytes, with: decoder) else { return Self.abort }
+        } else {
+            unsafe delegate?.transferDidReceiveBody(bytes.bytes)
+        }
         finishEarlyIfWhole()
         return isCancelled ? Self.abort : bytes.count
     }
@@ -87,15 +88,14 @@ extension Transfer {
     private func finishEarlyIfWhole() {
         guard case .stream = options.body, !upload.isFinished, unsafe parser.hasFinalHead, let easy else { return }
         let hasNoBody = options.method == "HEAD" || easy.hasStatusWithoutBody
-        guard hasNoBody || hasWholeBody(easy) else { return }
+        guard hasNoBody || hasWholeBody else { return }
         mustFinishEarly = true
         engine.update(self)
     }
 
-    private func hasWholeBody(_ easy: EasyHandle) -> Bool {
-        let parser = unsafe parser
-        guard let length = parser.contentLength, !parser.hasTransferEncoding else { return false }
-        return length <= (parser.hasContentEncoding ? easy.receivedBodyBytes : receivedBytes)
+    private var hasWholeBody: Bool {
+        guard let length = unsafe parser.contentLength, unsafe !parser.hasTransferEncoding else { return false }
+        return length <= receivedBytes
     }
 
     /// How it ended, given libcurl's view of it.
@@ -105,19 +105,19 @@ extension Transfer {
         if cause == nil, code != CURLE_OK {
             cause = clarify(easy?.failure(code) ?? EngineFailure(code, detail: "", systemError: 0))
         }
+        if cause == nil, !isHeldUp { cause = finishDecoding() }
         if cause == nil, unsafe !parser.hasFinalHead { cause = EngineFailure(kind: .head(.cutShort), message: "") }
         return unsafe TransferEnd(failure: cause, trailers: parser.trailers, report: report)
     }
 
     /// The same code of libcurl's means different things at different points of an exchange.
     private func clarify(_ failure: EngineFailure) -> EngineFailure {
-        let (hasHead, isHTTP2, hasCoding) = unsafe (parser.hasFinalHead, parser.isHTTP2, parser.hasContentEncoding)
+        let (hasHead, isHTTP2) = unsafe (parser.hasFinalHead, parser.isHTTP2)
         return switch failure.kind {
         case .bodyCutShort where !hasHead: failure.as(.emptyReply)
         case .emptyReply where hasHead: failure.as(.bodyCutShort)
         case .send where attempts == 0, .receive where attempts == 0: failure.as(.connect)
         case .receive where hasHead && isHTTP2: failure.as(.http2)
-        case .outOfMemory where hasHead && hasCoding, .tooLarge where hasHead && hasCoding: failure.as(.contentCoding)
         case .outOfMemory where !hasHead, .tooLarge where !hasHead:
             failure.as(.head(.tooLarge(limit: options.maximumHeaderBytes)))
         default: failure

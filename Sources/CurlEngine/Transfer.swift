@@ -29,9 +29,12 @@ package final class Transfer: @unchecked Sendable {
     var appliedPause: Int32 = 0
     var isDeferred = false
     var mustFinishEarly = false
-    /// Bytes of the body that were handed on.
+    /// Takes the content codings off the body, where it has any.
+    var decoder: ContentDecoder?
+    /// libcurl has finished while decoded bytes waited for their reader.
+    var heldEnd: TransferEnd?
+    /// Bytes of the body that came, before decoding.
     var receivedBytes: Int64 = 0
-    var receivedBytesAtPause: Int64 = 0
     /// When bytes last moved in either direction, and when they last left.
     var activity: (last: EngineInstant, lastSend: EngineInstant)
 
@@ -57,7 +60,6 @@ package final class Transfer: @unchecked Sendable {
     package func pauseReceiving(_ isPaused: Bool) {
         guard isReceivingPaused != isPaused else { return }
         isReceivingPaused = isPaused
-        receivedBytesAtPause = receivedBytes
         engine.update(self)
     }
 

@@ -214,5 +214,5 @@ extension HeaderLines {
 extension HTTPField {
     /// The codings that the running libcurl decodes.
     fileprivate static let acceptEncoding = HTTPField(
-        name: .acceptEncoding, value: LibcurlFeatures.current.contentCodings.joined(separator: ", "))
+        name: .acceptEncoding, value: ContentCoding.accepted.joined(separator: ", "))
 }

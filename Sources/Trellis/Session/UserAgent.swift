@@ -52,6 +52,7 @@ public enum TrellisRuntime {
     /// Whether the libcurl that runs has HTTP/3.
     public static var supportsHTTP3: Bool { LibcurlFeatures.current.hasHTTP3 }
 
-    /// The content codings that the libcurl that runs decodes.
-    public static var contentCodings: [String] { LibcurlFeatures.current.contentCodings }
+    /// The content codings that bodies are asked for in and decoded from: those whose libraries libcurl has loaded, or the
+    /// system has.
+    public static var contentCodings: [String] { ContentCoding.accepted }
 }

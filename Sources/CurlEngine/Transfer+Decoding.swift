@@ -1,0 +1,71 @@
+import CCurl
+
+/// How content codings are taken off a body. libcurl would do it too, but takes a coded body that ends early for whole, and
+/// decodes on while the transfer is paused.
+extension Transfer {
+    /// Makes a decoder where the head says that the body is coded. `false` where nobody can decode it.
+    func prepareDecoding() -> Bool {
+        guard options.decodesContent, unsafe parser.hasContentEncoding, options.method != "HEAD" else { return true }
+        let codings = unsafe parser.contentCodings
+        decoder = ContentDecoder(codings: codings)
+        if decoder == nil {
+            let names = codings.joined(separator: ", ")
+            failure = EngineFailure(kind: .contentCoding, message: "the body's coding is unknown here: \(names)")
+        }
+        return decoder != nil
+    }
+
+    /// Decodes bytes and hands on what comes of them. `false` where they are not what their coding says.
+    func decode(_ bytes: RawSpan, with decoder: ContentDecoder) -> Bool {
+        do throws(ContentDecoder.Failure) {
+            try decoder.decode(bytes) { handOn($0) }
+            return true
+        } catch {
+            failure = EngineFailure(error)
+            return false
+        }
+    }
+
+    /// Goes on with what was kept while the reader made room. `false` as for ``decode(_:with:)``.
+    func decodeFurther() -> Bool {
+        guard let decoder, decoder.isHeldUp, !isReceivingPaused, !isSuspended else { return true }
+        do throws(ContentDecoder.Failure) {
+            try decoder.resume { handOn($0) }
+            return true
+        } catch {
+            failure = EngineFailure(error)
+            return false
+        }
+    }
+
+    /// Decoded bytes are left that nobody has taken.
+    var isHeldUp: Bool { decoder?.isHeldUp ?? false }
+
+    private func handOn(_ piece: RawSpan) -> Bool {
+        delegate?.transferDidReceiveBody(piece)
+        return !isCancelled && !isReceivingPaused && !isSuspended
+    }
+
+    /// Whether the coded stream was whole, given that the message was.
+    func finishDecoding() -> EngineFailure? {
+        do throws(ContentDecoder.Failure) {
+            try decoder?.finish()
+            return nil
+        } catch {
+            return EngineFailure(error)
+        }
+    }
+}
+
+extension EngineFailure {
+    fileprivate init(_ failure: ContentDecoder.Failure) {
+        switch failure {
+        case .corrupt(let coding): self.init(kind: .contentCoding, message: "the body is no valid \(coding.rawValue)")
+        case .cutShort(let coding):
+            self.init(kind: .contentCoding, message: "the body ends before its \(coding.rawValue) stream does")
+        case .trailingBytes(let coding):
+            self.init(kind: .contentCoding, message: "bytes follow the end of the \(coding.rawValue) stream")
+        case .outOfMemory: self.init(kind: .outOfMemory, message: "no memory for decoding the body")
+        }
+    }
+}
