@@ -13,6 +13,9 @@ extension TrellisError {
         case bodyTooLarge = "body_too_large"
         case contentCoding = "content_coding"
         case http2, http3, unsupported
+        case unacceptableStatus = "unacceptable_status"
+        case unacceptableContentType = "unacceptable_content_type"
+        case serialization
         case bodyNotReplayable = "body_not_replayable"
         case file, other
     }
@@ -39,6 +42,9 @@ extension TrellisError {
         case .invalidResponse(.bodyCutShort): .truncatedBody
         case .invalidResponse(.bodyTooLarge): .bodyTooLarge
         case .invalidResponse(.contentCoding): .contentCoding
+        case .validationFailed(.status): .unacceptableStatus
+        case .validationFailed(.contentType): .unacceptableContentType
+        case .serializationFailed: .serialization
         case .bodyFailed(.file): .file
         case .bodyFailed(.lengthMismatch): .invalidRequest
         case .bodyFailed(.sourceFailed), .other: .other
@@ -62,7 +68,7 @@ extension TrellisError {
     public var isCancellation: Bool { if case .cancelled = reason { true } else { false } }
 
     /// The server may have seen part of the request. `false` only where it is certain that it did not.
-    public var maySentBytes: Bool { phase == .sending || phase == .receiving }
+    public var maySentBytes: Bool { phase == .sending || phase == .receiving || phase == .answered }
 
     /// The same request may succeed if it is sent again: the failure is one of the moment, and sending again does no harm
     /// because the method is idempotent (RFC 9110, section 9.2.2) or nothing was sent.
@@ -71,6 +77,9 @@ extension TrellisError {
         case .connectionFailed, .timedOut(.connect), .timedOut(.responseHead), .timedOut(.idle), .exchangeFailed,
             .invalidResponse(.bodyCutShort):
             !maySentBytes || (method?.isIdempotent ?? false)
+        case .validationFailed(.status(let code)):
+            // Statuses that speak of the moment: RFC 9110, section 15; RFC 6585, section 4.
+            [408, 429, 500, 502, 503, 504].contains(code) && (method?.isIdempotent ?? false)
         default: false
         }
     }

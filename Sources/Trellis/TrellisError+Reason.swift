@@ -15,6 +15,10 @@ extension TrellisError {
         case exchangeFailed(ExchangeFailure)
         /// The response is not one that can be used.
         case invalidResponse(InvalidResponse)
+        /// The response is not what the caller accepts.
+        case validationFailed(ValidationFailure)
+        /// The response's body is not what it was to be read as.
+        case serializationFailed(SerializationFailure)
         /// The request's body failed.
         case bodyFailed(BodyFailure)
         /// The running libcurl lacks what was asked for.
@@ -104,6 +108,25 @@ extension TrellisError {
         case contentCoding(String)
     }
 
+    /// Why a response is not accepted. What a ``Validator`` of the user's own throws is not one of these: it comes unchanged.
+    public enum ValidationFailure: Sendable, Hashable {
+        /// The status is none of those that are accepted.
+        case status(Int)
+        /// The content type is none of those that are accepted; `nil`: the response has none.
+        case contentType(String?, acceptable: [String])
+    }
+
+    /// Why a response's body cannot be read as what was asked for. What a ``ResponseSerializer`` of the user's own throws is
+    /// not one of these: it comes unchanged.
+    public enum SerializationFailure: Sendable, Hashable {
+        /// There is no body, and the type cannot do without.
+        case emptyBody(type: String)
+        /// The decoder refused; its error is ``TrellisError/underlying``.
+        case decoding(type: String, why: String)
+        /// The bytes are no text in the encoding that was asked for.
+        case text(encoding: String)
+    }
+
     /// How a request's body failed.
     public enum BodyFailure: Sendable, Hashable {
         /// The file cannot be used.
@@ -144,6 +167,15 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .invalidResponse(.bodyCutShort(let why)): "the response's body was cut short: \(why)"
         case .invalidResponse(.bodyTooLarge(let limit)): "the response's body exceeds \(limit) bytes"
         case .invalidResponse(.contentCoding(let why)): "the response's body cannot be decoded: \(why)"
+        case .validationFailed(.status(let code)):
+            "the status \(code)\(TrellisError.phrase(of: code).map { " (\($0))" } ?? "") is not accepted"
+        case .validationFailed(.contentType(let type, let acceptable)):
+            "\(type.map { "the content type \($0)" } ?? "a response without a content type") is not accepted, only "
+                + acceptable.joined(separator: ", ")
+        case .serializationFailed(.emptyBody(let type)):
+            "the response has no body, and \(type) cannot be made of nothing"
+        case .serializationFailed(.decoding(let type, let why)): "the response is no \(type): \(why)"
+        case .serializationFailed(.text(let encoding)): "the response is no text in \(encoding)"
         case .bodyFailed(.file(let path, let why)): "the file \(path) cannot be sent: \(why)"
         case .bodyFailed(.lengthMismatch(let promised, let given)):
             "the body's source promised \(promised) bytes and gave \(given)"
@@ -153,4 +185,9 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .other(let what): what
         }
     }
+}
+
+extension TrellisError.Reason {
+    /// The words say what the underlying error would say again.
+    var tellsCause: Bool { if case .serializationFailed = self { true } else { false } }
 }

@@ -21,6 +21,10 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var detail: String?
     /// The error that caused this one, for example what a body's source threw.
     public internal(set) var underlying: (any Error)?
+    /// The response that was not accepted or could not be read; `nil` for other failures.
+    public internal(set) var response: Response?
+    /// How the body of that response begins.
+    public internal(set) var bodyExcerpt: BodyExcerpt?
 
     init(
         _ reason: Reason, method: HTTPRequest.Method? = nil, url: String? = nil, phase: Phase = .composing,
@@ -54,6 +58,8 @@ extension TrellisError {
         case sending
         /// The head had come, the body had not ended.
         case receiving
+        /// The answer had come whole; it was being validated or read.
+        case answered
     }
 }
 
@@ -63,7 +69,8 @@ extension TrellisError: CustomStringConvertible {
         var text = reason.description
         if phase == .queued || isTimeout { text += " after \(elapsed.rounded) \(phase.activity)" }
         if let detail { text += ": \(detail)" }
-        if let underlying { text += " (\(underlying))" }
+        if let underlying, !reason.tellsCause { text += " (\(underlying))" }
+        if let line = bodyExcerpt?.line { text += "; the body: \(line)" }
         let request = [method?.rawValue, url].compactMap { $0 }.joined(separator: " ")
         return request.isEmpty ? text : "\(request): \(text)"
     }
@@ -83,6 +90,7 @@ extension TrellisError.Phase {
         case .connecting: "connecting"
         case .sending: "waiting for the answer"
         case .receiving: "receiving the body"
+        case .answered: "reading the answer"
         }
     }
 }

@@ -50,6 +50,12 @@ struct TrellisErrorTests {
         Row(.invalidResponse(.bodyCutShort("x")), .truncatedBody, retryable: true),
         Row(.invalidResponse(.bodyTooLarge(limit: 1)), .bodyTooLarge),
         Row(.invalidResponse(.contentCoding("x")), .contentCoding),
+        Row(.validationFailed(.status(404)), .unacceptableStatus),
+        Row(.validationFailed(.status(503)), .unacceptableStatus, retryable: true),
+        Row(.validationFailed(.contentType(nil, acceptable: [])), .unacceptableContentType),
+        Row(.serializationFailed(.emptyBody(type: "x")), .serialization),
+        Row(.serializationFailed(.decoding(type: "x", why: "y")), .serialization),
+        Row(.serializationFailed(.text(encoding: "x")), .serialization),
         Row(.bodyFailed(.file(path: "x", why: "y")), .file),
         Row(.bodyFailed(.lengthMismatch(promised: 1, given: 2)), .invalidRequest),
         Row(.bodyFailed(.sourceFailed), .other),
@@ -68,7 +74,7 @@ struct TrellisErrorTests {
         #expect(error.isRetryable == row.isRetryable)
     }
 
-    @Test(arguments: rows.filter(\.isRetryable))
+    @Test(arguments: rows.filter { $0.isRetryable && $0.kind != .unacceptableStatus })
     func whatMayHaveArrivedIsRetryableOnlyIfTwiceIsOnce(_ row: Row) {
         #expect(!TrellisError(row.reason, method: .post, phase: .sending).isRetryable)
         #expect(TrellisError(row.reason, method: .post, phase: .connecting).isRetryable)
@@ -83,13 +89,15 @@ struct TrellisErrorTests {
                 "timeout_idle",
                 "timeout_deadline", "cancelled", "send", "receive", "truncated_body", "malformed_response",
                 "body_too_large",
-                "content_coding", "http2", "http3", "unsupported", "body_not_replayable", "file", "other",
+                "content_coding", "http2", "http3", "unsupported", "unacceptable_status",
+                "unacceptable_content_type", "serialization", "body_not_replayable", "file", "other",
             ])
     }
 
     @Test(
         arguments: [
             (.composing, false), (.queued, false), (.connecting, false), (.sending, true), (.receiving, true),
+            (.answered, true),
         ] as [(TrellisError.Phase, Bool)])
     func bytesMayHaveBeenSentFromSendingOn(_ phase: TrellisError.Phase, _ maySent: Bool) {
         #expect(TrellisError(.other("x"), phase: phase).maySentBytes == maySent)

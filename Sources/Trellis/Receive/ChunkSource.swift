@@ -2,12 +2,19 @@ package import FoundationEssentials
 
 /// Where the chunks of a body come from.
 package protocol ChunkSource: AnyObject, Sendable {
+    /// The request that it answers, as it was sent; `nil` where nobody knows.
+    var request: Request? { get }
     /// The next chunk, `nil` at the end.
     func next() async throws -> Data?
     /// The response with its trailers and final metrics, once the rest of the body has been read.
     func finalResponse() async throws -> Response
     /// Ends the transfer, unless it has ended.
     func cancel(explicitly: Bool)
+}
+
+extension ChunkSource {
+    /// Nobody knows.
+    package var request: Request? { nil }
 }
 
 /// Ends the transfer of a source when it goes itself: a reader that left, or a response that nobody kept.

@@ -8,6 +8,8 @@ public struct StreamResponse: Sendable {
     /// The response up to its head: its metrics end there, and it has no trailers.
     public let head: Response
     private let token: ReaderToken
+    /// Where the body comes from.
+    var source: any ChunkSource { token.source }
 
     package init(head: Response, source: any ChunkSource) {
         self.head = head

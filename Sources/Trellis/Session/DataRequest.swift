@@ -1,56 +1,54 @@
 import CurlEngine
-public import FoundationEssentials
+import FoundationEssentials
 
 /// A handle on one request whose answer is collected in memory.
 ///
-/// It starts when ``response()`` is awaited or ``resume()`` is called. Dropping the handle ends the request.
-public final class DataRequest: Sendable {
-    private let request: Result<RequestActor, any Error>
-    private let session: Session
+/// It starts when its answer is asked for, in whatever form, or ``resume()`` is called, and is sent once however often it is
+/// read. Copies, and what ``validate()`` and its like return, are handles on the same request; when the last of them goes,
+/// the request ends.
+///
+/// ```swift
+/// let user = try await session.request("https://api.example.com/users/1").validate().decoding(User.self)
+/// ```
+public struct DataRequest: Sendable {
+    let owner: RequestOwner
+    /// What this handle wants checked.
+    let validation: Validation
 
     init(_ request: Result<RequestActor, any Error>, session: Session) {
-        self.request = request
-        self.session = session
+        self.init(RequestOwner(request, session: session), Validation())
     }
 
-    deinit {
-        if case .success(let request) = request { request.enter { $0.cancel(CancellationError()) } }
+    init(_ owner: RequestOwner, _ validation: Validation) {
+        self.owner = owner
+        self.validation = validation
+    }
+
+    /// The request as it is sent, with its session's defaults.
+    ///
+    /// - Throws: Why it cannot be sent: ``TrellisError``, or what its own making threw.
+    public var request: Request {
+        get throws { try owner.request.get().prepared.transportRequest.request }
     }
 
     /// The state of the request at this moment.
     public var state: RequestPhase {
         get async {
-            guard case .success(let request) = request else { return .finished }
+            guard case .success(let request) = owner.request else { return .finished }
             return await request.visiblePhase
         }
     }
 
     /// Starts the request, or lets it go on.
-    public func resume() {
-        guard case .success(let request) = request else { return }
-        request.enter { $0.resume() }
-    }
+    public func resume() { owner.enter { $0.resume() } }
 
     /// Holds the request up: a request that waits leaves the queue, one in flight stops its traffic. Time limits but
     /// ``Timeouts/idle`` and ``Timeouts/responseHead`` go on.
-    public func suspend() {
-        guard case .success(let request) = request else { return }
-        request.enter { $0.suspend() }
-    }
+    public func suspend() { owner.enter { $0.suspend() } }
 
-    /// Ends the request; ``response()`` throws an error of kind ``TrellisError/Kind/cancelled``. Nothing happens if it has
+    /// Ends the request; whoever reads it gets an error of kind ``TrellisError/Kind/cancelled``. Nothing happens if it has
     /// ended already.
-    public func cancel() {
-        guard case .success(let request) = request else { return }
-        request.enter { $0.cancel(TrellisError(.cancelled(.explicitly))) }
-    }
-
-    /// The answer. Ask as often as you like: the request is sent once.
-    ///
-    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, which ends the request.
-    public func response() async throws -> (Data, Response) {
-        try await request.get().collected()
-    }
+    public func cancel() { owner.enter { $0.cancel(TrellisError(.cancelled(.explicitly))) } }
 }
 
 extension RequestActor {

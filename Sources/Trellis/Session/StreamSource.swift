@@ -4,14 +4,16 @@ import FoundationEssentials
 /// The body of a streamed response, for its readers. Keeps the session alive as long as it is read.
 final class StreamSource: ChunkSource {
     private let inbox: BodyInbox
-    private let request: RequestActor
+    private let actor: RequestActor
     private let session: Session
 
     init(inbox: BodyInbox, request: RequestActor, session: Session) {
         self.inbox = inbox
-        self.request = request
+        actor = request
         self.session = session
     }
+
+    var request: Request? { actor.prepared.transportRequest.request }
 
     func next() async throws -> Data? { try await inbox.next() }
 
@@ -20,6 +22,6 @@ final class StreamSource: ChunkSource {
     func cancel(explicitly: Bool) {
         guard !inbox.hasEnded else { return }
         let error: any Error = explicitly ? TrellisError(.cancelled(.explicitly)) : CancellationError()
-        request.enter { $0.cancel(error) }
+        actor.enter { $0.cancel(error) }
     }
 }

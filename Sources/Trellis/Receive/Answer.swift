@@ -1,0 +1,34 @@
+package import FoundationEssentials
+
+/// A request and what came back for it: what validators and serializers look at.
+package struct Answer: Sendable {
+    /// The request as it was sent, with its session's defaults.
+    package let request: Request
+    package let response: Response
+    /// The whole body; `nil` while it is still to come.
+    package let body: Data?
+
+    package init(request: Request, response: Response, body: Data?) {
+        self.request = request
+        self.response = response
+        self.body = body
+    }
+
+    /// Whether there is nothing in the body, as far as one can tell.
+    var hasNoContent: Bool {
+        if let body { return body.isEmpty }
+        // Statuses and methods without content: RFC 9110, section 6.4.1.
+        return request.method == .head || [204, 205, 304].contains(response.status.code)
+            || response.headerFields[.contentLength] == "0"
+    }
+
+    /// An error about this answer, with what a person needs to understand it.
+    func error(_ reason: TrellisError.Reason, underlying: (any Error)? = nil) -> TrellisError {
+        var error = TrellisError(
+            reason, method: request.method, url: response.url, phase: body == nil ? .receiving : .answered,
+            metrics: response.metrics, underlying: underlying)
+        error.response = response
+        error.bodyExcerpt = body.map { TrellisError.BodyExcerpt($0) }
+        return error
+    }
+}

@@ -1,0 +1,18 @@
+public import HTTPTypes
+
+/// A redirect that was followed on the way to an answer.
+public struct Redirect: Sendable, Hashable {
+    /// The status of the response that redirected.
+    public let status: HTTPResponse.Status
+    /// The URL that was requested.
+    public let from: String
+    /// The URL that was requested next.
+    public let to: String
+
+    /// A redirect.
+    public init(status: HTTPResponse.Status, from: String, to: String) {
+        self.status = status
+        self.from = from
+        self.to = to
+    }
+}

@@ -1,0 +1,68 @@
+/// Any JSON, for what has no type of its own.
+public enum JSONValue: Sendable, Hashable {
+    /// `null`
+    case null
+    /// `true` or `false`
+    case bool(Bool)
+    /// A whole number that fits.
+    case integer(Int)
+    /// Any other number.
+    case number(Double)
+    /// A string.
+    case string(String)
+    /// An array.
+    case array([JSONValue])
+    /// An object.
+    case object([String: JSONValue])
+
+    /// The member of an object; `nil` where there is none.
+    public subscript(name: String) -> JSONValue? { if case .object(let members) = self { members[name] } else { nil } }
+
+    /// The element of an array; `nil` where there is none.
+    public subscript(index: Int) -> JSONValue? {
+        guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
+        return elements[index]
+    }
+
+    /// The string, if it is one.
+    public var stringValue: String? { if case .string(let text) = self { text } else { nil } }
+
+    /// The number, if it is a whole one.
+    public var integerValue: Int? { if case .integer(let number) = self { number } else { nil } }
+}
+
+extension JSONValue: Codable {
+    /// Decodes whatever comes.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Int.self) {
+            self = .integer(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let value = try? container.decode([JSONValue].self) {
+            self = .array(value)
+        } else {
+            self = .object(try container.decode([String: JSONValue].self))
+        }
+    }
+
+    /// Encodes the same JSON.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        case .integer(let value): try container.encode(value)
+        case .number(let value): try container.encode(value)
+        case .string(let value): try container.encode(value)
+        case .array(let value): try container.encode(value)
+        case .object(let value): try container.encode(value)
+        }
+    }
+}

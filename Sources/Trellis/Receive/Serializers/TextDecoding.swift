@@ -1,0 +1,87 @@
+import FoundationEssentials
+
+/// Text of bytes, in the encodings that are met on the web. FoundationEssentials knows few of them.
+enum TextDecoding {
+    /// The text, in the first of these in which the bytes are text: the encoding of the byte order mark (as the WHATWG
+    /// Encoding Standard has it, before what the response says), the charset, UTF-8, ISO-8859-1.
+    static func text(_ data: Data, charset: String?) -> String {
+        let candidates = [ByteOrderMark(data)?.encoding, charset.flatMap(String.Encoding.init(charset:)), .utf8]
+        for case .some(let encoding) in candidates {
+            if let text = text(data, in: encoding) { return text }
+        }
+        return latin1(data)
+    }
+
+    /// The text in one encoding, without its byte order mark; `nil` where the bytes are none.
+    static func text(_ data: Data, in encoding: String.Encoding) -> String? {
+        let mark = ByteOrderMark(data)
+        switch encoding {
+        case .utf8: return String(validating: mark == .utf8 ? data.dropFirst(3) : data, as: UTF8.self)
+        // Big-endian unless a mark says otherwise: RFC 2781, section 4.3.
+        case .utf16: return utf16(data, mark == .utf16LittleEndian ? .utf16LittleEndian : .utf16BigEndian, mark)
+        case .utf16LittleEndian: return utf16(data, .utf16LittleEndian, mark)
+        case .utf16BigEndian: return utf16(data, .utf16BigEndian, mark)
+        case .ascii: return data.allSatisfy { $0 < 0x80 } ? String(decoding: data, as: UTF8.self) : nil
+        case .isoLatin1: return latin1(data)
+        case .windowsCP1252: return windows1252(data)
+        default: return String(data: data, encoding: encoding)
+        }
+    }
+
+    private static func utf16(_ data: Data, _ order: ByteOrderMark, _ mark: ByteOrderMark?) -> String? {
+        let bytes = mark == order ? data.dropFirst(2) : data
+        guard bytes.count.isMultiple(of: 2) else { return nil }
+        var units: [UInt16] = []
+        units.reserveCapacity(bytes.count / 2)
+        var iterator = bytes.makeIterator()
+        while let first = iterator.next(), let second = iterator.next() {
+            let (high, low) = order == .utf16BigEndian ? (first, second) : (second, first)
+            units.append(UInt16(high) << 8 | UInt16(low))
+        }
+        return String(validating: units, as: UTF16.self)
+    }
+
+    private static func latin1(_ data: Data) -> String {
+        String(String.UnicodeScalarView(data.lazy.map { Unicode.Scalar($0) }))
+    }
+
+    private static func windows1252(_ data: Data) -> String {
+        let scalars = data.lazy.map { byte in
+            0x80...0x9F ~= byte ? windows1252Block[Int(byte - 0x80)] : Unicode.Scalar(byte)
+        }
+        return String(String.UnicodeScalarView(scalars))
+    }
+
+    /// 0x80 to 0x9F, the five bytes without a character as controls (WHATWG Encoding Standard, index windows-1252).
+    private static let windows1252Block: [Unicode.Scalar] = [
+        "\u{20AC}", "\u{81}", "\u{201A}", "\u{0192}", "\u{201E}", "\u{2026}", "\u{2020}", "\u{2021}",
+        "\u{02C6}", "\u{2030}", "\u{0160}", "\u{2039}", "\u{0152}", "\u{8D}", "\u{017D}", "\u{8F}",
+        "\u{90}", "\u{2018}", "\u{2019}", "\u{201C}", "\u{201D}", "\u{2022}", "\u{2013}", "\u{2014}",
+        "\u{02DC}", "\u{2122}", "\u{0161}", "\u{203A}", "\u{0153}", "\u{9D}", "\u{017E}", "\u{0178}",
+    ]
+}
+
+/// The bytes at the start of a text that tell its encoding.
+private enum ByteOrderMark {
+    case utf8, utf16BigEndian, utf16LittleEndian
+
+    init?(_ data: Data) {
+        if data.starts(with: [0xEF, 0xBB, 0xBF]) {
+            self = .utf8
+        } else if data.starts(with: [0xFE, 0xFF]) {
+            self = .utf16BigEndian
+        } else if data.starts(with: [0xFF, 0xFE]) {
+            self = .utf16LittleEndian
+        } else {
+            return nil
+        }
+    }
+
+    var encoding: String.Encoding {
+        switch self {
+        case .utf8: .utf8
+        case .utf16BigEndian: .utf16BigEndian
+        case .utf16LittleEndian: .utf16LittleEndian
+        }
+    }
+}

@@ -1,0 +1,99 @@
+import FoundationEssentials
+
+/// Validation of a stream by its head, before the first byte of its body is handed on:
+///
+/// ```swift
+/// for try await line in try await session.stream(url).validate().lines { … }
+/// ```
+///
+/// A response that is not accepted ends its transfer. The error has the beginning of the body, as far as it comes within a
+/// second.
+extension StreamResponse {
+    /// Checks for a status of 200 to 299, and then for a content type that the request's `Accept` includes.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableStatus`` or
+    ///   ``TrellisError/Kind/unacceptableContentType``; `CancellationError` in a cancelled task.
+    @discardableResult
+    public func validate() async throws -> StreamResponse {
+        try await validate(.successfulStatus).validate(.acceptedContentType)
+    }
+
+    /// Checks for a status in a range: see ``Validator/statusCode(_:)-(RangeExpression)``.
+    @discardableResult
+    public func validate(statusCode range: some RangeExpression<Int>) async throws -> StreamResponse {
+        try await validate(.statusCode(range))
+    }
+
+    /// Checks for one of several statuses.
+    @discardableResult
+    public func validate(statusCode codes: [Int]) async throws -> StreamResponse {
+        try await validate(.statusCode(codes))
+    }
+
+    /// Checks for one of several content types: see ``Validator/contentType(_:)``.
+    @discardableResult
+    public func validate(contentType types: some Sequence<String>) async throws -> StreamResponse {
+        try await validate(.contentType(types))
+    }
+
+    /// Checks with a closure, whose body is `nil`.
+    ///
+    /// - Throws: What it throws.
+    @discardableResult
+    public func validate(_ check: @escaping Validator.Check) async throws -> StreamResponse {
+        try await validate(Validator(check))
+    }
+
+    /// Checks a condition.
+    ///
+    /// - Throws: ``TrellisError``, or what a validator of your own throws; `CancellationError` in a cancelled task.
+    @discardableResult
+    public func validate(_ validator: Validator) async throws -> StreamResponse {
+        try await validate(validator, patience: .seconds(1))
+    }
+
+    /// - Parameter patience: How long the error waits for the beginning of the body.
+    package func validate(_ validator: Validator, patience: Duration) async throws -> StreamResponse {
+        let request = source.request ?? Request(head.url)
+        do {
+            try await validator.validate(Answer(request: request, response: head, body: nil))
+        } catch var error as TrellisError where error.response != nil {
+            error.bodyExcerpt = await excerpt(within: patience)
+            source.cancel(explicitly: false)
+            try Task.checkCancellation()
+            throw error
+        } catch {
+            source.cancel(explicitly: false)
+            throw error
+        }
+        return self
+    }
+
+    /// What comes of the body, up to the limit. Ends the transfer if that takes longer.
+    private func excerpt(within patience: Duration) async -> TrellisError.BodyExcerpt {
+        await withTaskGroup(of: TrellisError.BodyExcerpt?.self) { [source] group in
+            group.addTask {
+                var bytes = Data()
+                while bytes.count <= TrellisError.BodyExcerpt.limit {
+                    do {
+                        guard let chunk = try await source.next() else { return .init(bytes) }
+                        bytes.append(chunk)
+                    } catch {
+                        break
+                    }
+                }
+                return .init(bytes, isCut: true)
+            }
+            group.addTask {
+                try? await Task.sleep(for: patience)
+                return nil
+            }
+            var excerpt: TrellisError.BodyExcerpt?
+            for await result in group {
+                if let result { excerpt = result }
+                group.cancelAll()
+            }
+            return excerpt ?? .init(Data(), isCut: true)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+/// Reads the parts of a field's value: tokens, quoted strings, lists (RFC 9110, section 5.6).
+struct FieldScanner {
+    private var rest: Substring.UTF8View
+
+    init(_ text: some StringProtocol) {
+        rest = Substring(text).utf8
+        skipSpace()
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    func isAt(_ character: Unicode.Scalar) -> Bool { rest.first == UInt8(ascii: character) }
+
+    mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard isAt(character) else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    mutating func skipSpace() { rest = rest.drop { $0 == 0x20 || $0 == 0x09 } }
+
+    /// Goes on behind the next such character that is not quoted; `false` where there is none.
+    mutating func skip(past character: Unicode.Scalar) -> Bool {
+        while !rest.isEmpty {
+            if take(character) { return true }
+            if isAt("\"") { _ = quoted() } else { rest.removeFirst() }
+        }
+        return false
+    }
+
+    /// One or more characters of a token.
+    mutating func token() -> String? {
+        let bytes = rest.prefix(while: Self.isTokenByte)
+        guard !bytes.isEmpty else { return nil }
+        rest = rest[bytes.endIndex...]
+        return String(bytes)
+    }
+
+    mutating func tokenOrQuoted() -> String? { isAt("\"") ? quoted() : token() }
+
+    /// A quoted string without its marks and escapes. One that does not end takes all the rest.
+    private mutating func quoted() -> String? {
+        rest.removeFirst()
+        var bytes: [UInt8] = []
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "\""): return String(decoding: bytes, as: UTF8.self)
+            case UInt8(ascii: "\\"): if let escaped = rest.popFirst() { bytes.append(escaped) }
+            default: bytes.append(byte)
+            }
+        }
+        return nil
+    }
+
+    /// The elements of a comma-separated list.
+    static func elements(of text: String) -> [Substring] {
+        var elements: [Substring] = []
+        var scanner = FieldScanner(text)
+        var start = scanner.rest.startIndex
+        while scanner.skip(past: ",") {
+            elements.append(text[start..<text.utf8.index(before: scanner.rest.startIndex)])
+            start = scanner.rest.startIndex
+        }
+        elements.append(text[start...])
+        return elements
+    }
+
+    static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        case UInt8(ascii: "!"), UInt8(ascii: "#"), UInt8(ascii: "$"), UInt8(ascii: "%"), UInt8(ascii: "&"),
+            UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "^"), UInt8(ascii: "_"), UInt8(ascii: "`"), UInt8(ascii: "|"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+}

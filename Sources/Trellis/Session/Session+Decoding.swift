@@ -1,0 +1,61 @@
+public import FoundationEssentials
+
+/// Verbs that read the answer as something. They check status and content type first: see <doc:Validation>.
+extension Session {
+    /// Sends a request and decodes its answer.
+    ///
+    /// ```swift
+    /// let user = try await session.decode(User.self, from: "https://api.example.com/users/1")
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - type: The type of the value. One that is an ``EmptyResponse``, such as an optional, may be made of nothing.
+    ///   - request: The request.
+    ///   - decoder: What decodes: a `JSONDecoder` unless given.
+    /// - Throws: As ``DataRequest/serializing(with:)``.
+    public func decode<Value: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json
+    ) async throws -> Value {
+        try await read(
+            request, Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation()))
+    }
+
+    /// Sends a request and decodes its answer, or the error of the server's own making where the status is not accepted.
+    ///
+    /// - Throws: As ``DataRequest/decoding(_:orError:decoder:)``.
+    public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
+        decoder: some DataDecoder = .json
+    ) async throws -> Value {
+        let serializer = DecodableResponseSerializer(type, decoder: decoder)
+        return try await read(
+            request,
+            Reading(
+                serializer: serializer, validation: Validation(),
+                errorReader: Reading<DecodableResponseSerializer<Value>>.errorReader(errorType, decoder)))
+    }
+
+    /// Sends a request and reads its answer as text.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - encoding: The encoding; unless given, the one that ``StringResponseSerializer`` finds.
+    /// - Throws: As ``DataRequest/serializing(with:)``.
+    public func string(
+        _ request: some RequestConvertible, encoding: String.Encoding? = nil
+    ) async throws -> String {
+        try await read(
+            request, Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation()))
+    }
+
+    private func read<Serializer>(
+        _ request: some RequestConvertible, _ reading: Reading<Serializer>
+    ) async throws -> Serializer.Value {
+        let request = try makeRequest(request, isCollected: true)
+        return try await readOnPool(engine) {
+            try await request.answer()
+        } _: {
+            try await reading.value(of: $0)
+        }
+    }
+}

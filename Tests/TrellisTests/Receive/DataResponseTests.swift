@@ -1,0 +1,39 @@
+import FoundationEssentials
+import Testing
+
+@testable import Trellis
+
+/// A value with all that belongs to it.
+struct DataResponseTests {
+    private struct Refusal: Error, Equatable {}
+
+    private let response = DataResponse(
+        request: Request("http://a.example/x"),
+        response: Response(
+            responseHead: ResponseHead(status: .accepted, headerFields: [.server: "s"]), url: "http://a.example/x",
+            metrics: {
+                var metrics = Metrics()
+                metrics.attempts = 3
+                return metrics
+            }()),
+        data: Data("5".utf8), value: 5, serializationDuration: .milliseconds(7),
+        redirects: [Redirect(status: .found, from: "http://a.example/", to: "http://a.example/x")])
+
+    @Test func mappingChangesTheValueAlone() throws {
+        for mapped in [response.map { "\($0 + 1)" }, response.tryMap { "\($0 + 1)" }] {
+            #expect(mapped.value == "6")
+            #expect(mapped.request.url == "http://a.example/x")
+            #expect(mapped.status == .accepted)
+            #expect(mapped.headerFields[.server] == "s")
+            #expect(mapped.data == Data("5".utf8))
+            #expect(mapped.attempts == 3)
+            #expect(mapped.metrics == response.metrics)
+            #expect(mapped.serializationDuration == .milliseconds(7))
+            #expect(mapped.redirects == response.redirects)
+        }
+    }
+
+    @Test func whatTheTransformThrowsComesUnchanged() {
+        #expect(throws: Refusal()) { try response.tryMap { _ throws(Refusal) -> Int in throw Refusal() } }
+    }
+}

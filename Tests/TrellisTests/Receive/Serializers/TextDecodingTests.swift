@@ -1,0 +1,98 @@
+import FoundationEssentials
+import Testing
+
+@testable import Trellis
+
+/// Bytes as text: which encoding is taken, and what comes out.
+struct TextDecodingTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        let bytes: [UInt8]
+        let type: String?
+        let text: String
+        init(_ bytes: [UInt8], _ type: String?, _ text: String) {
+            (self.bytes, self.type, self.text) = (bytes, type, text)
+        }
+        init(_ utf8: String, _ type: String?, _ text: String) { self.init([UInt8](utf8.utf8), type, text) }
+        var testDescription: String { "\(type ?? "no type"): \(text)" }
+    }
+
+    @Test(arguments: [
+        // What the response says.
+        Row("héllo", "text/plain; charset=utf-8", "héllo"),
+        Row("héllo", "text/plain; charset=UTF8", "héllo"),
+        Row([0x68, 0xE9], "text/plain; charset=iso-8859-1", "hé"),
+        Row([0x68, 0xE9, 0x80], #"text/plain; charset="Latin1""#, "hé\u{80}"),
+        Row([0x80, 0x99, 0xE9, 0x81], "text/plain; charset=windows-1252", "€™é\u{81}"),
+        Row([0x9F, 0xA0, 0xFF], "text/plain; charset=cp1252", "Ÿ\u{A0}ÿ"),
+        Row("hello", "text/plain; charset=us-ascii", "hello"),
+        Row([0x68, 0, 0xE9, 0], "text/plain; charset=utf-16le", "hé"),
+        Row([0, 0x68, 0, 0xE9], "text/plain; charset=utf-16be", "hé"),
+        // RFC 2781, section 4.3: big-endian unless a mark says otherwise.
+        Row([0, 0x68, 0, 0xE9], "text/plain; charset=utf-16", "hé"),
+        Row([0xFE, 0xFF, 0, 0x68], "text/plain; charset=utf-16", "h"),
+        Row([0xFF, 0xFE, 0x68, 0], "text/plain; charset=utf-16", "h"),
+        Row([0xFF, 0xFE, 0x68, 0], "text/plain; charset=utf-16le", "h"),
+        Row([0x3D, 0xD8, 0x42, 0xDE], "text/plain; charset=utf-16le", "🙂"),
+        Row([0, 0, 0, 0x68], "text/plain; charset=utf-32be", "h"),
+        // A byte order mark knows better than the response, and is no part of the text.
+        Row([0xEF, 0xBB, 0xBF, 0xC3, 0xA9], "text/plain; charset=iso-8859-1", "é"),
+        Row([0xEF, 0xBB, 0xBF, 0x68], nil, "h"),
+        Row([0xFF, 0xFE, 0x68, 0], nil, "h"),
+        Row([0xFE, 0xFF, 0, 0x68], "text/plain; charset=utf-8", "h"),
+        // Nothing said, or nothing that is known: UTF-8, in the last resort ISO-8859-1.
+        Row("héllo", nil, "héllo"), Row("héllo", "text/plain", "héllo"),
+        Row("héllo", "text/plain; charset=klingon", "héllo"), Row("héllo", "nonsense", "héllo"),
+        Row([0x68, 0xE9], nil, "hé"), Row([0x68, 0xE9], "text/plain; charset=klingon", "hé"),
+        // Said, but not so.
+        Row("héllo", "text/plain; charset=us-ascii", "héllo"),
+        Row([0x68, 0xE9], "text/plain; charset=utf-8", "hé"),
+        Row([0x68, 0xE9], "text/plain; charset=us-ascii", "hé"),
+        Row([0x68, 0, 0xE9], "text/plain; charset=utf-16le", "h\u{0}é"),
+        Row("", "text/plain; charset=utf-16", ""),
+    ])
+    func theEncodingIsFound(_ row: Row) async throws {
+        let answer = Answer.test(type: row.type, body: Data(row.bytes))
+        let text = try await answer.read(.string)
+        // Scalars, not characters: equal marks hide nothing.
+        #expect(text.unicodeScalars.elementsEqual(row.text.unicodeScalars))
+    }
+
+    @Test(
+        arguments: [
+            (.isoLatin1, [0xC3, 0xA9], "Ã©"), (.utf8, [0xC3, 0xA9], "é"), (.utf8, [0xEF, 0xBB, 0xBF, 0x68], "h"),
+            (.utf8, [0xE9], nil), (.ascii, [0xC3, 0xA9], nil), (.ascii, [0x68], "h"), (.windowsCP1252, [0x80], "€"),
+            (.utf16LittleEndian, [0x68], nil), (.utf16LittleEndian, [0x00, 0xD8], nil),
+            (.utf16BigEndian, [0xDE, 0x42], nil),
+            (.utf16, [0xFF, 0xFE, 0x68, 0x00], "h"), (.utf32LittleEndian, [0x68, 0, 0, 0], "h"),
+            // Not the mark of what was asked for: a character like others.
+            (.isoLatin1, [0xEF, 0xBB, 0xBF], "ï»¿"),
+            (.symbol, [0x68], nil),
+        ] as [(String.Encoding, [UInt8], String?)])
+    func theOneThatWasAskedForIsTakenOrNone(_ encoding: String.Encoding, _ bytes: [UInt8], _ text: String?) async {
+        let answer = Answer.test(type: "text/plain; charset=utf-8", body: Data(bytes))
+        let result = await Result { () async throws in try await answer.read(.string(encoding: encoding)) }
+        switch result {
+        case .success(let found): #expect(found == text)
+        case .failure(let error):
+            #expect(text == nil)
+            #expect(
+                (error as? TrellisError)?.reason == .serializationFailed(.text(encoding: "\(encoding)")))
+        }
+    }
+
+    @Test func aSliceIsReadFromItsOwnStart() {
+        let slice = Data([0, 0, 0xEF, 0xBB, 0xBF, 0x68]).dropFirst(2)
+        #expect(TextDecoding.text(slice, charset: nil) == "h")
+        #expect(TextDecoding.text(Data([0, 0xFF, 0xFE, 0x68, 0]).dropFirst(), charset: nil) == "h")
+    }
+}
+
+extension Result where Failure == any Error {
+    init(_ body: () async throws -> Success) async {
+        do {
+            self = .success(try await body())
+        } catch {
+            self = .failure(error)
+        }
+    }
+}

@@ -1,0 +1,149 @@
+import CurlEngine
+import FoundationEssentials
+import Synchronization
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Where validators and serializers run, and what it costs to get there.
+@Suite(.timeLimit(.minutes(1)))
+struct ReadingExecutorTests {
+    /// Where something ran.
+    struct Place: Sendable, Equatable {
+        let isOnEngine: Bool
+        let isOnHome: Bool
+
+        static let pool = Place(isOnEngine: false, isOnHome: false)
+    }
+
+    /// An actor like the main actor: with a thread of its own.
+    private actor Home {
+        nonisolated let executor = EngineExecutor()
+        nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
+        func run(_ body: () async throws -> Void) async rethrows {
+            // Without something to do here first, the compiler leaves the hop to `body`, which does none.
+            #expect(executor.isCurrent)
+            try await body()
+        }
+    }
+
+    /// Decodes, and says where.
+    private struct Locating: DataDecoder {
+        let test: ReadingExecutorTests
+        func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
+            test.note()
+            return try JSONDecoder().decode(type, from: data)
+        }
+    }
+
+    private final class Places: Sendable {
+        private let places = Mutex<[Place]>([])
+        func add(_ place: Place) { places.withLock { $0.append(place) } }
+        var all: [Place] { places.withLock { $0 } }
+    }
+
+    private let session: Session
+    private let home = Home()
+    private let places = Places()
+
+    init() { self.init(status: 200) }
+
+    private init(status: Int) {
+        session = Session(transport: MockTransport { _ in .json("[1]", status: status) })
+    }
+
+    private var place: Place {
+        Place(isOnEngine: session.engine.isCurrent, isOnHome: home.executor.isCurrent)
+    }
+
+    private func note() { places.add(place) }
+
+    /// Every way to a validator and a serializer: three validations and five decodings.
+    private nonisolated(nonsending) func readAll() async throws {
+        let decoder = Locating(test: self)
+        let request = session.request("http://a.example/").validate { _, _, _ in note() }
+        #expect(try await request.decoding([Int].self, decoder: decoder) == [1])
+        #expect(try await request.response(of: [Int].self, decoder: decoder).value == [1])
+        #expect(try await request.data() == Data("[1]".utf8))
+        #expect(try await session.decode([Int].self, from: "http://a.example/", decoder: decoder) == [1])
+        #expect(
+            try await session.request("http://a.example/").decoding(
+                [Int].self, orError: Empty.self, decoder: decoder) == [1])
+        let custom = CustomResponseSerializer { _, _, _ in note() }
+        try await session.request("http://a.example/").serializing(with: custom)
+    }
+
+    private func expectPool() {
+        #expect(places.all.count == 8)
+        #expect(places.all.allSatisfy { $0 == .pool })
+    }
+
+    @Test func fromThePool() async throws {
+        try await readAll()
+        expectPool()
+    }
+
+    @Test func fromATaskThatPrefersTheSessionsExecutor() async throws {
+        try await Task(executorPreference: session.engine) {
+            // Or the test would prove nothing.
+            #expect(place.isOnEngine)
+            try await readAll()
+            #expect(place.isOnEngine, "and back")
+        }.value
+        expectPool()
+    }
+
+    @Test func fromAnActor() async throws {
+        try await home.run {
+            #expect(place.isOnHome)
+            try await readAll()
+            #expect(place.isOnHome, "and back")
+        }
+        expectPool()
+    }
+
+    @Test func theErrorOfTheServerIsDecodedThereToo() async throws {
+        let test = ReadingExecutorTests(status: 400)
+        let (session, decoder) = (test.session, Locating(test: test))
+        let problem = await Task(executorPreference: session.engine) {
+            await #expect(throws: ErrorResponse<[Int]>.self) {
+                try await session.decode(Empty.self, from: "http://a.example/", orError: [Int].self, decoder: decoder)
+            }
+        }.value
+        #expect(problem?.body == [1])
+        #expect(test.places.all == [.pool])
+    }
+
+    // MARK: Hops
+
+    /// Runs on the pool, and counts how often a task came to it.
+    private final class CountingExecutor: TaskExecutor {
+        private let counter = Atomic(0)
+        var count: Int { counter.load(ordering: .sequentiallyConsistent) }
+
+        func enqueue(_ job: consuming ExecutorJob) {
+            counter.add(1, ordering: .sequentiallyConsistent)
+            let job = UnownedJob(job)
+            let executor = unsafe asUnownedTaskExecutor()
+            Task.detached { unsafe job.runSynchronously(on: executor) }
+        }
+    }
+
+    private func hops(_ body: @escaping @Sendable (Session) async throws -> Void) async throws -> Int {
+        let executor = CountingExecutor()
+        let session = session
+        try await Task(executorPreference: executor) { try await body(session) }.value
+        return executor.count
+    }
+
+    @Test func decodingCostsNoHopThatTheBytesDoNotCost() async throws {
+        let bytes = try await hops { _ = try await $0.data("http://a.example/") }
+        // To start the task, and to go on with the answer.
+        #expect(bytes == 2)
+        #expect(try await hops { _ = try await $0.decode([Int].self, from: "http://a.example/") } == bytes)
+        #expect(try await hops { _ = try await $0.request("http://a.example/").decoding([Int].self) } == bytes)
+        #expect(
+            try await hops { _ = try await $0.request("http://a.example/").validate().response(of: .string) } == bytes)
+    }
+}

@@ -1,0 +1,260 @@
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The forms in which the answer to one request is read, and what each of them checks.
+@Suite(.timeLimit(.minutes(1)))
+struct ReadingTests {
+    struct User: Codable, Equatable, Sendable { let name: String }
+
+    struct APIProblem: Decodable, Equatable, Sendable { let code: String }
+
+    private struct Refused: Error {}
+
+    private static let ada = #"{"name": "Ada"}"#
+
+    private static func session(
+        _ body: String, status: Int = 200, type: String? = "application/json"
+    ) -> (Session, MockTransport) {
+        let transport = MockTransport { _ in
+            var fields: HTTPFields = [:]
+            fields[.contentType] = type
+            return MockResponse(status: status, headerFields: fields, body: Data(body.utf8))
+        }
+        return (Session(transport: transport), transport)
+    }
+
+    private static func get(accept: String? = nil) -> Request {
+        var request = Request("http://a.example/users/1?token=secret")
+        request.headerFields[.accept] = accept
+        return request
+    }
+
+    // MARK: One request
+
+    @Test func allReadingsAreOfOneAnswer() async throws {
+        let (session, transport) = Self.session(Self.ada)
+        let request = session.request(Self.get())
+        #expect(try await request.validate().decoding(User.self) == User(name: "Ada"))
+        #expect(try await request.string() == Self.ada)
+        #expect(try await request.data() == Data(Self.ada.utf8))
+        #expect(try await request.response().1.status == .ok)
+        #expect(try await request.response(of: User.self).value == User(name: "Ada"))
+        #expect(try await request.response(of: .string).value == Self.ada)
+        #expect(try await request.serializing(with: CustomResponseSerializer { _, _, data in data.count }) == 15)
+        await #expect(throws: TrellisError.self) { try await request.decoding([Int].self) }
+        #expect(transport.startedCount == 1)
+    }
+
+    @Test func readingsAtTheSameTimeAreOfOneAnswer() async throws {
+        let gate = LoopbackServer.Gate()
+        let transport = MockTransport { _ in
+            try await gate.opened()
+            return .json(Self.ada)
+        }
+        let request = Session(transport: transport).request(Self.get())
+        async let first = request.decoding(User.self)
+        async let second = request.validate(statusCode: 200...204).string()
+        async let third = request.response(of: .data)
+        try await transport.waitUntilRequested(count: 1)
+        gate.open()
+        #expect(try await first == User(name: "Ada"))
+        #expect(try await second == Self.ada)
+        #expect(try await third.value == Data(Self.ada.utf8))
+        #expect(transport.startedCount == 1)
+    }
+
+    @Test func theRequestEndsWithTheLastOfItsHandles() async throws {
+        let transport = MockTransport { _ in
+            try await Task.never()
+            return MockResponse()
+        }
+        let session = Session(transport: transport)
+        var first: DataRequest? = session.request(Self.get())
+        var second = first?.validate()
+        second?.resume()
+        try await transport.waitUntilRequested(count: 1)
+        first = nil
+        await session.settle()
+        #expect(transport.cancelledCount == 0)
+        second = nil
+        try await transport.waitUntilCancelled(count: 1)
+        _ = (first, second)
+    }
+
+    @Test func everythingIsInTheResponse() async throws {
+        var configuration = SessionConfiguration()
+        configuration.defaultHeaderFields[.acceptLanguage] = "de"
+        let transport = MockTransport { _ in .json(Self.ada) }
+        let session = Session(configuration: configuration, transport: transport)
+        let response = try await session.request(Self.get(accept: "application/json")).response(of: User.self)
+        #expect(response.value == User(name: "Ada"))
+        #expect(response.data == Data(Self.ada.utf8))
+        #expect(response.request.headerFields[.acceptLanguage] == "de", "as it was sent")
+        #expect(response.request.headerFields[.accept] == "application/json")
+        #expect(response.status == .ok)
+        #expect(response.headerFields[.contentType] == "application/json")
+        #expect(response.attempts == 1)
+        #expect(response.redirects.isEmpty)
+        #expect(response.serializationDuration > .zero)
+        #expect(response.metrics == response.response.metrics)
+    }
+
+    @Test func theHandleShowsTheRequestAsItIsSent() throws {
+        let (session, _) = Self.session(Self.ada)
+        #expect(try session.request(Self.get()).request.headerFields[.userAgent] != nil)
+        #expect(throws: TrellisError.self) { try session.request("nonsense").request }
+    }
+
+    // MARK: What is checked
+
+    enum Form: String, CaseIterable, Sendable {
+        case data, response, responseOfData, string, decoding, orError, responseOfType, custom, sessionDecode
+        case sessionString
+
+        /// The table of the article on validation.
+        var validates: Bool { self != .data && self != .response && self != .responseOfData }
+
+        func read(_ request: DataRequest, _ session: Session, _ plain: Request) async throws {
+            switch self {
+            case .data: _ = try await request.data()
+            case .response: _ = try await request.response()
+            case .responseOfData: _ = try await request.response(of: .data)
+            case .string: _ = try await request.string()
+            case .decoding: _ = try await request.decoding(User.self)
+            case .orError: _ = try await request.decoding(User.self, orError: APIProblem.self)
+            case .responseOfType: _ = try await request.response(of: User.self)
+            case .custom: _ = try await request.serializing(with: CustomResponseSerializer { _, _, _ in 1 })
+            case .sessionDecode: _ = try await session.decode(User.self, from: plain)
+            case .sessionString: _ = try await session.string(plain)
+            }
+        }
+
+        func kind(_ request: DataRequest, _ session: Session, _ plain: Request) async -> TrellisError.Kind? {
+            do {
+                try await read(request, session, plain)
+                return nil
+            } catch {
+                return (error as? TrellisError)?.kind ?? .other
+            }
+        }
+    }
+
+    @Test(arguments: Form.allCases)
+    func whoInterpretsTheBodyWantsTheOneThatWasAskedFor(_ form: Form) async {
+        let (notFound, _) = Self.session(Self.ada, status: 404)
+        #expect(
+            await form.kind(notFound.request(Self.get()), notFound, Self.get())
+                == (form.validates ? .unacceptableStatus : nil))
+        let (page, _) = Self.session(Self.ada, type: "text/html")
+        let request = Self.get(accept: "application/json")
+        #expect(
+            await form.kind(page.request(request), page, request) == (form.validates ? .unacceptableContentType : nil))
+        let (fine, _) = Self.session(Self.ada)
+        #expect(await form.kind(fine.request(request), fine, request) == nil)
+    }
+
+    @Test(arguments: Form.allCases.filter { !$0.rawValue.hasPrefix("session") })
+    func whatIsSaidHoldsForEveryForm(_ form: Form) async {
+        let (notFound, _) = Self.session(Self.ada, status: 404)
+        let request = notFound.request(Self.get())
+        let kinds = await [
+            form.kind(request.validate(), notFound, Self.get()),
+            form.kind(request.validate(statusCode: 200..<300), notFound, Self.get()),
+            form.kind(request.validate(statusCode: [404]), notFound, Self.get()),
+            form.kind(request.validate(statusCode: 400...499), notFound, Self.get()),
+            form.kind(request.validate(statusCode: [404]).validate(contentType: ["image/*"]), notFound, Self.get()),
+            form.kind(
+                request.validate { _, _, _ in throw Refused() }.validate(statusCode: [404]), notFound, Self.get()),
+            form.kind(request.withoutValidation(), notFound, Self.get()),
+            form.kind(request.validate().withoutValidation(), notFound, Self.get()),
+        ]
+        #expect(
+            kinds == [
+                .unacceptableStatus, .unacceptableStatus, nil, nil, .unacceptableContentType, .other, nil, nil,
+            ])
+    }
+
+    @Test func theErrorHasResponseAndBodyAndNoSecrets() async throws {
+        let (session, _) = Self.session("Nobody here.", status: 404, type: "text/plain")
+        let error = try #require(
+            await #expect(throws: TrellisError.self) { try await session.decode(User.self, from: Self.get()) })
+        #expect(error.response?.status == .notFound)
+        #expect(error.response?.headerFields[.contentType] == "text/plain")
+        #expect(error.bodyExcerpt?.text == "Nobody here.")
+        #expect(error.attempt == 1)
+        #expect(
+            error.description
+                == "GET http://a.example/users/1?token=REDACTED: the status 404 (Not Found) is not accepted; "
+                + "the body: Nobody here.")
+    }
+
+    // MARK: Errors of the server's own making
+
+    @Test func theServersErrorIsCaughtByItsType() async throws {
+        let (session, transport) = Self.session(#"{"code": "locked"}"#, status: 423)
+        let request = session.request(Self.get())
+        let error = try #require(
+            await #expect(throws: ErrorResponse<APIProblem>.self) {
+                try await request.decoding(User.self, orError: APIProblem.self)
+            })
+        #expect(error.body == APIProblem(code: "locked"))
+        #expect(error.response.status.code == 423)
+        #expect(error.error.kind == .unacceptableStatus)
+        #expect(error.description == error.error.description)
+        await #expect(throws: ErrorResponse<APIProblem>.self) {
+            try await session.decode(User.self, from: Self.get(), orError: APIProblem.self)
+        }
+        #expect(transport.startedCount == 2)
+    }
+
+    @Test func problemDetailsAreBuiltIn() async throws {
+        let (session, _) = Self.session(
+            #"{"title": "Too poor", "detail": "30 are not 50", "balance": 30}"#, status: 403,
+            type: "application/problem+json")
+        let error = try #require(
+            await #expect(throws: ErrorResponse<ProblemDetails>.self) {
+                try await session.request(Self.get(accept: "application/json"))
+                    .decoding(User.self, orError: ProblemDetails.self)
+            })
+        #expect(error.body.title == "Too poor")
+        #expect(error.body.extensions["balance"]?.integerValue == 30)
+        #expect(
+            error.description
+                == "GET http://a.example/users/1?token=REDACTED: the status 403 (Forbidden) is not accepted: "
+                + "Too poor: 30 are not 50")
+    }
+
+    @Test(arguments: [
+        ("<h1>Bad gateway</h1>", 502, TrellisError.Kind.unacceptableStatus), ("", 500, .unacceptableStatus),
+        (#"{"other": 1}"#, 500, .unacceptableStatus), (#"{"code": "x"}"#, 200, .serialization),
+    ])
+    func whatIsNoSuchErrorIsAPlainOne(_ body: String, _ status: Int, _ kind: TrellisError.Kind) async {
+        let (session, _) = Self.session(body, status: status)
+        let error = await #expect(throws: TrellisError.self) {
+            try await session.request(Self.get()).decoding(User.self, orError: APIProblem.self)
+        }
+        #expect(error?.kind == kind)
+    }
+
+    @Test func theTypeOfTheValueMayFollowFromItsUse() async throws {
+        let (session, _) = Self.session(Self.ada)
+        let user: User = try await session.request(Self.get()).decoding()
+        let other: User = try await session.request(Self.get()).decoding(orError: ProblemDetails.self)
+        let third: User = try await session.decode(from: Self.get())
+        #expect(user == other && other == third)
+    }
+}
+
+extension Task where Success == Never, Failure == Never {
+    /// Returns when the task is cancelled, by throwing.
+    static func never() async throws {
+        let (stream, continuation) = AsyncStream<Void>.makeStream()
+        for await _ in stream {}
+        _ = continuation
+        try checkCancellation()
+    }
+}

@@ -1,0 +1,26 @@
+import FoundationEssentials
+import HTTPTypes
+import Trellis
+
+extension Answer {
+    /// An answer out of nowhere.
+    static func test(
+        _ status: Int = 200, type: String? = nil, body: Data? = Data("{}".utf8), method: HTTPRequest.Method = .get,
+        accept: String? = nil, fields: HTTPFields = [:]
+    ) -> Answer {
+        var request = Request("http://a.example/", method: method)
+        request.headerFields[.accept] = accept
+        var fields = fields
+        fields[.contentType] = type
+        let head = ResponseHead(status: .init(code: status), headerFields: fields)
+        return Answer(request: request, response: Response(responseHead: head, url: request.url), body: body)
+    }
+
+    static func test(_ status: Int = 200, type: String? = nil, text: String) -> Answer {
+        test(status, type: type, body: Data(text.utf8))
+    }
+
+    func read<Serializer: ResponseSerializer>(_ serializer: Serializer) async throws -> Serializer.Value {
+        try await serializer.serialize(request: request, response: response, data: body ?? Data())
+    }
+}
