@@ -12,6 +12,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private var changed: [Transfer] = []
     private var idleTimer: EngineTimer?
     private var lastUse = EngineInstant(nanoseconds: 0)
+    private lazy var nudger = Nudger(engine: self)
 
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
@@ -34,6 +35,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             return transfer
         }
         if let failure = multi.add(transfer) { fail(transfer, failure) }
+        if Nudger.mustWatch(options) { nudger.start(on: executor.engineLoop) }
         hasNewWork = true
         return transfer
     }
@@ -159,6 +161,13 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     func close() {
         changed = []
         multi = nil
+    }
+
+    /// Looks at the uploads that libcurl may have forgotten.
+    func nudge() {
+        guard let multi, multi.nudgeUploads() else { return }
+        nudger.start(on: executor.engineLoop)
+        finishTransfers()
     }
 
     // MARK: Idleness
