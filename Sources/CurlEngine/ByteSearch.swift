@@ -6,7 +6,8 @@ extension Span<UInt8> {
     package func offset(of byte: UInt8, from start: Int = 0) -> Int {
         guard start < count else { return count }
         return unsafe withUnsafeBytes { bytes in
-            guard let base = bytes.baseAddress, let found = unsafe memchr(base + start, Int32(byte), bytes.count - start)
+            guard let base = bytes.baseAddress,
+                let found = unsafe memchr(base + start, Int32(byte), bytes.count - start)
             else { return bytes.count }
             return unsafe UnsafeRawPointer(found) - base
         }

@@ -60,7 +60,9 @@ public struct LineBytesSequence: AsyncSequence, Sendable {
         mutating func append(_ chunk: Data) { splitter.append(chunk) }
 
         mutating func fill(_ lines: inout [[UInt8]]) throws {
-            while lines.count < Self.batchSize, let line = try splitter.next({ [UInt8](copying: $0) }) { lines.append(line) }
+            while lines.count < Self.batchSize, let line = try splitter.next({ [UInt8](copying: $0) }) {
+                lines.append(line)
+            }
         }
 
         mutating func finish(_ lines: inout [[UInt8]]) {

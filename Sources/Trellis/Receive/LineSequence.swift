@@ -66,7 +66,9 @@ public struct LineSequence: AsyncSequence, Sendable {
         mutating func append(_ chunk: Data) { splitter.append(chunk) }
 
         mutating func fill(_ lines: inout [String]) throws {
-            while lines.count < Self.batchSize, let line = try splitter.next({ String(utf8: $0) }) { lines.append(line) }
+            while lines.count < Self.batchSize, let line = try splitter.next({ String(utf8: $0) }) {
+                lines.append(line)
+            }
         }
 
         mutating func finish(_ lines: inout [String]) {

@@ -47,7 +47,8 @@ struct BodyReader<Machine: BodyMachine> {
         do {
             if let failure { throw failure }
             repeat {
-                try fill(&elements)
+                // In a cancelled task the body throws.
+                if chunks != nil, !Task.isCancelled { try take(&elements) { try $0.fill(&$1) } }
                 guard elements.isEmpty else { break }
                 guard let chunk = try await chunks?.next() else {
                     try finish(&elements)
@@ -66,16 +67,16 @@ struct BodyReader<Machine: BodyMachine> {
     private mutating func finish(_ elements: inout [Machine.Output]) throws {
         guard chunks != nil else { return }
         chunks = nil
-        try machine.finish(&elements)
+        try take(&elements) { try $0.finish(&$1) }
     }
 
-    private mutating func fill(_ elements: inout [Machine.Output]) throws {
-        // In a cancelled task the body throws.
-        guard chunks != nil, !Task.isCancelled else { return }
+    /// Takes elements; a failure that comes after them waits until they are handed out.
+    private mutating func take(
+        _ elements: inout [Machine.Output], _ make: (inout Machine, inout [Machine.Output]) throws -> Void
+    ) throws {
         do {
-            try machine.fill(&elements)
+            try make(&machine, &elements)
         } catch {
-            // What came before the failure is handed out first.
             guard !elements.isEmpty else { throw error }
             failure = error
         }

@@ -34,7 +34,8 @@ struct EventBlock {
         let value = line.extracting(start..<line.count)
         // A line that begins with a colon is a comment, and so is every field with a name that is not known.
         switch colon {
-        case 2 where line.matches(Self.id.span, at: 0): if value.offset(of: 0) == value.count { idBuffer = String(utf8: value) }
+        case 2 where line.matches(Self.id.span, at: 0):
+            if value.offset(of: 0) == value.count { idBuffer = String(utf8: value) }
         case 4 where line.matches(Self.data.span, at: 0): try append(value)
         case 5 where line.matches(Self.event.span, at: 0): type = String(utf8: value)
         case 5 where line.matches(Self.retry.span, at: 0): takeRetry(value)

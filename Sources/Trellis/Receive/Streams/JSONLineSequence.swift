@@ -64,7 +64,9 @@ struct JSONLineDecoder<Value: Decodable>: BodyMachine {
         if let value = try Self.decode(line.span, number + 1, decoder) { values.append(value) }
     }
 
-    private static func decode(_ line: Span<UInt8>, _ number: Int, _ decoder: JSONElementDecoder<Value>) throws -> Value? {
+    private static func decode(_ line: Span<UInt8>, _ number: Int, _ decoder: JSONElementDecoder<Value>) throws
+        -> Value?
+    {
         line.isBlankJSON ? nil : try decoder.decode(line, .line, number: number)
     }
 }

@@ -64,7 +64,9 @@ struct JSONSequenceDecoder<Value: Decodable>: BodyMachine {
             text.removeAll(keepingCapacity: true)
             scan = JSONTextScan()
         }
-        guard !scan.isBlank, let first = text.first(where: { !$0.isBlankJSON }), let last = text.last else { return nil }
+        guard !scan.isBlank, let first = text.first(where: { !$0.isBlankJSON }), let last = text.last else {
+            return nil
+        }
         let delimitsItself = first == UInt8(ascii: "{") || first == UInt8(ascii: "[") || first == UInt8(ascii: "\"")
         guard delimitsItself || last.isBlankJSON else { return nil }
         number += 1

@@ -6,7 +6,9 @@ extension MultipartBoundary {
     init(contentType: String?) throws(TrellisError) {
         guard let contentType else { throw .malformedStream("a multipart body without a Content-Type") }
         let type = contentType.prefix { $0 != ";" }
-        guard type.lowercased().hasPrefix("multipart/") else { throw .malformedStream("a body of type \(type), not multipart") }
+        guard type.lowercased().hasPrefix("multipart/") else {
+            throw .malformedStream("a body of type \(type), not multipart")
+        }
         guard let boundary = Self.parameter("boundary", in: contentType.dropFirst(type.count)), !boundary.isEmpty,
             boundary.utf8.count <= 256
         else { throw .malformedStream("a multipart body without a boundary") }

@@ -51,7 +51,8 @@ public struct MultipartSequence: AsyncSequence, Sendable {
         ///   none); and as ``ResponseBody/Iterator/next()``.
         public mutating func next() async throws -> MultipartPart? {
             switch state {
-            case .reading(let reader): return try await reader.nextPart().map { MultipartPart($0.number, $0.head, reader) }
+            case .reading(let reader):
+                return try await reader.nextPart().map { MultipartPart($0.number, $0.head, reader) }
             case .failed(let error):
                 state = .done
                 throw error
