@@ -16,10 +16,12 @@ extension Span<UInt8> {
     /// Whether `other` stands at `offset`.
     package func matches(_ other: Span<UInt8>, at offset: Int) -> Bool {
         guard offset >= 0, other.count <= count - offset else { return false }
+        guard !other.isEmpty else { return true }
         return unsafe withUnsafeBytes { bytes in
             unsafe other.withUnsafeBytes { other in
-                guard let start = bytes.baseAddress, let first = other.baseAddress else { return other.isEmpty }
-                return unsafe memcmp(start + offset, first, other.count) == 0
+                guard let start = bytes.baseAddress, let first = other.baseAddress else { return false }
+                let count = other.count
+                return unsafe memcmp(start + offset, first, count) == 0
             }
         }
     }

@@ -30,8 +30,9 @@ public struct LineSequence: AsyncSequence, Sendable {
 
     /// The reader of the lines.
     public struct Iterator: AsyncIteratorProtocol {
-        /// Lines that are ready, the next one last.
+        /// Lines that have come; those before `position` have been handed out.
         @usableFromInline var lines: [String] = []
+        @usableFromInline var position = 0
         private var reader: BodyReader<Machine>
 
         fileprivate init(_ reader: BodyReader<Machine>) { self.reader = reader }
@@ -45,14 +46,21 @@ public struct LineSequence: AsyncSequence, Sendable {
         /// As ``next()``, without leaving the caller's isolation.
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws -> String? {
-            if let line = lines.popLast() { return line }
-            return try await refill(isolation: actor)
+            if position == lines.count {
+                guard try await refill(isolation: actor) else { return nil }
+            }
+            // Moved, not copied.
+            var line = ""
+            swap(&line, &lines[position])
+            position += 1
+            return line
         }
 
         @usableFromInline
-        mutating func refill(isolation actor: isolated (any Actor)?) async throws -> String? {
+        mutating func refill(isolation actor: isolated (any Actor)?) async throws -> Bool {
+            position = 0
             try await reader.next(reusing: &lines)
-            return lines.popLast()
+            return !lines.isEmpty
         }
     }
 

@@ -21,14 +21,14 @@ extension StreamResponse {
     /// ```
     ///
     /// As ``ResponseBody/jsonLines(of:decoder:maximumLength:whenUndecodable:)``, where the other settings are.
-    public func jsonLines<Value: Decodable>(
+    public func jsonLines<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) -> JSONLineSequence<Value> { chunks.jsonLines(of: type, decoder: decoder) }
 
     /// The body as a sequence of JSON texts (RFC 7464), decoded.
     ///
     /// As ``ResponseBody/jsonSequence(of:decoder:maximumLength:whenUndecodable:)``, where the other settings are.
-    public func jsonSequence<Value: Decodable>(
+    public func jsonSequence<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder()
     ) -> JSONSequence<Value> { chunks.jsonSequence(of: type, decoder: decoder) }
 

@@ -37,11 +37,12 @@ struct BodyReader<Machine: BodyMachine> {
         var elements = ready
         ready = []
         try await next(reusing: &elements)
+        elements.reverse()
         ready = elements
         return ready.popLast()
     }
 
-    /// The next elements, the first of them last; none at the end.
+    /// The next elements; none at the end.
     mutating func next(reusing elements: inout [Machine.Output]) async throws {
         elements.removeAll(keepingCapacity: true)
         do {
@@ -56,7 +57,6 @@ struct BodyReader<Machine: BodyMachine> {
                 }
                 machine.append(chunk)
             } while true
-            elements.reverse()
         } catch {
             chunks = nil
             failure = nil

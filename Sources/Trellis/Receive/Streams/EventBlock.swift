@@ -2,15 +2,11 @@ import CurlEngine
 
 /// The lines of an event up to the blank line that ends it, and what outlives them. A pure machine: lines in, events out.
 struct EventBlock {
-    private static let id = Array("id".utf8)
-    private static let data = Array("data".utf8)
-    private static let event = Array("event".utf8)
-    private static let retry = Array("retry".utf8)
-
     private let limit: Int
     private var type = ""
-    /// Each line with a line feed after it.
-    private var data: [UInt8] = []
+    private var data = ""
+    /// The bytes of the data, a line feed after each line; zero where there was no line of data, not even an empty one.
+    private var size = 0
     private var idBuffer: String
     private var retry: Duration?
 
@@ -33,21 +29,25 @@ struct EventBlock {
         if start < line.count, line[start] == UInt8(ascii: " ") { start += 1 }
         let value = line.extracting(start..<line.count)
         // A line that begins with a colon is a comment, and so is every field with a name that is not known.
-        switch colon {
-        case 2 where line.matches(Self.id.span, at: 0):
-            if value.offset(of: 0) == value.count { idBuffer = String(utf8: value) }
-        case 4 where line.matches(Self.data.span, at: 0): try append(value)
-        case 5 where line.matches(Self.event.span, at: 0): type = String(utf8: value)
-        case 5 where line.matches(Self.retry.span, at: 0): takeRetry(value)
-        default: break
+        switch EventField(line, nameLength: colon) {
+        case .data: try append(value)
+        case .event: type = String(utf8: value)
+        case .id: if value.offset(of: 0) == value.count { idBuffer = String(utf8: value) }
+        case .retry: takeRetry(value)
+        case nil: break
         }
         return nil
     }
 
     private mutating func append(_ value: Span<UInt8>) throws(TrellisError) {
-        guard data.count + value.count <= limit else { throw .tooLong("the data of an event", limit: limit) }
-        data.append(copying: value)
-        data.append(UInt8(ascii: "\n"))
+        guard size + value.count <= limit else { throw .tooLong("the data of an event", limit: limit) }
+        if size == 0 {
+            data = String(utf8: value)
+        } else {
+            data += "\n"
+            data += String(utf8: value)
+        }
+        size += value.count + 1
     }
 
     /// Only digits count; more of them than any time needs stand for the longest one.
@@ -67,13 +67,37 @@ struct EventBlock {
     private mutating func dispatch() -> ServerSentEvent? {
         lastEventID = idBuffer
         defer {
-            data.removeAll(keepingCapacity: true)
+            data = ""
+            size = 0
             type = ""
             retry = nil
         }
-        guard !data.isEmpty else { return nil }
-        data.removeLast()
-        return ServerSentEvent(
-            event: type.isEmpty ? "message" : type, data: String(utf8: data.span), id: idBuffer, retry: retry)
+        guard size > 0 else { return nil }
+        return ServerSentEvent(event: type.isEmpty ? "message" : type, data: data, id: idBuffer, retry: retry)
+    }
+}
+
+/// The fields that a line of an event may be.
+private enum EventField {
+    case data, event, id, retry
+
+    /// By the first bytes of a line, the field's name. Compared byte by byte: a call would cost more.
+    init?(_ line: Span<UInt8>, nameLength: Int) {
+        switch nameLength {
+        case 2 where line[0] == UInt8(ascii: "i") && line[1] == UInt8(ascii: "d"): self = .id
+        case 4
+        where line[0] == UInt8(ascii: "d") && line[1] == UInt8(ascii: "a") && line[2] == UInt8(ascii: "t")
+            && line[3] == UInt8(ascii: "a"):
+            self = .data
+        case 5
+        where line[0] == UInt8(ascii: "e") && line[1] == UInt8(ascii: "v") && line[2] == UInt8(ascii: "e")
+            && line[3] == UInt8(ascii: "n") && line[4] == UInt8(ascii: "t"):
+            self = .event
+        case 5
+        where line[0] == UInt8(ascii: "r") && line[1] == UInt8(ascii: "e") && line[2] == UInt8(ascii: "t")
+            && line[3] == UInt8(ascii: "r") && line[4] == UInt8(ascii: "y"):
+            self = .retry
+        default: return nil
+        }
     }
 }

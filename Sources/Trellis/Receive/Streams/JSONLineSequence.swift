@@ -4,15 +4,15 @@ import FoundationEssentials
 ///
 /// Lines end with LF, and CRLF as well, because white space around a value is no part of it. Values are decoded when they
 /// are asked for, in the reader's task.
-public struct JSONLineSequence<Value: Decodable>: AsyncSequence, Sendable {
+public struct JSONLineSequence<Value>: AsyncSequence, Sendable {
     /// What a line holds.
     public typealias Element = Value
 
     private let body: ResponseBody
     private let limit: Int
-    private let decoder: JSONElementDecoder<Value>
+    private let decoder: ElementDecoder<Value>
 
-    init(_ body: ResponseBody, limit: Int, _ decoder: JSONElementDecoder<Value>) {
+    init(_ body: ResponseBody, limit: Int, _ decoder: ElementDecoder<Value>) {
         self.body = body
         self.limit = limit
         self.decoder = decoder
@@ -36,12 +36,12 @@ public struct JSONLineSequence<Value: Decodable>: AsyncSequence, Sendable {
 }
 
 /// Decodes lines, however the body is cut into chunks.
-struct JSONLineDecoder<Value: Decodable>: BodyMachine {
+struct JSONLineDecoder<Value>: BodyMachine {
     private var splitter: LineSplitter
     private var number = 0
-    private let decoder: JSONElementDecoder<Value>
+    private let decoder: ElementDecoder<Value>
 
-    init(limit: Int, _ decoder: JSONElementDecoder<Value>) {
+    init(limit: Int, _ decoder: ElementDecoder<Value>) {
         splitter = LineSplitter(endingAt: .lineFeed, limit: limit)
         self.decoder = decoder
     }
@@ -64,7 +64,7 @@ struct JSONLineDecoder<Value: Decodable>: BodyMachine {
         if let value = try Self.decode(line.span, number + 1, decoder) { values.append(value) }
     }
 
-    private static func decode(_ line: Span<UInt8>, _ number: Int, _ decoder: JSONElementDecoder<Value>) throws
+    private static func decode(_ line: Span<UInt8>, _ number: Int, _ decoder: ElementDecoder<Value>) throws
         -> Value?
     {
         line.isBlankJSON ? nil : try decoder.decode(line, .line, number: number)

@@ -4,15 +4,15 @@ import FoundationEssentials
 ///
 /// Each text begins with a record separator (U+001E) and ends with a line feed, and is handed out as soon as that has come.
 /// A number, `true`, `false` or `null` that is cut short, because no white space follows it, is dropped as section 2.4 asks.
-public struct JSONSequence<Value: Decodable>: AsyncSequence, Sendable {
+public struct JSONSequence<Value>: AsyncSequence, Sendable {
     /// What a text holds.
     public typealias Element = Value
 
     private let body: ResponseBody
     private let limit: Int
-    private let decoder: JSONElementDecoder<Value>
+    private let decoder: ElementDecoder<Value>
 
-    init(_ body: ResponseBody, limit: Int, _ decoder: JSONElementDecoder<Value>) {
+    init(_ body: ResponseBody, limit: Int, _ decoder: ElementDecoder<Value>) {
         self.body = body
         self.limit = limit
         self.decoder = decoder

@@ -2,11 +2,11 @@ import CurlEngine
 import FoundationEssentials
 
 /// Decodes a sequence of JSON texts, however the body is cut into chunks.
-struct JSONSequenceDecoder<Value: Decodable>: BodyMachine {
+struct JSONSequenceDecoder<Value>: BodyMachine {
     private static var separator: UInt8 { 0x1E }
 
     private let limit: Int
-    private let decoder: JSONElementDecoder<Value>
+    private let decoder: ElementDecoder<Value>
     private var chunk: [UInt8] = []
     private var position = 0
     /// What has come of the present text.
@@ -14,7 +14,7 @@ struct JSONSequenceDecoder<Value: Decodable>: BodyMachine {
     private var scan = JSONTextScan()
     private var number = 0
 
-    init(limit: Int, _ decoder: JSONElementDecoder<Value>) {
+    init(limit: Int, _ decoder: ElementDecoder<Value>) {
         self.limit = limit
         self.decoder = decoder
     }

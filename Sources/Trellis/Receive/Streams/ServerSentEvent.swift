@@ -11,6 +11,7 @@ public struct ServerSentEvent: Sendable, Hashable {
     public var retry: Duration?
 
     /// An event.
+    @inlinable
     public init(event: String = "message", data: String, id: String = "", retry: Duration? = nil) {
         self.event = event
         self.data = data

@@ -10,11 +10,10 @@ struct JSONLineTests {
         var y: Int
     }
 
-    static func decoder<Value: Decodable>(
+    static func decoder<Value: Decodable & Sendable>(
         _ type: Value.Type, limit: Int = 1000, whenUndecodable: UndecodableElementHandler? = nil
     ) -> JSONLineDecoder<Value> {
-        JSONLineDecoder(
-            limit: limit, JSONElementDecoder(decoder: JSONDecoder(), whenUndecodable: whenUndecodable))
+        JSONLineDecoder(limit: limit, ElementDecoder(JSONDecoder(), whenUndecodable: whenUndecodable))
     }
 
     @Test func eachLineIsAValueHoweverItIsCut() {
@@ -45,7 +44,7 @@ struct JSONLineTests {
         var numbers: [Int] = []
     }
 
-    private struct AnyJSON: Decodable {
+    private struct AnyJSON: Decodable, Sendable {
         init(from decoder: any Decoder) throws { _ = try? decoder.singleValueContainer() }
     }
 

@@ -31,8 +31,7 @@ struct JSONSequenceTests {
     static func decoder(
         limit: Int = 1000, whenUndecodable: UndecodableElementHandler? = nil
     ) -> JSONSequenceDecoder<Value> {
-        JSONSequenceDecoder(
-            limit: limit, JSONElementDecoder(decoder: JSONDecoder(), whenUndecodable: whenUndecodable))
+        JSONSequenceDecoder(limit: limit, ElementDecoder(JSONDecoder(), whenUndecodable: whenUndecodable))
     }
 
     struct Row: Sendable, CustomTestStringConvertible {

@@ -156,6 +156,21 @@ struct StreamFormTests {
         #expect(try await (1...10).contains(reading.value))
     }
 
+    @Test func linesCanBeDecodedByAClosure() async throws {
+        let (stream, attempt) = try await open()
+        attempt.receiveBody("1\n \nx\n3\n")
+        attempt.end()
+        struct NoNumber: Error {}
+        let numbers = stream.chunks.jsonLines { _ in
+        } decoding: { line in
+            guard let number = Int(String(decoding: line, as: UTF8.self)) else { throw NoNumber() }
+            return number
+        }
+        var seen: [Int] = []
+        for try await number in numbers { seen.append(number) }
+        #expect(seen == [1, 3])
+    }
+
     // MARK: Parts
 
     @Test func partsThatAreNotReadAreLeftOut() async throws {

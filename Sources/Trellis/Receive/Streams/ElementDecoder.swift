@@ -2,21 +2,32 @@ import CurlEngine
 import FoundationEssentials
 
 /// Decodes the elements of a stream and knows what to do with those that cannot be.
-struct JSONElementDecoder<Value: Decodable>: Sendable {
-    let decoder: JSONDecoder
-    let whenUndecodable: UndecodableElementHandler?
+struct ElementDecoder<Value>: Sendable {
+    private let decode: @Sendable (Data) throws -> Value
+    private let whenUndecodable: UndecodableElementHandler?
+
+    init(whenUndecodable: UndecodableElementHandler?, _ decode: @escaping @Sendable (Data) throws -> Value) {
+        self.whenUndecodable = whenUndecodable
+        self.decode = decode
+    }
 
     /// The value; `nil` for one that is to be left out.
     func decode(_ bytes: Span<UInt8>, _ unit: UndecodableElement.Unit, number: Int) throws -> Value? {
         let data = Data(copying: bytes)
         do {
-            return try decoder.decode(Value.self, from: data)
+            return try decode(data)
         } catch {
             let element = UndecodableElement(unit: unit, number: number, bytes: data, cause: error)
             guard let whenUndecodable else { throw TrellisError.undecodable(element) }
             try whenUndecodable(element)
             return nil
         }
+    }
+}
+
+extension ElementDecoder where Value: Decodable & Sendable {
+    init(_ decoder: JSONDecoder, whenUndecodable: UndecodableElementHandler?) {
+        self.init(whenUndecodable: whenUndecodable) { try decoder.decode(Value.self, from: $0) }
     }
 }
 
