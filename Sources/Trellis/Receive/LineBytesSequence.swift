@@ -73,8 +73,8 @@ public struct LineBytesSequence: AsyncSequence, Sendable {
             }
         }
 
-        mutating func finish(_ lines: inout [[UInt8]]) {
-            if let last = splitter.finish() { lines.append(last) }
+        mutating func finish(_ lines: inout [[UInt8]]) throws {
+            if let last = try splitter.finish() { lines.append(last) }
         }
     }
 }

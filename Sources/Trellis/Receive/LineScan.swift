@@ -67,9 +67,11 @@ struct LineScan {
     }
 
     /// The line at the end of the body, if it has no end of its own.
-    mutating func finish() -> [UInt8]? {
+    mutating func finish() throws(TrellisError) -> [UInt8]? {
         if isPendingDone { pending = [] }
         defer { pending = [] }
+        // What might have become an end belongs to the line after all.
+        try check(pending.count)
         return pending.isEmpty ? nil : pending
     }
 

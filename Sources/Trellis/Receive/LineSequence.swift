@@ -79,8 +79,8 @@ public struct LineSequence: AsyncSequence, Sendable {
             }
         }
 
-        mutating func finish(_ lines: inout [String]) {
-            if let last = splitter.finish() { lines.append(String(decoding: last, as: UTF8.self)) }
+        mutating func finish(_ lines: inout [String]) throws {
+            if let last = try splitter.finish() { lines.append(String(decoding: last, as: UTF8.self)) }
         }
     }
 }

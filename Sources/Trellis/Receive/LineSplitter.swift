@@ -36,5 +36,5 @@ struct LineSplitter {
     var joined: [UInt8] { scan.pending }
 
     /// The line at the end of the body, if it has no end of its own.
-    mutating func finish() -> [UInt8]? { scan.finish() }
+    mutating func finish() throws(TrellisError) -> [UInt8]? { try scan.finish() }
 }

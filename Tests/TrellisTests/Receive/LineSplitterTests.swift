@@ -16,7 +16,7 @@ struct LineSplitterTests {
                 lines.append(line)
             }
         }
-        if let last = splitter.finish() { lines.append(String(decoding: last, as: UTF8.self)) }
+        if let last = try splitter.finish() { lines.append(String(decoding: last, as: UTF8.self)) }
         return lines
     }
 
@@ -121,6 +121,13 @@ struct LineSplitterTests {
         #expect(throws: TrellisError.self) { try Self.lines(pieces, ends, limit: 5) }
         let error = #expect(throws: TrellisError.self) { try Self.lines(pieces + [[10]], ends, limit: 5) }
         #expect(error?.kind == .bodyTooLarge)
+    }
+
+    @Test(arguments: [("aaaaa\r", LineEnds.lineFeed), ("aaaaa\u{2029}", .standard)])
+    func whatTurnsOutToBeNoEndCounts(_ text: String, _ ends: LineEnds) {
+        for pieces in Cuts.all(Array(text.utf8)) {
+            #expect(throws: TrellisError.self) { try Self.lines(pieces, ends, limit: 5) }
+        }
     }
 
     @Test(arguments: [("aaaaa\u{85}", 1), ("aaaaa\u{2029}", 1), ("aaaaa\u{2029}", 2)])

@@ -60,7 +60,7 @@ struct JSONLineDecoder<Value>: BodyMachine {
     }
 
     mutating func finish(_ values: inout [Value]) throws {
-        guard let line = splitter.finish() else { return }
+        guard let line = try splitter.finish() else { return }
         if let value = try Self.decode(line.span, number + 1, decoder) { values.append(value) }
     }
 
