@@ -17,6 +17,15 @@ public protocol Client: Sendable {
     /// Streams a file as the body of a POST and returns what the server says that it received.
     func upload(file: String, to url: String) async throws -> Int
 
+    /// Streams the body of a GET as lines, each of them a `String`, and returns their number and the length of the body.
+    func readLines(_ url: String) async throws -> (count: Int, bytes: Int)
+
+    /// Streams the body of a GET as server-sent events and returns their number.
+    func readEvents(_ url: String) async throws -> Int
+
+    /// Streams the body of a GET as JSON, one ``LogEntry`` a line, and returns their number.
+    func readEntries(_ url: String) async throws -> Int
+
     /// The executor to prefer where that is what is measured.
     var executor: (any TaskExecutor)? { get }
 
@@ -27,6 +36,15 @@ public protocol Client: Sendable {
 extension Client {
     /// No executor of its own.
     public var executor: (any TaskExecutor)? { nil }
+
+    /// Not what this client is measured with.
+    public func readLines(_ url: String) async throws -> (count: Int, bytes: Int) { throw UnexpectedAnswer("no lines") }
+
+    /// Not what this client is measured with.
+    public func readEvents(_ url: String) async throws -> Int { throw UnexpectedAnswer("no events") }
+
+    /// Not what this client is measured with.
+    public func readEntries(_ url: String) async throws -> Int { throw UnexpectedAnswer("no entries") }
 }
 
 /// The answer was not what the servers of this benchmark send.

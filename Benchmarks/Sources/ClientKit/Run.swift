@@ -14,6 +14,7 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
         case .uploadFile: try await measureUpload(client, work)
         case .inFlight: try await measureInFlight(client, work)
         case .cancel: await measureCancel(client, work)
+        case .lines, .sse, .ndjson: try await measureText(client, work)
         }
         await client.shutdown()
     } catch {

@@ -10,6 +10,7 @@ public struct Work: Sendable {
         case uploadFile = "upload-file"
         case inFlight = "in-flight"
         case cancel
+        case lines, sse, ndjson
     }
 
     /// What is done.

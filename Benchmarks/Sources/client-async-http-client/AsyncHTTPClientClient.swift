@@ -63,6 +63,29 @@ struct AsyncHTTPClientClient: Client {
         return Int(String(buffer: body).dropLast()) ?? 0
     }
 
+    /// A splitter as one writes it by hand on NIO's buffers: LF and CRLF, with NIO's own search and conversion.
+    func readLines(_ url: String) async throws -> (count: Int, bytes: Int) {
+        var (count, bytes) = (0, 0)
+        func take(_ line: String) {
+            count += 1
+            bytes += line.utf8.count + 1
+        }
+        var pending = ByteBuffer()
+        for try await var buffer in try await execute(HTTPClientRequest(url: url)).body {
+            pending.writeBuffer(&buffer)
+            while let end = pending.readableBytesView.firstIndex(of: UInt8(ascii: "\n")) {
+                let length = end - pending.readerIndex
+                let hasReturn = length > 0 && pending.getInteger(at: end - 1) == UInt8(ascii: "\r")
+                guard let line = pending.readString(length: hasReturn ? length - 1 : length) else { break }
+                pending.moveReaderIndex(to: end + 1)
+                take(line)
+            }
+            pending.discardReadBytes()
+        }
+        if let line = pending.readString(length: pending.readableBytes), !line.isEmpty { take(line) }
+        return (count, bytes)
+    }
+
     func shutdown() async {
         try? await client.shutdown()
     }

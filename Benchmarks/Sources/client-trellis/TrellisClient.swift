@@ -34,9 +34,7 @@ struct TrellisClient: Client {
     }
 
     func download(_ url: String, into sink: inout ByteSink) async throws {
-        let response = try await session.stream(url)
-        guard response.head.status == .ok else { throw UnexpectedAnswer("status \(response.head.status)") }
-        for try await chunk in response.body {
+        for try await chunk in try await streamed(url).body {
             try chunk.withUnsafeBytes { try sink.receive($0) }
         }
     }
@@ -46,8 +44,37 @@ struct TrellisClient: Client {
         return Int(String(decoding: body.dropLast(), as: UTF8.self)) ?? 0
     }
 
+    func readLines(_ url: String) async throws -> (count: Int, bytes: Int) {
+        var (count, bytes) = (0, 0)
+        for try await line in try await streamed(url).lines {
+            count += 1
+            bytes += line.utf8.count + 1
+        }
+        return (count, bytes)
+    }
+
+    func readEvents(_ url: String) async throws -> Int {
+        var count = 0
+        for try await event in try await streamed(url).events where !event.data.isEmpty { count += 1 }
+        return count
+    }
+
+    func readEntries(_ url: String) async throws -> Int {
+        var count = 0
+        for try await entry in try await streamed(url).jsonLines(of: LogEntry.self) where entry.status == 200 {
+            count += 1
+        }
+        return count
+    }
+
     func shutdown() async {
         await session.shutdown()
+    }
+
+    private func streamed(_ url: String) async throws -> StreamResponse {
+        let response = try await session.stream(url)
+        guard response.head.status == .ok else { throw UnexpectedAnswer("status \(response.head.status)") }
+        return response
     }
 
     private func checked(_ answer: (Data, Response)) throws -> (Data, Response) {

@@ -33,6 +33,8 @@ struct Benchmark: Sendable {
     /// Clients that cannot, and why.
     var without: [Client: String] = [:]
     var onExecutor = false
+    /// What the body is, where it is not the large one.
+    var text: TextBody?
     /// Whether `--quick` runs it when no name is given.
     var isQuick = true
 

@@ -1,6 +1,6 @@
 /// All benchmarks, in the order in which they run.
 enum Catalogue {
-    static let all: [Benchmark] = smallRequests + largeBodies + crowds + [instructions]
+    static let all: [Benchmark] = smallRequests + largeBodies + texts + crowds + [instructions]
 
     /// Clients that can do everything; the `curl` command only takes part where one process makes one transfer.
     private static let libraries: [Client] = [.trellis, .libcurl, .asyncHTTPClient, .urlsession, .go]
@@ -17,6 +17,12 @@ enum Catalogue {
         bulk("download/1", "a large body, streamed and discarded", "download", .nginx("/large")),
         bulk("download-file/1", "a large body, streamed into a file", "download-file", .nginx("/large")),
         bulk("upload-file/1", "a large file, streamed", "upload-file", .testServer("/upload")),
+    ]
+
+    private static let texts = [
+        text("lines/1", "a large body, line by line", .lines, [.trellis, .asyncHTTPClient]),
+        text("sse/1", "a large body, event by event", .events, [.trellis]),
+        text("ndjson/1", "a large body, decoded line by line", .entries, [.trellis], isQuick: false),
     ]
 
     private static let crowds = [
@@ -66,6 +72,14 @@ enum Catalogue {
         Benchmark(
             name: name, summary: summary, work: work, concurrency: 1, target: target, shape: .bytes,
             clients: libraries + [.curl])
+    }
+
+    private static func text(
+        _ name: String, _ summary: String, _ body: TextBody, _ clients: [Client], isQuick: Bool = true
+    ) -> Benchmark {
+        Benchmark(
+            name: name, summary: summary, work: String(name.prefix { $0 != "/" }), concurrency: 1,
+            target: .nginx("/\(body.rawValue)"), shape: .bytes, clients: clients, text: body, isQuick: isQuick)
     }
 
     private static func crowd(_ name: String, _ summary: String, _ work: String, _ path: String) -> Benchmark {

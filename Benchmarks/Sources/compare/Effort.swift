@@ -6,6 +6,8 @@ struct Effort {
     let warmUpSeconds: Double
     /// The size of the large body.
     let largeBodySize: Int
+    /// The size of the bodies that are lines, events and entries.
+    let textBodySize: Int
     /// The two numbers of requests whose difference in instructions is counted.
     let instructionRequests = (fewer: 1_000, more: 3_000)
 
@@ -16,6 +18,10 @@ struct Effort {
         rounds = options.rounds ?? (options.isQuick ? 3 : 5)
         seconds = !options.isQuick ? 2 : measuresAll ? 0.18 : 0.4
         warmUpSeconds = !options.isQuick ? 0.3 : measuresAll ? 0.05 : 0.1
+        textBodySize = options.isQuick && measuresAll ? 32_000_000 : 256_000_000
         largeBodySize = options.isQuick && measuresAll ? 128 << 20 : 1 << 30
     }
+
+    /// The size of the body that a benchmark transfers.
+    func bodySize(of benchmark: Benchmark) -> Int { benchmark.text == nil ? largeBodySize : textBodySize }
 }

@@ -32,8 +32,9 @@ struct Launcher {
         var figures = try JSONDecoder().decode(RunFigures.self, from: Data(outcome.output.utf8))
         // The curl command fails by itself where bytes are missing.
         if client == .curl { figures.bytes = Int64(effort.largeBodySize) }
-        guard benchmark.shape != .bytes || figures.bytes == Int64(effort.largeBodySize) else {
-            throw Failure("\(figures.bytes ?? 0) of \(effort.largeBodySize) bytes arrived")
+        let size = effort.bodySize(of: benchmark)
+        guard benchmark.shape != .bytes || figures.bytes == Int64(size) else {
+            throw Failure("\(figures.bytes ?? 0) of \(size) bytes arrived")
         }
         return figures
     }

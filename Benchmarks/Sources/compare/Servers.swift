@@ -11,7 +11,9 @@ final class Servers {
     private let nginx, testServer: ChildProcess
 
     /// Starts both and waits until they listen.
-    init(_ options: Options, _ effort: Effort) throws {
+    ///
+    /// - Parameter texts: The bodies of text that are asked for.
+    init(_ options: Options, _ effort: Effort, texts: Set<TextBody>) throws {
         folder = options.temporaryFolder
         let supervisor = ["\(options.programs)/supervise"]
         let errors = "\(folder)/preparation.err"
@@ -23,6 +25,7 @@ final class Servers {
         largeFile = "\(folder)/www/large"
         try FileManager.default.createDirectory(atPath: "\(folder)/www", withIntermediateDirectories: true)
         try makeSparseFile(largeFile, size: effort.largeBodySize)
+        for text in texts { try text.write(to: "\(folder)/www/\(text.rawValue)", size: effort.textBodySize) }
         // So that no client is the first to read it.
         try run(["dd", "if=\(largeFile)", "of=/dev/null", "bs=1M", "status=none"])
 

@@ -9,7 +9,7 @@ func compare(_ options: Options) throws -> Bool {
     let launcher = Launcher(options, effort)
     let libcurl = try launcher.libcurlVersion()
     var runner = Runner(launcher, benchmarks)
-    let servers = try Servers(options, effort)
+    let servers = try Servers(options, effort, texts: Set(benchmarks.compactMap(\.text)))
 
     print("libcurl \(libcurl), \(machine.processor), \(machine.cores) cores, Linux \(machine.kernel)")
     print("Medians of \(effort.rounds) rounds; ± is half their range.\n")

@@ -21,17 +21,20 @@ public struct ByteSequence: AsyncSequence, Sendable {
         /// The next byte, `nil` at the end.
         ///
         /// - Throws: As ``ResponseBody/Iterator/next()``.
+        public mutating func next() async throws -> UInt8? { try await next(isolation: #isolation) }
+
+        /// As ``next()``, without leaving the caller's isolation.
         @inlinable
-        public mutating func next() async throws -> UInt8? {
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> UInt8? {
             if position == chunk.count {
-                guard try await refill() else { return nil }
+                guard try await refill(isolation: actor) else { return nil }
             }
             defer { position += 1 }
             return chunk[position]
         }
 
         @usableFromInline
-        mutating func refill() async throws -> Bool {
+        mutating func refill(isolation actor: isolated (any Actor)?) async throws -> Bool {
             guard let next = try await chunks.next() else { return false }
             chunk = [UInt8](next)
             position = 0
@@ -40,5 +43,5 @@ public struct ByteSequence: AsyncSequence, Sendable {
     }
 
     /// The bytes as lines of UTF-8.
-    public var lines: LineSequence { LineSequence(body) }
+    public var lines: LineSequence { body.lines }
 }

@@ -1,58 +1,40 @@
-/// Splits bytes into lines, however they are cut into chunks. A pure machine: bytes in, lines out.
+import CurlEngine
+import FoundationEssentials
+
+/// Splits bytes into lines, however they are cut into chunks. A pure machine: chunks in, lines out.
 struct LineSplitter {
-    private static let lineFeed = UInt8(ascii: "\n")
-    private static let carriageReturn = UInt8(ascii: "\r")
+    /// The present chunk. Copied, which costs less than asking `Data` for its bytes at every line.
+    private(set) var chunk: [UInt8] = []
+    private var scan: LineScan
 
-    private let limit: Int
-    private var chunk: [UInt8] = []
-    private var position = 0
-    /// The beginning of a line whose end has not come yet.
-    private var pending: [UInt8] = []
-    /// The last line ended with a carriage return, so that a line feed at the start belongs to it.
-    private var mustSkipLineFeed = false
+    init(endingAt ends: LineEnds = .standard, limit: Int) { scan = LineScan(endingAt: ends, limit: limit) }
 
-    init(limit: Int) { self.limit = limit }
-
-    /// Adds the next bytes. Call it when ``next()`` has returned `nil`.
-    mutating func append(_ bytes: [UInt8]) {
-        chunk = bytes
-        position = 0
+    /// Adds the next bytes. Call it when a call for the next line has returned `nil`.
+    mutating func append(_ bytes: Data) {
+        chunk.removeAll(keepingCapacity: true)
+        scan.begin(&chunk)
+        chunk.append(copying: bytes.span)
     }
 
-    /// The next line that is complete, `nil` where more bytes are needed.
-    mutating func next() throws -> String? {
-        if mustSkipLineFeed, position < chunk.count {
-            if chunk[position] == Self.lineFeed { position += 1 }
-            mustSkipLineFeed = false
+    /// Hands the next line that is complete to `make`; `nil` where more bytes are needed.
+    ///
+    /// - Throws: ``TrellisError`` for a line that is longer than the limit. Do not go on after it.
+    @inline(__always)
+    mutating func next<Result>(_ make: (Span<UInt8>) -> Result) throws(TrellisError) -> Result? {
+        switch try nextPlace() {
+        case .inChunk(let range): make(chunk.span.extracting(range))
+        case .joined: make(joined.span)
+        case nil: nil
         }
-        let rest = chunk[position...]
-        guard let end = rest.firstIndex(where: { $0 == Self.lineFeed || $0 == Self.carriageReturn }) else {
-            pending.append(contentsOf: rest)
-            position = chunk.count
-            try check(pending.count)
-            return nil
-        }
-        try check(pending.count + end - position)
-        defer {
-            position = end + 1
-            mustSkipLineFeed = chunk[end] == Self.carriageReturn
-        }
-        guard !pending.isEmpty else { return String(decoding: chunk[position..<end], as: UTF8.self) }
-        pending.append(contentsOf: chunk[position..<end])
-        defer { pending.removeAll(keepingCapacity: true) }
-        return String(decoding: pending, as: UTF8.self)
     }
+
+    /// As ``next(_:)``, for those who look at ``chunk`` and ``joined`` themselves.
+    @inline(__always)
+    mutating func nextPlace() throws(TrellisError) -> LineScan.Line? { try scan.next(in: chunk) }
+
+    /// The line that began in an earlier chunk, where ``nextPlace()`` has said so.
+    var joined: [UInt8] { scan.pending }
 
     /// The line at the end of the body, if it has no end of its own.
-    mutating func finish() -> String? {
-        guard !pending.isEmpty else { return nil }
-        defer { pending = [] }
-        return String(decoding: pending, as: UTF8.self)
-    }
-
-    private func check(_ length: Int) throws {
-        guard length <= limit else {
-            throw TrellisError(.invalidResponse(.bodyTooLarge(limit: limit)), phase: .receiving)
-        }
-    }
+    mutating func finish() throws(TrellisError) -> [UInt8]? { try scan.finish() }
 }

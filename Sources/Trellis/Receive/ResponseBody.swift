@@ -16,7 +16,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator { Iterator(reader: ReaderToken(token.source), response: token) }
 
     /// The reader of a body.
-    public struct Iterator: AsyncIteratorProtocol {
+    public struct Iterator: AsyncIteratorProtocol, Sendable {
         private let reader: ReaderToken
         private let response: ReaderToken
 
@@ -34,8 +34,28 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// The body byte by byte.
     public var bytes: ByteSequence { ByteSequence(self) }
 
+    /// The body line by line, as UTF-8, with the limit and the line ends that ``lines(endingAt:maximumLength:)`` has unless
+    /// they are given.
+    public var lines: LineSequence { lines() }
+
     /// The body line by line, as UTF-8.
-    public var lines: LineSequence { LineSequence(self) }
+    ///
+    /// - Parameters:
+    ///   - ends: What ends a line: LF, CRLF and CR unless given.
+    ///   - maximumLength: The limit on the bytes of a line, 1 MiB unless given. A longer line is an error of kind
+    ///     ``TrellisError/Kind/bodyTooLarge``, and so much of a line is held in memory at most.
+    public func lines(
+        endingAt ends: LineEnds = .standard, maximumLength: Int = LineSequence.maximumLineLength
+    ) -> LineSequence { LineSequence(self, endingAt: ends, limit: maximumLength) }
+
+    /// The body line by line, as the bytes that came.
+    ///
+    /// - Parameters:
+    ///   - ends: What ends a line: LF, CRLF and CR unless given.
+    ///   - maximumLength: The limit on the bytes of a line, 1 MiB unless given.
+    public func lineBytes(
+        endingAt ends: LineEnds = .standard, maximumLength: Int = LineSequence.maximumLineLength
+    ) -> LineBytesSequence { LineBytesSequence(self, endingAt: ends, limit: maximumLength) }
 
     /// The rest of the body in one piece.
     ///

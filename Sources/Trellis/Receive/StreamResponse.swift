@@ -19,7 +19,7 @@ public struct StreamResponse: Sendable {
     /// The body in chunks.
     ///
     /// As every `AsyncThrowingStream`, it ends without an error when the task that reads it is cancelled; use ``chunks``,
-    /// ``bytes`` or ``lines``, which throw `CancellationError`, where the difference between the end of the body and that of
+    /// ``bytes`` or ``lines-swift.property``, which throw `CancellationError`, where the difference between the end of the body and that of
     /// the task matters, or call `Task.checkCancellation()` after the loop.
     public var body: AsyncThrowingStream<Data, any Error> {
         let reader = ReaderToken(token.source)

@@ -1,3 +1,5 @@
+import CurlEngine
+import FoundationEssentials
 import Testing
 
 @testable import Trellis
@@ -5,22 +7,27 @@ import Testing
 /// Lines, however their bytes are cut.
 struct LineSplitterTests {
     /// All lines of bytes that come in these pieces.
-    static func lines(_ pieces: [[UInt8]], limit: Int = 1000) throws -> [String] {
-        var splitter = LineSplitter(limit: limit)
+    static func lines(_ pieces: [[UInt8]], _ ends: LineEnds = .standard, limit: Int = 1000) throws -> [String] {
+        var splitter = LineSplitter(endingAt: ends, limit: limit)
         var lines: [String] = []
         for piece in pieces {
-            splitter.append(piece)
-            while let line = try splitter.next() { lines.append(line) }
+            splitter.append(Data(piece))
+            while let line = try splitter.next({ String(utf8: $0) }) {
+                lines.append(line)
+            }
         }
-        if let last = splitter.finish() { lines.append(last) }
+        if let last = try splitter.finish() { lines.append(String(decoding: last, as: UTF8.self)) }
         return lines
     }
 
     struct Row: Sendable, CustomTestStringConvertible {
         let text: String
+        let ends: LineEnds
         let lines: [String]
-        init(_ text: String, _ lines: [String]) { (self.text, self.lines) = (text, lines) }
-        var testDescription: String { text.debugDescription }
+        init(_ text: String, _ lines: [String], _ ends: LineEnds = .standard) {
+            (self.text, self.lines, self.ends) = (text, lines, ends)
+        }
+        var testDescription: String { "\(text.debugDescription) \(ends)" }
     }
 
     static let rows: [Row] = [
@@ -39,59 +46,62 @@ struct LineSplitterTests {
         Row("grün\nblå\n日本\n", ["grün", "blå", "日本"]),
         Row("next line\u{85}and\u{2028}separators\u{0B}stay", ["next line\u{85}and\u{2028}separators\u{0B}stay"]),
         Row("\0\n", ["\0"]),
+        Row("one\rstill one\r\ntwo\n\r\nend\r", ["one\rstill one", "two", "", "end\r"], .lineFeed),
+        Row("\r\r\n", ["\r"], .lineFeed),
+        Row("\r", ["\r"], .lineFeed),
+        Row("1\u{85}2\u{2028}3\u{2029}4\r\n5\r6\n7\u{0B}", ["1", "2", "3", "4", "5", "6", "7\u{0B}"], .unicode),
+        Row("\u{85}\u{2028}\u{2029}", ["", "", ""], .unicode),
+        Row("\u{2027}\u{202A}\u{84}\u{86}â\u{A8}", ["\u{2027}\u{202A}\u{84}\u{86}â\u{A8}"], .unicode),
+        Row("\r\u{85}\n\u{2028}\r\n", ["", "", "", "", ""], .unicode),
     ]
 
     @Test(arguments: rows)
-    func linesEndWithEachOfTheThreeEnds(_ row: Row) throws {
-        #expect(try Self.lines([Array(row.text.utf8)]) == row.lines)
+    func linesEndWithTheirEndsAlone(_ row: Row) throws {
+        #expect(try Self.lines([Array(row.text.utf8)], row.ends) == row.lines)
     }
 
     @Test(arguments: rows)
-    func byteByByteIsTheSame(_ row: Row) throws {
-        #expect(try Self.lines(row.text.utf8.map { [$0] }) == row.lines)
-    }
-
-    @Test(arguments: rows)
-    func everyCutInTwoIsTheSame(_ row: Row) throws {
-        let bytes = Array(row.text.utf8)
-        for cut in 0...bytes.count {
-            #expect(try Self.lines([Array(bytes[..<cut]), Array(bytes[cut...])]) == row.lines, "cut at \(cut)")
+    func everyCutIsTheSame(_ row: Row) throws {
+        for pieces in Cuts.all(Array(row.text.utf8)) {
+            #expect(try Self.lines(pieces, row.ends) == row.lines, "\(pieces)")
         }
     }
 
-    @Test(arguments: 0..<100)
-    func randomTextCutAtRandomIsTheSame(_ seed: UInt64) throws {
+    @Test(arguments: LineEnds.allCases, 0..<60)
+    func randomTextCutAtRandomIsTheSame(_ ends: LineEnds, _ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
-        let alphabet: [UInt8] = [10, 13, 10, 13, 97, 98, 0xC3, 0xBC, 0xFF, 0]
-        let bytes = (0..<Int.random(in: 0..<200, using: &random)).map { _ in
-            alphabet[Int.random(in: 0..<alphabet.count, using: &random)]
-        }
-        let whole = try Self.lines([bytes])
-        #expect(whole == Self.model(bytes))
+        let alphabet: [[UInt8]] = [
+            [10], [13], [13, 10], [97], [98], [0xC3, 0xBC], [0xFF], [0], [0xC2], [0x85], [0xC2, 0x85], [0xE2],
+            [0xE2, 0x80],
+            [0xE2, 0x80, 0xA8], [0xE2, 0x80, 0xA9], [0xA8], [0x80],
+        ]
+        let bytes = Cuts.bytes(of: alphabet, upTo: 200, &random)
+        let whole = Self.model(bytes, ends)
+        #expect(try Self.lines([bytes], ends) == whole)
         for _ in 0..<10 {
-            var pieces: [[UInt8]] = []
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let count = Int.random(in: 0...min(9, rest.count), using: &random)
-                pieces.append(Array(rest.prefix(count)))
-                rest = rest.dropFirst(count)
-            }
-            #expect(try Self.lines(pieces) == whole, "pieces \(pieces)")
+            let pieces = Cuts.random(bytes, longest: 9, &random)
+            #expect(try Self.lines(pieces, ends) == whole, "pieces \(pieces)")
         }
     }
 
     /// The obvious way, which needs all the bytes at once.
-    private static func model(_ bytes: [UInt8]) -> [String] {
-        var lines: [[UInt8]] = [[]]
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == 13, index + 1 < bytes.count, bytes[index + 1] == 10 { index += 1 }
-            if bytes[index] == 10 || bytes[index] == 13 {
-                lines.append([])
-            } else {
-                lines[lines.count - 1].append(bytes[index])
+    private static func model(_ bytes: [UInt8], _ ends: LineEnds) -> [String] {
+        let all: [[UInt8]] =
+            switch ends {
+            case .standard: [[13, 10], [10], [13]]
+            case .lineFeed: [[13, 10], [10]]
+            case .unicode: [[13, 10], [10], [13], [0xC2, 0x85], [0xE2, 0x80, 0xA8], [0xE2, 0x80, 0xA9]]
             }
-            index += 1
+        var lines: [[UInt8]] = [[]]
+        var rest = bytes[...]
+        while let byte = rest.first {
+            if let end = all.first(where: { rest.starts(with: $0) }) {
+                lines.append([])
+                rest = rest.dropFirst(end.count)
+            } else {
+                lines[lines.count - 1].append(byte)
+                rest = rest.dropFirst()
+            }
         }
         if lines.last?.isEmpty == true { lines.removeLast() }
         return lines.map { String(decoding: $0, as: UTF8.self) }
@@ -99,17 +109,31 @@ struct LineSplitterTests {
 
     // MARK: Limit
 
-    @Test(arguments: [[5], [2, 3], [1, 1, 1, 1, 1]])
-    func aLineOfExactlyTheLimitIsALine(_ sizes: [Int]) throws {
-        let pieces = sizes.map { [UInt8](repeating: 97, count: $0) } + [[10]]
-        #expect(try Self.lines(pieces, limit: 5) == ["aaaaa"])
+    @Test(arguments: [[5], [2, 3], [1, 1, 1, 1, 1]], LineEnds.allCases)
+    func aLineOfExactlyTheLimitIsALine(_ sizes: [Int], _ ends: LineEnds) throws {
+        let pieces = sizes.map { [UInt8](repeating: 97, count: $0) } + [[13], [10]]
+        #expect(try Self.lines(pieces, ends, limit: 5) == ["aaaaa"])
     }
 
-    @Test(arguments: [[6], [2, 4], [5, 1]])
-    func oneByteMoreIsAnErrorWithoutAnEndInSight(_ sizes: [Int]) {
+    @Test(arguments: [[6], [2, 4], [5, 1]], LineEnds.allCases)
+    func oneByteMoreIsAnErrorWithoutAnEndInSight(_ sizes: [Int], _ ends: LineEnds) {
         let pieces = sizes.map { [UInt8](repeating: 97, count: $0) }
-        #expect(throws: TrellisError.self) { try Self.lines(pieces, limit: 5) }
-        let error = #expect(throws: TrellisError.self) { try Self.lines(pieces + [[10]], limit: 5) }
+        #expect(throws: TrellisError.self) { try Self.lines(pieces, ends, limit: 5) }
+        let error = #expect(throws: TrellisError.self) { try Self.lines(pieces + [[10]], ends, limit: 5) }
         #expect(error?.kind == .bodyTooLarge)
+    }
+
+    @Test(arguments: [("aaaaa\r", LineEnds.lineFeed), ("aaaaa\u{2029}", .standard)])
+    func whatTurnsOutToBeNoEndCounts(_ text: String, _ ends: LineEnds) {
+        for pieces in Cuts.all(Array(text.utf8)) {
+            #expect(throws: TrellisError.self) { try Self.lines(pieces, ends, limit: 5) }
+        }
+    }
+
+    @Test(arguments: [("aaaaa\u{85}", 1), ("aaaaa\u{2029}", 1), ("aaaaa\u{2029}", 2)])
+    func anEndThatIsCutInTwoIsNoPartOfItsLine(_ text: String, _ taken: Int) throws {
+        let bytes = Array(text.utf8)
+        let pieces = [Array(bytes[..<(5 + taken)]), Array(bytes[(5 + taken)...])]
+        #expect(try Self.lines(pieces, .unicode, limit: 5) == ["aaaaa"])
     }
 }

@@ -1,0 +1,82 @@
+extension EngineExecutor {
+    /// Lets the calling task wait on the engine's clock.
+    ///
+    /// - Returns: `false` where the engine ended first.
+    /// - Throws: `CancellationError` in a cancelled task, at once.
+    package func delay(for duration: Duration) async throws -> Bool {
+        let delay = EngineDelay()
+        let end = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                guard delay.begin(continuation) else { return }
+                submit { [self] in delay.setTimer(on: engineLoop, duration) }
+            }
+        } onCancel: {
+            delay.finish(.cancelled)
+            submit { [self] in delay.removeTimer(from: engineLoop) }
+        }
+        if end == .cancelled { throw CancellationError() }
+        return end == .elapsed
+    }
+}
+
+/// One wait of a task for the engine's clock.
+private final class EngineDelay: Sendable {
+    enum End { case elapsed, cancelled, engineEnded }
+
+    private struct State {
+        var waiter: CheckedContinuation<End, Never>?
+        var end: End?
+        /// Touched on the engine thread alone.
+        var timer: EngineTimer?
+    }
+
+    /// What the timer calls. The loop lets go of it when it ends, and so it notices.
+    private final class Target: EngineTimerTarget {
+        private let delay: EngineDelay
+
+        init(_ delay: EngineDelay) { self.delay = delay }
+
+        deinit { delay.finish(.engineEnded) }
+
+        func timerIsDue() { delay.finish(.elapsed) }
+    }
+
+    private let state = Locked(State())
+
+    /// `false` where the end came first.
+    func begin(_ waiter: CheckedContinuation<End, Never>) -> Bool {
+        let end = state.withLock { state in
+            if state.end == nil { state.waiter = waiter }
+            return state.end
+        }
+        if let end { waiter.resume(returning: end) }
+        return end == nil
+    }
+
+    func setTimer(on loop: EventLoop, _ duration: Duration) {
+        // No timer of a loop that ends is ever due.
+        guard !loop.mustEnd else { return finish(.engineEnded) }
+        guard state.withLock({ $0.end }) == nil else { return }
+        let timer = EngineTimer(Target(self))
+        state.withLock { $0.timer = timer }
+        loop.set(timer, at: loop.now.advanced(by: duration))
+    }
+
+    func removeTimer(from loop: EventLoop) {
+        let timer = state.withLock { state in
+            defer { state.timer = nil }
+            return state.timer
+        }
+        if let timer { loop.cancel(timer) }
+    }
+
+    func finish(_ end: End) {
+        let waiter = state.withLock { state -> CheckedContinuation<End, Never>? in
+            guard state.end == nil else { return nil }
+            state.end = end
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume(returning: end)
+    }
+}

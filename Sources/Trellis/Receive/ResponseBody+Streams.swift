@@ -1,0 +1,72 @@
+public import FoundationEssentials
+
+extension ResponseBody {
+    /// The body as pieces of text, as they come, in UTF-8, none of them cut within a code point.
+    public var strings: StringSequence { StringSequence(self) }
+
+    /// The body as newline-delimited JSON: every line that is not blank, decoded.
+    ///
+    /// - Parameters:
+    ///   - type: What a line holds.
+    ///   - decoder: The decoder: one with default settings unless given. Do not change it while the body is read.
+    ///   - maximumLength: The limit on the bytes of a line, 1 MiB unless given. A longer line is an error of kind
+    ///     ``TrellisError/Kind/bodyTooLarge``.
+    ///   - whenUndecodable: What to do with a line that cannot be decoded; `nil` ends the stream with an error.
+    public func jsonLines<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder(),
+        maximumLength: Int = LineSequence.maximumLineLength, whenUndecodable: UndecodableElementHandler? = nil
+    ) -> JSONLineSequence<Value> {
+        JSONLineSequence(self, limit: maximumLength, ElementDecoder(decoder, whenUndecodable: whenUndecodable))
+    }
+
+    /// The body as newline-delimited JSON, or of anything else that is one value a line, each decoded by a closure: where
+    /// `JSONDecoder`, which takes some microseconds for a small object, is too slow.
+    ///
+    /// - Parameters:
+    ///   - maximumLength: The limit on the bytes of a line, 1 MiB unless given. A longer line is an error of kind
+    ///     ``TrellisError/Kind/bodyTooLarge``.
+    ///   - whenUndecodable: What to do with a line that cannot be decoded; `nil` ends the stream with an error.
+    ///   - decode: Makes a value of the bytes of a line that is not blank.
+    public func jsonLines<Value>(
+        maximumLength: Int = LineSequence.maximumLineLength, whenUndecodable: UndecodableElementHandler? = nil,
+        decoding decode: @escaping @Sendable (Data) throws -> Value
+    ) -> JSONLineSequence<Value> {
+        JSONLineSequence(self, limit: maximumLength, ElementDecoder(whenUndecodable: whenUndecodable, decode))
+    }
+
+    /// The body as a sequence of JSON texts (RFC 7464), decoded.
+    ///
+    /// - Parameters:
+    ///   - type: What a text holds.
+    ///   - decoder: The decoder: one with default settings unless given. Do not change it while the body is read.
+    ///   - maximumLength: The limit on the bytes of a text, 1 MiB unless given. A longer text is an error of kind
+    ///     ``TrellisError/Kind/bodyTooLarge``.
+    ///   - whenUndecodable: What to do with a text that cannot be decoded; `nil` ends the stream with an error. Section 2.3
+    ///     of the RFC advises to go on: hand over a closure that takes note of it.
+    public func jsonSequence<Value: Decodable & Sendable>(
+        of type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder(),
+        maximumLength: Int = LineSequence.maximumLineLength, whenUndecodable: UndecodableElementHandler? = nil
+    ) -> JSONSequence<Value> {
+        JSONSequence(self, limit: maximumLength, ElementDecoder(decoder, whenUndecodable: whenUndecodable))
+    }
+
+    /// The body as a stream of server-sent events.
+    public var events: ServerSentEventSequence { events() }
+
+    /// The body as a stream of server-sent events.
+    ///
+    /// - Parameter maximumSize: The limit on the bytes of an event's data and of each line, 1 MiB unless given. A larger
+    ///   event is an error of kind ``TrellisError/Kind/bodyTooLarge``.
+    public func events(maximumSize: Int = ServerSentEventSequence.maximumEventSize) -> ServerSentEventSequence {
+        ServerSentEventSequence(self, limit: maximumSize)
+    }
+
+    /// The parts of a multipart body.
+    ///
+    /// - Parameters:
+    ///   - contentType: The `Content-Type` of the response, which names the boundary.
+    ///   - maximumHeadSize: The limit on the head of a part in bytes, 16 KiB unless given.
+    public func parts(
+        contentType: String?, maximumHeadSize: Int = MultipartSequence.maximumPartHeadSize
+    ) -> MultipartSequence { MultipartSequence(self, contentType: contentType, limit: maximumHeadSize) }
+}

@@ -1,0 +1,37 @@
+import FoundationEssentials
+
+/// A body of JSON texts (RFC 7464, `application/json-seq`), each decoded.
+///
+/// Each text begins with a record separator (U+001E) and ends with a line feed, and is handed out as soon as that has come.
+/// A number, `true`, `false` or `null` that is cut short, because no white space follows it, is dropped as section 2.4 asks.
+public struct JSONSequence<Value>: AsyncSequence, Sendable {
+    /// What a text holds.
+    public typealias Element = Value
+
+    private let body: ResponseBody
+    private let limit: Int
+    private let decoder: ElementDecoder<Value>
+
+    init(_ body: ResponseBody, limit: Int, _ decoder: ElementDecoder<Value>) {
+        self.body = body
+        self.limit = limit
+        self.decoder = decoder
+    }
+
+    /// Reads the body.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(reader: BodyReader(JSONSequenceDecoder(limit: limit, decoder), body))
+    }
+
+    /// The reader of the values.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate var reader: BodyReader<JSONSequenceDecoder<Value>>
+
+        /// The next value, `nil` at the end.
+        ///
+        /// - Throws: ``TrellisError`` whose ``TrellisError/underlying`` is an ``UndecodableElement`` with the number of the
+        ///   text, or what the handler for those threw; of kind ``TrellisError/Kind/bodyTooLarge`` for a text above the
+        ///   limit; and as ``ResponseBody/Iterator/next()``.
+        public mutating func next() async throws -> Value? { try await reader.next() }
+    }
+}

@@ -1,0 +1,75 @@
+import CurlEngine
+import FoundationEssentials
+
+/// Decodes a sequence of JSON texts, however the body is cut into chunks.
+struct JSONSequenceDecoder<Value>: BodyMachine {
+    private static var separator: UInt8 { 0x1E }
+
+    private let limit: Int
+    private let decoder: ElementDecoder<Value>
+    private var chunk: [UInt8] = []
+    private var position = 0
+    /// What has come of the present text.
+    private var text: [UInt8] = []
+    private var scan = JSONTextScan()
+    private var number = 0
+
+    init(limit: Int, _ decoder: ElementDecoder<Value>) {
+        self.limit = limit
+        self.decoder = decoder
+    }
+
+    mutating func append(_ chunk: Data) {
+        self.chunk = [UInt8](copying: chunk.span)
+        position = 0
+    }
+
+    mutating func fill(_ values: inout [Value]) throws {
+        while values.isEmpty, try takeText() {
+            if let value = try decodeText() { values.append(value) }
+        }
+    }
+
+    mutating func finish(_ values: inout [Value]) throws {
+        if let value = try decodeText() { values.append(value) }
+    }
+
+    /// Takes bytes up to the end of a text; `false` where it has not come.
+    private mutating func takeText() throws -> Bool {
+        let start = position
+        while position < chunk.count {
+            let byte = chunk[position]
+            position += 1
+            // No JSON text holds a separator, not even in a string.
+            if byte == Self.separator {
+                try append(chunk[start..<position - 1])
+                return true
+            }
+            if scan.takeEnds(byte) {
+                try append(chunk[start..<position])
+                return true
+            }
+        }
+        try append(chunk[start...])
+        return false
+    }
+
+    private mutating func append(_ bytes: ArraySlice<UInt8>) throws(TrellisError) {
+        guard text.count + bytes.count <= limit else { throw .tooLong("a JSON text", limit: limit) }
+        text.append(contentsOf: bytes)
+    }
+
+    private mutating func decodeText() throws -> Value? {
+        defer {
+            text.removeAll(keepingCapacity: true)
+            scan = JSONTextScan()
+        }
+        guard !scan.isBlank, let first = text.first(where: { !$0.isBlankJSON }), let last = text.last else {
+            return nil
+        }
+        let delimitsItself = first == UInt8(ascii: "{") || first == UInt8(ascii: "[") || first == UInt8(ascii: "\"")
+        guard delimitsItself || last.isBlankJSON else { return nil }
+        number += 1
+        return try decoder.decode(text.span, .text, number: number)
+    }
+}

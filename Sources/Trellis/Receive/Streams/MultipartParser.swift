@@ -1,0 +1,153 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// Makes parts of the bytes of a multipart body (RFC 2046, section 5.1), however they are cut. A pure machine.
+///
+/// Lines may end with LF instead of CRLF, as many servers have it. It keeps the head of a part, or what may be the beginning
+/// of a boundary; everything else is handed on at once.
+struct MultipartParser: BodyMachine {
+    /// What it makes: for each part its head, its bytes as they come, and its end.
+    enum Piece: Sendable, Equatable {
+        case head(HTTPFields)
+        case bytes(Data)
+        case end
+    }
+
+    private enum Place { case preamble, head, content, epilogue }
+
+    private let boundary: MultipartBoundary
+    private let maximumHeadSize: Int
+    /// A stream whose parts replace one another just stops.
+    private let mayStopAnywhere: Bool
+
+    private var place = Place.preamble
+    private var bytes: [UInt8] = []
+    private var position = 0
+    /// Where the next line feed is looked for, in the head or in the content.
+    private var searchStart = 0
+    /// What stands at `position` is the start of a line.
+    private var isAtLineStart = true
+
+    /// - Parameters:
+    ///   - maximumHeadSize: How many bytes the head of a part may have.
+    ///   - mayStopAnywhere: The end of the body ends a part too.
+    init(_ boundary: MultipartBoundary, maximumHeadSize: Int, mayStopAnywhere: Bool) {
+        self.boundary = boundary
+        self.maximumHeadSize = maximumHeadSize
+        self.mayStopAnywhere = mayStopAnywhere
+    }
+
+    mutating func append(_ chunk: Data) {
+        bytes.removeFirst(position)
+        searchStart -= position
+        position = 0
+        bytes.append(copying: chunk.span)
+    }
+
+    mutating func fill(_ pieces: inout [Piece]) throws { try fill(&pieces, isComplete: false) }
+
+    mutating func finish(_ pieces: inout [Piece]) throws {
+        try fill(&pieces, isComplete: true)
+        switch place {
+        case .epilogue: return
+        case .content where mayStopAnywhere:
+            if position < bytes.count { pieces.append(.bytes(Data(bytes[position...]))) }
+            pieces.append(.end)
+        case .preamble where mayStopAnywhere, .head where mayStopAnywhere: return
+        case .preamble, .head, .content: throw TrellisError.streamCutShort("a multipart body without its last boundary")
+        }
+    }
+
+    private mutating func fill(_ pieces: inout [Piece], isComplete: Bool) throws(TrellisError) {
+        var isStuck = false
+        while !isStuck, pieces.count < 6 || isComplete {
+            switch place {
+            case .head:
+                guard let head = try takeHead() else { return }
+                pieces.append(.head(head))
+            case .content, .preamble: isStuck = !takeContent(&pieces, isComplete: isComplete)
+            case .epilogue:
+                position = bytes.count
+                isStuck = true
+            }
+        }
+    }
+
+    // MARK: Content
+
+    /// Takes what belongs to the content, and the boundary after it; `false` where more bytes are needed.
+    private mutating func takeContent(_ pieces: inout [Piece], isComplete: Bool) -> Bool {
+        if isAtLineStart {
+            switch boundary.match(bytes, at: position, isComplete: isComplete) {
+            case .undecided: return false
+            case .none: isAtLineStart = false
+            case .line(let length, let isLast):
+                pass(contentEnd: position, boundaryEnd: position + length, isLast, &pieces)
+                return true
+            }
+        }
+        while true {
+            let lineFeed = bytes.span.offset(of: 0x0A, from: searchStart)
+            let hasReturn = lineFeed > position && bytes[lineFeed - 1] == 0x0D
+            let contentEnd = hasReturn ? lineFeed - 1 : lineFeed
+            guard lineFeed < bytes.count else {
+                // A CR at the end may be part of a boundary.
+                handOn(upTo: contentEnd, &pieces)
+                searchStart = bytes.count
+                return false
+            }
+            switch boundary.match(bytes, at: lineFeed + 1, isComplete: isComplete) {
+            case .none: searchStart = lineFeed + 1
+            case .undecided:
+                handOn(upTo: contentEnd, &pieces)
+                searchStart = lineFeed
+                return false
+            case .line(let length, let isLast):
+                pass(contentEnd: contentEnd, boundaryEnd: lineFeed + 1 + length, isLast, &pieces)
+                return true
+            }
+        }
+    }
+
+    private mutating func handOn(upTo end: Int, _ pieces: inout [Piece]) {
+        if end > position, place == .content { pieces.append(.bytes(Data(bytes[position..<end]))) }
+        position = max(position, end)
+    }
+
+    private mutating func pass(contentEnd: Int, boundaryEnd: Int, _ isLast: Bool, _ pieces: inout [Piece]) {
+        handOn(upTo: contentEnd, &pieces)
+        if place == .content { pieces.append(.end) }
+        place = isLast ? .epilogue : .head
+        position = boundaryEnd
+        searchStart = boundaryEnd
+    }
+
+    // MARK: Head
+
+    private mutating func takeHead() throws(TrellisError) -> HTTPFields? {
+        var lineStart = searchStart
+        while true {
+            let lineFeed = bytes.span.offset(of: 0x0A, from: lineStart)
+            let isFound = lineFeed < bytes.count
+            guard (isFound ? lineFeed + 1 : lineFeed) - position <= maximumHeadSize else {
+                throw .tooLong("the head of a part", limit: maximumHeadSize)
+            }
+            guard isFound else {
+                searchStart = lineStart
+                return nil
+            }
+            let isBlank = lineFeed == lineStart || lineFeed == lineStart + 1 && bytes[lineStart] == 0x0D
+            guard isBlank else {
+                lineStart = lineFeed + 1
+                continue
+            }
+            let head = bytes[position..<lineStart]
+            place = .content
+            isAtLineStart = true
+            position = lineFeed + 1
+            searchStart = position
+            return try HTTPFields(partHead: head)
+        }
+    }
+}

@@ -1,0 +1,63 @@
+/// The parts of a multipart body (RFC 2046, section 5.1): `multipart/mixed`, `multipart/byteranges`,
+/// `multipart/x-mixed-replace`.
+///
+/// Read the body of a part before you ask for the next part, or not at all; what is left of it is read and dropped. Memory
+/// is bounded: a part is held only as far as it has come and not been read. Parts that are multipart themselves are handed
+/// out as they are.
+public struct MultipartSequence: AsyncSequence, Sendable {
+    /// A part: its head, and its body as it comes.
+    public typealias Element = MultipartPart
+
+    /// The limit on the head of a part in bytes unless another one is given: 16 KiB.
+    public static let maximumPartHeadSize = 16 << 10
+
+    private let body: ResponseBody
+    private let contentType: String?
+    private let limit: Int
+
+    init(_ body: ResponseBody, contentType: String?, limit: Int) {
+        self.body = body
+        self.contentType = contentType
+        self.limit = limit
+    }
+
+    /// Reads the body.
+    public func makeAsyncIterator() -> Iterator {
+        do throws(TrellisError) {
+            let boundary = try MultipartBoundary(contentType: contentType)
+            let mayStop = contentType?.lowercased().hasPrefix("multipart/x-mixed-replace") ?? false
+            let parser = MultipartParser(boundary, maximumHeadSize: limit, mayStopAnywhere: mayStop)
+            return Iterator(state: .reading(MultipartReader(BodyReader(parser, body))))
+        } catch {
+            return Iterator(state: .failed(error))
+        }
+    }
+
+    /// The reader of the parts.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate enum State {
+            case reading(MultipartReader)
+            case failed(TrellisError)
+            case done
+        }
+
+        fileprivate var state: State
+
+        /// The next part, `nil` at the end.
+        ///
+        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/malformedResponse`` where the `Content-Type` has no boundary
+        ///   or the head of a part is malformed, of kind ``TrellisError/Kind/bodyTooLarge`` for a head above the limit, of
+        ///   kind ``TrellisError/Kind/truncatedBody`` for a body without its last boundary (`multipart/x-mixed-replace` needs
+        ///   none); and as ``ResponseBody/Iterator/next()``.
+        public mutating func next() async throws -> MultipartPart? {
+            switch state {
+            case .reading(let reader):
+                return try await reader.nextPart().map { MultipartPart($0.number, $0.head, reader) }
+            case .failed(let error):
+                state = .done
+                throw error
+            case .done: return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,53 @@
+import CurlEngine
+import FoundationEssentials
+
+/// A body as pieces of text, as they come, in UTF-8.
+///
+/// A piece never ends within a code point: the pieces together are the text, whatever the network did. Bytes that are no
+/// UTF-8 become U+FFFD, as they would in the text as a whole. What looks like one character on a screen may still be cut,
+/// if it is more than one code point. Pieces are as long as what has come, up to some MiB.
+public struct StringSequence: AsyncSequence, Sendable {
+    /// A piece of the text, never empty.
+    public typealias Element = String
+
+    private let body: ResponseBody
+
+    init(_ body: ResponseBody) { self.body = body }
+
+    /// Reads the body.
+    public func makeAsyncIterator() -> Iterator { Iterator(reader: BodyReader(StringJoiner(), body)) }
+
+    /// The reader of the pieces.
+    public struct Iterator: AsyncIteratorProtocol {
+        fileprivate var reader: BodyReader<StringJoiner>
+
+        /// The next piece, `nil` at the end.
+        ///
+        /// - Throws: As ``ResponseBody/Iterator/next()``.
+        public mutating func next() async throws -> String? { try await reader.next() }
+    }
+}
+
+/// Makes text of bytes that may be cut within a code point.
+struct StringJoiner: BodyMachine {
+    private var chunk = Data()
+    /// The beginning of a code point, at most three bytes.
+    private var tail: [UInt8] = []
+
+    mutating func append(_ chunk: Data) { self.chunk = chunk }
+
+    mutating func fill(_ pieces: inout [String]) {
+        guard !chunk.isEmpty else { return }
+        defer { chunk = Data() }
+        var whole = chunk
+        if !tail.isEmpty { whole = Data(tail) + chunk }
+        let bytes = whole.span
+        let length = bytes.count - UTF8Tail.length(of: bytes)
+        tail = [UInt8](copying: bytes.extracting(last: bytes.count - length))
+        if length > 0 { pieces.append(String(utf8: bytes.extracting(first: length))) }
+    }
+
+    mutating func finish(_ pieces: inout [String]) {
+        if !tail.isEmpty { pieces.append(String(decoding: tail, as: UTF8.self)) }
+    }
+}

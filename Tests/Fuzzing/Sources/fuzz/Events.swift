@@ -1,0 +1,21 @@
+import FoundationEssentials
+
+@testable import Trellis
+
+/// Events are the same however a stream is cut, and none is above the limit.
+func fuzzEvents(_ input: FuzzInput) {
+    let limit = input.choice & 1 == 0 ? 1 << 20 : 16
+    let parser = ServerSentEventParser(limit: limit, lastEventID: input.choice & 2 == 0 ? "" : "id")
+    let whole = MachineOutcome(parser, [input.body])
+    for pieces in input.cuts {
+        let outcome = MachineOutcome(parser, pieces)
+        precondition(outcome.outputs == whole.outputs, "other events")
+        precondition(outcome.failure == whole.failure, "another failure")
+    }
+    for event in whole.outputs {
+        // A byte that is no UTF-8 becomes three.
+        precondition(event.data.utf8.count <= 3 * limit, "an event above the limit")
+        precondition(!event.event.isEmpty && !event.id.utf8.contains(0))
+        precondition(!event.data.utf8.contains(13) && !event.event.utf8.contains(10) && !event.id.utf8.contains(10))
+    }
+}

@@ -1,0 +1,32 @@
+/// What libFuzzer hands over: some bytes that choose, and the rest, which is the body.
+struct FuzzInput {
+    /// What a body is cut with.
+    private let seed: UInt64
+    /// From 0 to 255, for settings.
+    let choice: UInt8
+    /// The body.
+    let body: [UInt8]
+
+    /// The first two bytes choose.
+    init(_ start: UnsafePointer<UInt8>?, _ count: Int) {
+        let bytes = [UInt8](UnsafeBufferPointer(start: start, count: count))
+        choice = bytes.first ?? 0
+        seed = UInt64(bytes.dropFirst().first ?? 0) &+ 1
+        body = Array(bytes.dropFirst(2))
+    }
+
+    /// The body in one piece, byte by byte, and in pieces of lengths that the input chose.
+    var cuts: [[[UInt8]]] {
+        var pieces: [[UInt8]] = []
+        var rest = body[...]
+        var state = seed &* 0x9E37_79B9_7F4A_7C15
+        while !rest.isEmpty {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            // Mostly short, sometimes long, sometimes empty.
+            let length = Int(state >> 60) == 15 ? rest.count : Int(state >> 33) % 24
+            pieces.append(Array(rest.prefix(length)))
+            rest = rest.dropFirst(length)
+        }
+        return [[body], body.map { [$0] }, pieces]
+    }
+}

@@ -1,0 +1,37 @@
+import FoundationEssentials
+
+@testable import Trellis
+
+/// Parts are the same however a body is cut, and no byte is handed out twice.
+func fuzzMultipart(_ input: FuzzInput) {
+    let boundary = ["b", "--", "a b", "boundary"][Int(input.choice & 3)]
+    let parser = MultipartParser(
+        MultipartBoundary(boundary), maximumHeadSize: input.choice & 4 == 0 ? 1 << 14 : 24,
+        mayStopAnywhere: input.choice & 8 != 0)
+    let whole = joined(MachineOutcome(parser, [input.body]))
+    for pieces in input.cuts {
+        let outcome = joined(MachineOutcome(parser, pieces))
+        precondition(outcome.pieces == whole.pieces, "other parts")
+        precondition(outcome.failure == whole.failure, "another failure")
+    }
+    let count = whole.pieces.reduce(0) { if case .bytes(let bytes) = $1 { $0 + bytes.count } else { $0 } }
+    precondition(count <= input.body.count, "more bytes than there were")
+    if let type = String(validating: input.body, as: UTF8.self) {
+        _ = try? MultipartBoundary(contentType: "multipart/x" + type)
+    }
+}
+
+/// With the bytes of each part in one piece.
+private func joined(
+    _ outcome: MachineOutcome<MultipartParser.Piece>
+) -> (pieces: [MultipartParser.Piece], failure: TrellisError.Kind?) {
+    var pieces: [MultipartParser.Piece] = []
+    for piece in outcome.outputs {
+        if case .bytes(let next) = piece, case .bytes(let last) = pieces.last {
+            pieces[pieces.count - 1] = .bytes(last + next)
+        } else {
+            pieces.append(piece)
+        }
+    }
+    return (pieces, outcome.failure)
+}

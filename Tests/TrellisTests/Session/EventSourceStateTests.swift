@@ -1,0 +1,129 @@
+import FoundationEssentials
+import HTTPTypes
+import Testing
+
+@testable import Trellis
+
+/// What an event source decides.
+struct EventSourceStateTests {
+    // MARK: Responses
+
+    enum Verdict: Equatable, Sendable { case read, stop, fail }
+
+    static let responses: [(Int, String?, Verdict)] = [
+        (200, "text/event-stream", .read), (200, "Text/Event-Stream; charset=utf-8", .read),
+        (200, "text/event-stream;x", .read), (200, " text/event-stream ", .read), (200, "text/event-streams", .fail),
+        (200, "text/plain", .fail), (200, "", .fail), (200, nil, .fail), (204, nil, .stop),
+        (204, "text/event-stream", .stop), (201, "text/event-stream", .fail), (205, "text/event-stream", .fail),
+        (301, "text/event-stream", .fail), (404, "text/event-stream", .fail), (503, "text/event-stream", .fail),
+    ]
+
+    @Test(arguments: responses)
+    func onlyAStreamOfEventsIsRead(_ status: Int, _ type: String?, _ verdict: Verdict) {
+        var state = EventSourceState(.init())
+        switch state.judge(status: status, contentType: type) {
+        case .read: #expect(verdict == .read)
+        case .stop: #expect(verdict == .stop)
+        case .fail: #expect(verdict == .fail)
+        }
+    }
+
+    // MARK: Delays
+
+    /// Failures in a row, what the server said, the random number, and the wait, times in milliseconds.
+    static let delays: [(Int, Int?, Double, Int)] = [
+        (0, nil, 0.9, 3000), (0, 10_000, 0.9, 10_000), (0, 0, 0.9, 100), (0, 3_600_000, 0.9, 3_600_000),
+        (1, nil, 0, 3000), (1, nil, 0.5, 4500), (2, nil, 0.5, 6000), (3, nil, 0.5, 9000), (5, nil, 0.5, 27_000),
+        // No more is added than the limit, however often it fails.
+        (6, nil, 0.5, 33_000), (60, nil, 0.5, 33_000), (1, 3_600_000, 0.5, 3_630_000),
+        // Backoff begins with a second, where the server wants no delay.
+        (1, 0, 0.5, 600), (2, 0, 0.5, 1100), (3, 0, 0.5, 2100),
+    ]
+
+    @Test(arguments: delays)
+    func theDelayIsTheReconnectionTimeAndARandomPart(
+        _ failures: Int, _ reconnectionTime: Int?, _ random: Double, _ delay: Int
+    ) {
+        let wait = EventSourceReconnection().delay(
+            failures: failures, reconnectionTime: reconnectionTime.map { .milliseconds($0) }, random: random)
+        #expect(wait == .milliseconds(delay))
+    }
+
+    @Test func aTimeWithoutEndDoesNotOverflow() {
+        let wait = EventSourceReconnection().delay(
+            failures: 9, reconnectionTime: .milliseconds(Int64.max), random: 0.999)
+        #expect(wait > .seconds(1_000_000))
+    }
+
+    @Test func aGoodResponseBeginsANewCount() {
+        var state = EventSourceState(.init())
+        let lost = TrellisError(.exchangeFailed(.receive("x")))
+        #expect(state.delay(after: lost, random: 0.5) == .seconds(4.5))
+        #expect(state.delay(after: lost, random: 0.5) == .seconds(6))
+        _ = state.judge(status: 200, contentType: "text/event-stream")
+        #expect(state.delay(after: lost, random: 0.5) == .seconds(4.5))
+    }
+
+    @Test func failuresInARowHaveTheirLimit() {
+        var reconnection = EventSourceReconnection()
+        reconnection.maximumFailures = 2
+        var state = EventSourceState(reconnection)
+        let lost = TrellisError(.exchangeFailed(.receive("x")))
+        #expect(state.delay(after: lost, random: 0) != nil)
+        #expect(state.delay(after: lost, random: 0) == nil)
+    }
+
+    static let reasons: [(TrellisError.Reason, Bool)] = [
+        (.connectionFailed(.unreachable("x")), true), (.connectionFailed(.nameResolution("x")), true),
+        (.securityFailed(.handshake("x")), true), (.timedOut(.connect), true), (.timedOut(.idle), true),
+        (.timedOut(.total), true), (.exchangeFailed(.receive("x")), true), (.exchangeFailed(.http2("x")), true),
+        (.invalidResponse(.bodyCutShort("x")), true),
+        (.securityFailed(.untrusted("x")), false), (.invalidRequest(.url("x")), false),
+        (.cancelled(.explicitly), false), (.cancelled(.sessionShutDown), false),
+        (.invalidResponse(.malformed("x")), false), (.invalidResponse(.bodyTooLarge(limit: 1)), false),
+        (.bodyFailed(.notReplayable), false), (.unsupported("x"), false), (.other("x"), false),
+    ]
+
+    @Test(arguments: reasons)
+    func onlyWhatMayPassIsTriedAgain(_ reason: TrellisError.Reason, _ isTriedAgain: Bool) {
+        var state = EventSourceState(.init())
+        #expect((state.delay(after: TrellisError(reason), random: 0) != nil) == isTriedAgain)
+    }
+
+    @Test func whatIsNoErrorOfTheFrameworkIsNotTriedAgain() {
+        var state = EventSourceState(.init())
+        #expect(state.delay(after: CancellationError(), random: 0) == nil)
+    }
+
+    // MARK: Requests
+
+    private static func sent(_ request: Request, lastEventID: String? = nil) -> (Request, EventSourceState) {
+        var state = EventSourceState(.init())
+        state.lastEventID = lastEventID
+        return (state.prepare(request, Timeouts(idle: .seconds(7))), state)
+    }
+
+    @Test func aRequestIsCompleted() {
+        let (request, state) = Self.sent(Request("http://localhost/"))
+        #expect(request.headerFields == [.accept: "text/event-stream", .cacheControl: "no-cache"])
+        #expect(request.timeouts == Timeouts(idle: .seconds(7), total: nil))
+        #expect(state.lastEventID == "")
+    }
+
+    @Test func whatTheCallerGaveIsKept() {
+        var given = Request("http://localhost/", headerFields: [.accept: "a/b", .cacheControl: "max-age=1"])
+        given.timeouts = Timeouts(total: .seconds(9))
+        let (request, _) = Self.sent(given)
+        #expect(request.headerFields == given.headerFields)
+        #expect(request.timeouts == given.timeouts)
+    }
+
+    @Test(arguments: [(nil, "given"), ("", nil), ("later", "later"), ("ü日", "ü日")] as [(String?, String?)])
+    func theLastEventIDIsSent(_ last: String?, _ sent: String?) throws {
+        let name = try #require(HTTPField.Name("Last-Event-ID"))
+        let (request, state) = Self.sent(
+            Request("http://localhost/", headerFields: [name: "given"]), lastEventID: last)
+        #expect(request.headerFields[name] == sent)
+        #expect(state.lastEventID == sent ?? "")
+    }
+}

@@ -1,0 +1,227 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// An event source over connections that a test plays, on a clock that stands still.
+@Suite(.timeLimit(.minutes(1)))
+struct EventSourceTests {
+    let scripted = Scripted()
+
+    /// Reads until the end: the data of each event, and how it ended.
+    private func read(
+        _ request: Request = Request("http://localhost/"), _ change: (inout EventSourceReconnection) -> Void = { _ in }
+    ) -> Task<Outcome, Never> {
+        var reconnection = EventSourceReconnection()
+        change(&reconnection)
+        let source = scripted.session.events(from: request, reconnection) { 0.5 }
+        return outcome {
+            var seen: [String] = []
+            for try await event in source { seen.append("\(event.data)#\(event.id)") }
+            return seen.joined(separator: " ")
+        }
+    }
+
+    /// The next attempt, answered with a stream of events.
+    private func answer(_ body: String, status: Int = 200, type: String = "text/event-stream") async throws
+        -> ScriptedAttempt
+    {
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead(status: status, headerFields: [.contentType: type])
+        if !body.isEmpty { attempt.receiveBody(body) }
+        return attempt
+    }
+
+    /// Returns when the source waits, its connection closed.
+    private func waitUntilItWaits() async {
+        let engine = scripted.session.engine
+        while true {
+            await scripted.session.settle()
+            let timers = await withCheckedContinuation { continuation in
+                engine.submit { continuation.resume(returning: engine.engineLoop.timerCount) }
+            }
+            if timers == 1, await scripted.liveCount == 0 { return }
+        }
+    }
+
+    /// Checks that the source waits for so long and no longer.
+    private func expectWait(of duration: Duration) async {
+        await waitUntilItWaits()
+        let count = scripted.transport.attempts.count
+        await scripted.advance(by: duration - .nanoseconds(1))
+        #expect(scripted.transport.attempts.count == count)
+        await scripted.advance(by: .nanoseconds(1))
+    }
+
+    private func lastEventID(_ attempt: ScriptedAttempt) throws -> String? {
+        attempt.request.request.headerFields[try #require(HTTPField.Name("Last-Event-ID"))]
+    }
+
+    @Test func aStreamThatEndsIsOpenedAgainWithTheLastEventID() async throws {
+        let reading = read()
+        let first = try await answer("data: a\nid: 1\n\ndata: b\n\nid: 2\ndata: cut")
+        #expect(try lastEventID(first) == nil)
+        #expect(first.request.request.headerFields[.accept] == "text/event-stream")
+        first.end()
+        await expectWait(of: .seconds(3))
+        let second = try await answer("data: c\n\nid: 3\ndata: d\n\n")
+        #expect(try lastEventID(second) == "1")
+        second.end()
+        await expectWait(of: .seconds(3))
+        #expect(try lastEventID(try await answer("", status: 204)) == "3")
+        #expect(await reading.value == .answer("a#1 b#1 c#1 d#3"))
+    }
+
+    @Test func anIDThatTheServerTookBackIsNotSent() async throws {
+        let reading = read(Request("http://localhost/", headerFields: [try #require(.init("Last-Event-ID")): "9"]))
+        let first = try await answer("data: a\n\nid\ndata: b\n\n")
+        #expect(try lastEventID(first) == "9")
+        first.end()
+        await expectWait(of: .seconds(3))
+        #expect(try lastEventID(try await answer("", status: 204)) == nil)
+        #expect(await reading.value == .answer("a#9 b#"))
+    }
+
+    @Test func theServerSetsTheReconnectionTime() async throws {
+        let reading = read()
+        try await answer("retry: 500\n\n").end()
+        await expectWait(of: .milliseconds(500))
+        try await answer("data: a\n\n").end()
+        await expectWait(of: .milliseconds(500))
+        _ = try await answer("", status: 204)
+        #expect(await reading.value == .answer("a#"))
+    }
+
+    @Test func aConnectionThatIsLostOrRefusedIsTriedAgainLaterAndLater() async throws {
+        let reading = read()
+        let lost = try await answer("data: a\n\n")
+        lost.fail(.exchangeFailed(.receive("x")))
+        await expectWait(of: .seconds(4.5))
+        try await scripted.transport.nextAttempt().fail(.connectionFailed(.unreachable("x")))
+        await expectWait(of: .seconds(6))
+        try await scripted.transport.nextAttempt().fail(.connectionFailed(.unreachable("x")))
+        await expectWait(of: .seconds(9))
+        try await answer("data: b\n\n").fail(.invalidResponse(.bodyCutShort("x")))
+        await expectWait(of: .seconds(4.5))
+        _ = try await answer("", status: 204)
+        #expect(await reading.value == .answer("a# b#"))
+    }
+
+    @Test func silenceIsALostConnection() async throws {
+        let reading = read()
+        let silent = try await answer("data: a\n\n")
+        await scripted.advance(by: .seconds(59))
+        #expect(silent.count(of: .cancel) == 0)
+        await scripted.advance(by: .seconds(1))
+        try await silent.wait(for: .cancel)
+        await expectWait(of: .seconds(4.5))
+        _ = try await answer("", status: 204)
+        #expect(await reading.value == .answer("a#"))
+    }
+
+    @Test func aStreamMayLastForEver() async throws {
+        let reading = read()
+        let attempt = try await answer("")
+        for _ in 0..<100 {
+            attempt.receiveBody(":\n")
+            await scripted.advance(by: .seconds(50))
+        }
+        attempt.receiveBody("data: a\n\n")
+        attempt.end()
+        await expectWait(of: .seconds(3))
+        _ = try await answer("", status: 204)
+        #expect(await reading.value == .answer("a#"))
+    }
+
+    @Test(arguments: [(500, "text/event-stream"), (200, "text/html"), (301, "text/event-stream")])
+    func anyOtherAnswerIsAnErrorForGood(_ status: Int, _ type: String) async throws {
+        let reading = read()
+        let attempt = try await answer("", status: status, type: type)
+        let end = await reading.value
+        #expect(end.isFailure, "\(end)")
+        try await attempt.wait(for: .cancel)
+        #expect(scripted.transport.attempts.count == 1)
+    }
+
+    @Test func failuresInARowEndItWhereTheyAreLimited() async throws {
+        let reading = read { $0.maximumFailures = 2 }
+        try await scripted.transport.nextAttempt().fail(.connectionFailed(.unreachable("x")))
+        await expectWait(of: .seconds(4.5))
+        try await scripted.transport.nextAttempt().fail(.connectionFailed(.unreachable("y")))
+        #expect(await reading.value == .failed(.connectionFailed(.unreachable("y"))))
+    }
+
+    @Test func anEventAboveTheLimitIsAnErrorForGood() async throws {
+        let source = scripted.session.events(from: "http://localhost/", maximumEventSize: 10)
+        let reading = outcome {
+            for try await _ in source {}
+            return "the end"
+        }
+        let attempt = try await answer("data: 12345678901\n\n")
+        #expect(await reading.value == .failed(.invalidResponse(.bodyTooLarge(limit: 10))))
+        try await attempt.wait(for: .cancel)
+    }
+
+    @Test func aRequestThatCannotBeMadeIsAnErrorForGood() async throws {
+        #expect(
+            await read(Request("ftp://localhost/")).value
+                == .failed(.invalidRequest(.url("its scheme is ftp, not http or https"))))
+    }
+
+    // MARK: Ends
+
+    enum Place: CaseIterable, Sendable { case connecting, reading, waiting }
+
+    /// A source that is at a place, and the attempt that it has there.
+    private func bring(to place: Place) async throws -> ScriptedAttempt? {
+        switch place {
+        case .connecting: return try await scripted.transport.nextAttempt()
+        case .reading: return try await answer("data: a\n\n")
+        case .waiting:
+            try await answer("data: a\n\n").end()
+            await waitUntilItWaits()
+            return nil
+        }
+    }
+
+    @Test(arguments: Place.allCases)
+    func cancellingItsTaskEndsIt(_ place: Place) async throws {
+        let reading = read()
+        let attempt = try await bring(to: place)
+        reading.cancel()
+        #expect(await reading.value == .taskCancelled)
+        try await attempt?.wait(for: .cancel)
+        await scripted.session.settle()
+        #expect(await scripted.liveCount == 0)
+        #expect(scripted.transport.attempts.count == 1)
+    }
+
+    @Test(arguments: Place.allCases)
+    func shuttingTheSessionDownEndsIt(_ place: Place) async throws {
+        let reading = read()
+        _ = try await bring(to: place)
+        await scripted.session.shutdown()
+        #expect(await reading.value == .failed(.cancelled(.sessionShutDown)))
+    }
+
+    @Test func leavingTheLoopEndsTheTransfer() async throws {
+        let source = scripted.session.events(from: "http://localhost/")
+        let reading = outcome {
+            for try await event in source { return event.data }
+            return "the end"
+        }
+        let attempt = try await answer("data: a\n\n")
+        #expect(await reading.value == .answer("a"))
+        try await attempt.wait(for: .cancel)
+    }
+
+    @Test func afterAnErrorItHasEnded() async throws {
+        var reader = scripted.session.events(from: "relative").makeAsyncIterator()
+        await #expect(throws: TrellisError.self) { try await reader.next() }
+        #expect(try await reader.next() == nil)
+    }
+}

@@ -1,0 +1,61 @@
+import FoundationEssentials
+
+@testable import Trellis
+
+/// What a machine makes of a body, up to its failure if it has one.
+struct MachineRun<Output> {
+    var outputs: [Output] = []
+    var failure: (any Error)?
+
+    /// The sort of failure.
+    var kind: TrellisError.Kind? { (failure as? TrellisError)?.kind }
+
+    /// Runs a machine as a body's reader does.
+    init<Machine: BodyMachine>(_ machine: Machine, _ pieces: [[UInt8]]) where Machine.Output == Output {
+        var machine = machine
+        do {
+            for piece in pieces {
+                machine.append(Data(piece))
+                while try step({ try machine.fill(&$0) }) {}
+            }
+            _ = try step { try machine.finish(&$0) }
+        } catch {
+            failure = error
+        }
+    }
+
+    /// Whether there was any output.
+    private mutating func step(_ make: (inout [Output]) throws -> Void) throws -> Bool {
+        var batch: [Output] = []
+        defer { outputs += batch }
+        try make(&batch)
+        return !batch.isEmpty
+    }
+}
+
+/// Ways to cut bytes into pieces.
+enum Cuts {
+    /// In two, at every place; byte by byte; and as a whole.
+    static func all(_ bytes: [UInt8]) -> [[[UInt8]]] {
+        (0...bytes.count).map { [Array(bytes[..<$0]), Array(bytes[$0...])] } + [bytes.map { [$0] }]
+    }
+
+    /// In pieces of random lengths from nothing to `longest`.
+    static func random(_ bytes: [UInt8], longest: Int, _ random: inout SeededGenerator) -> [[UInt8]] {
+        var pieces: [[UInt8]] = []
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = Int.random(in: 0...min(longest, rest.count), using: &random)
+            pieces.append(Array(rest.prefix(count)))
+            rest = rest.dropFirst(count)
+        }
+        return pieces
+    }
+
+    /// Bytes of which there are many that matter to a machine.
+    static func bytes(of alphabet: [[UInt8]], upTo count: Int, _ random: inout SeededGenerator) -> [UInt8] {
+        (0..<Int.random(in: 0...count, using: &random)).flatMap { _ in
+            alphabet[Int.random(in: 0..<alphabet.count, using: &random)]
+        }
+    }
+}
