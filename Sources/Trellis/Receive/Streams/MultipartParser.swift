@@ -16,7 +16,7 @@ struct MultipartParser: BodyMachine {
 
     private enum Place { case preamble, head, content, epilogue }
 
-    private let boundary: MultipartBoundary
+    private let boundary: MultipartDelimiter
     private let maximumHeadSize: Int
     /// A stream whose parts replace one another just stops.
     private let mayStopAnywhere: Bool
@@ -32,7 +32,7 @@ struct MultipartParser: BodyMachine {
     /// - Parameters:
     ///   - maximumHeadSize: How many bytes the head of a part may have.
     ///   - mayStopAnywhere: The end of the body ends a part too.
-    init(_ boundary: MultipartBoundary, maximumHeadSize: Int, mayStopAnywhere: Bool) {
+    init(_ boundary: MultipartDelimiter, maximumHeadSize: Int, mayStopAnywhere: Bool) {
         self.boundary = boundary
         self.maximumHeadSize = maximumHeadSize
         self.mayStopAnywhere = mayStopAnywhere

@@ -24,7 +24,7 @@ public struct MultipartSequence: AsyncSequence, Sendable {
     /// Reads the body.
     public func makeAsyncIterator() -> Iterator {
         do throws(TrellisError) {
-            let boundary = try MultipartBoundary(contentType: contentType)
+            let boundary = try MultipartDelimiter(contentType: contentType)
             let mayStop = contentType?.lowercased().hasPrefix("multipart/x-mixed-replace") ?? false
             let parser = MultipartParser(boundary, maximumHeadSize: limit, mayStopAnywhere: mayStop)
             return Iterator(state: .reading(MultipartReader(BodyReader(parser, body))))

@@ -6,7 +6,7 @@ import FoundationEssentials
 func fuzzMultipart(_ input: FuzzInput) {
     let boundary = ["b", "--", "a b", "boundary"][Int(input.choice & 3)]
     let parser = MultipartParser(
-        MultipartBoundary(boundary), maximumHeadSize: input.choice & 4 == 0 ? 1 << 14 : 24,
+        MultipartDelimiter(boundary), maximumHeadSize: input.choice & 4 == 0 ? 1 << 14 : 24,
         mayStopAnywhere: input.choice & 8 != 0)
     let whole = joined(MachineOutcome(parser, [input.body]))
     for pieces in input.cuts {
@@ -17,7 +17,7 @@ func fuzzMultipart(_ input: FuzzInput) {
     let count = whole.pieces.reduce(0) { if case .bytes(let bytes) = $1 { $0 + bytes.count } else { $0 } }
     precondition(count <= input.body.count, "more bytes than there were")
     if let type = String(validating: input.body, as: UTF8.self) {
-        _ = try? MultipartBoundary(contentType: "multipart/x" + type)
+        _ = try? MultipartDelimiter(contentType: "multipart/x" + type)
     }
 }
 

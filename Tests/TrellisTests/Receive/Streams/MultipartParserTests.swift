@@ -31,7 +31,7 @@ struct MultipartParserTests {
     }
 
     static func parser(_ boundary: String = "b", limit: Int = 200, mayStop: Bool = false) -> MultipartParser {
-        MultipartParser(MultipartBoundary(boundary), maximumHeadSize: limit, mayStopAnywhere: mayStop)
+        MultipartParser(MultipartDelimiter(boundary), maximumHeadSize: limit, mayStopAnywhere: mayStop)
     }
 
     struct Row: Sendable, CustomTestStringConvertible {
@@ -163,7 +163,7 @@ struct MultipartParserTests {
 
     @Test(arguments: [1, 1000])
     func endlessPaddingIsNoBoundary(_ length: Int) {
-        let line = "--b" + String(repeating: " ", count: MultipartBoundary.maximumPadding + 1)
+        let line = "--b" + String(repeating: " ", count: MultipartDelimiter.maximumPadding + 1)
         let bytes = Array("--b\r\n\r\n\(line)\r\n--b--".utf8)
         let pieces = stride(from: 0, to: bytes.count, by: length).map {
             Array(bytes[$0..<min($0 + length, bytes.count)])
@@ -182,11 +182,11 @@ struct MultipartParserTests {
     ])
     func theBoundaryIsInTheContentType(_ type: String, _ isFound: Bool) throws {
         guard isFound else {
-            let error = #expect(throws: TrellisError.self) { try MultipartBoundary(contentType: type) }
+            let error = #expect(throws: TrellisError.self) { try MultipartDelimiter(contentType: type) }
             #expect(error?.kind == .malformedResponse)
             return
         }
-        let boundary = try MultipartBoundary(contentType: type)
+        let boundary = try MultipartDelimiter(contentType: type)
         #expect(boundary.match(Array("--b\r\n".utf8), at: 0, isComplete: false) == .line(length: 5, isLast: false))
     }
 }

@@ -1,4 +1,4 @@
-extension MultipartBoundary {
+extension MultipartDelimiter {
     /// The boundary in the value of a `Content-Type` (RFC 9110, section 8.3.1).
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/malformedResponse`` where there is none, or the type is not

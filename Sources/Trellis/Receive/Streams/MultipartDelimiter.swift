@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The line between two parts of a multipart body (RFC 2046, section 5.1.1).
-struct MultipartBoundary: Sendable {
+struct MultipartDelimiter: Sendable {
     /// What may stand at the start of a line.
     enum Match: Equatable {
         /// Something else.
