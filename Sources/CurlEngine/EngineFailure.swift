@@ -42,6 +42,9 @@ package struct EngineFailure: Error, Sendable {
         self.systemError = systemError
     }
 
+    /// HTTP/2 failed as such, not on a stream: after a GOAWAY that came while nobody looked, for example.
+    package var isOfHTTP2Connection: Bool { code == Int(CURLE_HTTP2.rawValue) }
+
     /// The same failure under another kind.
     func `as`(_ kind: Kind) -> EngineFailure {
         EngineFailure(kind: kind, message: message, code: code, systemError: systemError)

@@ -147,8 +147,12 @@ public final class ScriptedAttempt: TransportTask {
     }
 
     /// The attempt has failed.
-    public func fail(_ reason: TrellisError.Reason) {
-        finish(TransportEnd(failure: TransportFailure(reason), report: report))
+    ///
+    /// - Parameter isOfConnection: It was the connection that failed, not this request on it.
+    public func fail(_ reason: TrellisError.Reason, isOfConnection: Bool = false) {
+        var failure = TransportFailure(reason)
+        failure.isOfConnection = isOfConnection
+        finish(TransportEnd(failure: failure, report: report))
     }
 
     private func received() -> (any TransportEvents)? {

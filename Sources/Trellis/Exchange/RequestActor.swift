@@ -320,11 +320,13 @@ actor RequestActor: EngineActor {
         fail(error)
     }
 
-    /// A kept connection was dead and libcurl cannot rewind a stream: an idempotent request whose body can be made again
-    /// goes out once more.
+    /// A kept connection was dead, and libcurl cannot rewind a stream, or cannot tell over HTTP/2: an idempotent request whose
+    /// body can be made again goes out once more.
     private func mayRestart(after failure: TransportFailure) -> Bool {
-        guard failure.reason == .bodyFailed(.notReplayable), !hasRestarted, head == nil else { return false }
-        return prepared.method.isIdempotent && prepared.streamedBody?.isReplayable == true
+        guard !hasRestarted, head == nil, prepared.method.isIdempotent else { return false }
+        if failure.reason == .bodyFailed(.notReplayable) { return prepared.streamedBody?.isReplayable == true }
+        let isStale = failure.isOfConnection && end?.report.reusedConnection == true
+        return isStale && prepared.streamedBody?.isReplayable != false
     }
 
     private func restart() {

@@ -118,6 +118,8 @@ public struct TransportEnd: Sendable {
 public struct TransportFailure: Error, Sendable {
     /// What goes into the error that the caller gets.
     public var reason: TrellisError.Reason
+    /// It was the connection that failed, not this request on it: if it was a kept one, another may do.
+    public var isOfConnection = false
 
     /// A failure.
     public init(_ reason: TrellisError.Reason) { self.reason = reason }

@@ -2,7 +2,10 @@ import CurlEngine
 
 extension TransportFailure {
     /// The one place where the engine's failures become the framework's.
-    init(_ failure: EngineFailure) { self.init(Self.reason(failure)) }
+    init(_ failure: EngineFailure) {
+        self.init(Self.reason(failure))
+        isOfConnection = failure.isOfHTTP2Connection
+    }
 
     private static func reason(_ failure: EngineFailure) -> TrellisError.Reason {
         let text = failure.message

@@ -1,0 +1,57 @@
+import Foundation
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// A kept connection whose end is noticed only when a request is on it.
+@Suite(.timeLimit(.minutes(1)))
+struct StaleConnectionTests {
+    private let transport = ScriptedTransport()
+    private let session: Session
+
+    init() { session = Session(transport: transport) }
+
+    private func failsFirst(_ request: Request, reused: Bool, isOfConnection: Bool) async throws -> Task<Int, any Error>
+    {
+        let answer = Task { [session] in try await session.data(request).1.status.code }
+        let first = try await transport.nextAttempt()
+        first.connect()
+        first.report.reusedConnection = reused
+        first.fail(.exchangeFailed(.http2("GOAWAY")), isOfConnection: isOfConnection)
+        return answer
+    }
+
+    @Test func anIdempotentRequestGoesOutOnceMore() async throws {
+        let answer = try await failsFirst(Request("http://stale.example/"), reused: true, isOfConnection: true)
+        let second = try await transport.nextAttempt()
+        second.connect()
+        second.receiveHead(status: 204)
+        second.end()
+        #expect(try await answer.value == 204)
+        await session.shutdown()
+    }
+
+    @Test(arguments: [
+        ("POST", true, true), ("GET", false, true), ("GET", true, false),
+    ])
+    func anythingElseFails(_ method: String, _ reused: Bool, _ isOfConnection: Bool) async throws {
+        let request = Request("http://stale.example/", method: .init(rawValue: method) ?? .get)
+        let answer = try await failsFirst(request, reused: reused, isOfConnection: isOfConnection)
+        let error = await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(error?.kind == .http2)
+        #expect(transport.attempts.count == 1)
+        await session.shutdown()
+    }
+
+    @Test func onceIsEnough() async throws {
+        let answer = try await failsFirst(Request("http://stale.example/"), reused: true, isOfConnection: true)
+        let second = try await transport.nextAttempt()
+        second.connect()
+        second.report.reusedConnection = true
+        second.fail(.exchangeFailed(.http2("GOAWAY")), isOfConnection: true)
+        await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(transport.attempts.count == 2)
+        await session.shutdown()
+    }
+}
