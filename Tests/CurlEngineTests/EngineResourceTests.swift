@@ -9,26 +9,20 @@ import TrellisTesting
 /// Each test looks at the whole process, in which other suites run engines of their own: so it runs in a process of its own.
 @Suite(.timeLimit(.minutes(2)))
 struct EngineResourceTests {
-    @Test(.disabled("counts descriptors of the runtime's pool too, and so fails at times"))
-    func theThreadAndItsDescriptorsEndWithTheEngine() async {
+    @Test func theThreadAndItsDescriptorsEndWithTheEngine() async {
         await #expect(processExitsWith: .success) {
-            // Once for what the runtime sets up a single time: its pool has descriptors of the same kinds.
-            let first = EngineExecutor()
-            for _ in 0..<2 { await EngineExecutorTests.passThrough(first) }
-            await first.shutDown()
-            await untilNoEngineThread()
             let before = ProcessFacts.engineDescriptorCount
-            for _ in 0..<20 {
+            for _ in 0..<40 {
                 let engine = EngineExecutor()
                 // Twice: the descriptors come with the first turn of the loop, after the first calls.
                 for _ in 0..<2 { await EngineExecutorTests.passThrough(engine) }
                 expectInProcess(ProcessFacts.threads(named: "trellis-engine").count == 1, "threads")
-                let now = ProcessFacts.engineDescriptorCount
-                expectInProcess(now == before + 2, "\(before) then \(now)")
                 await engine.shutDown()
                 await untilNoEngineThread()
-                expectInProcess(ProcessFacts.engineDescriptorCount == before)
             }
+            // The runtime's own pool opens a few of the same kinds, when it likes; one an engine would be forty.
+            let after = ProcessFacts.engineDescriptorCount
+            expectInProcess(after < before + 10, "\(before) then \(after)")
         }
     }
 
