@@ -12,7 +12,6 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private var changed: [Transfer] = []
     private var idleTimer: EngineTimer?
     private var lastUse = EngineInstant(nanoseconds: 0)
-    private lazy var nudger = Nudger(engine: self)
 
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
@@ -35,7 +34,6 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             return transfer
         }
         if let failure = multi.add(transfer) { fail(transfer, failure) }
-        if Nudger.mustWatch(options) { nudger.start(on: executor.engineLoop) }
         hasNewWork = true
         return transfer
     }
@@ -94,6 +92,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             end(transfer, CURLE_OK)
         } else {
             multi?.applyPause(transfer)
+            // The end of a pause brings the bytes that were held back, and they may be wrong.
+            if transfer.failure != nil { end(transfer, CURLE_OK) }
         }
     }
 
@@ -144,8 +144,10 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     func flush(now: EngineInstant, poller: Poller) {
         hasNewWork = false
-        guard let multi else { return }
+        // There may be changes without a libcurl: ends that were held back until their reader came.
         applyChanges()
+        guard let multi else { return }
+        finishTransfers()
         if let deadline = multi.deadline, deadline <= now {
             multi.act(on: nil)
             finishTransfers()
@@ -161,13 +163,6 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     func close() {
         changed = []
         multi = nil
-    }
-
-    /// Looks at the uploads that libcurl may have forgotten.
-    func nudge() {
-        guard let multi, multi.nudgeUploads() else { return }
-        nudger.start(on: executor.engineLoop)
-        finishTransfers()
     }
 
     // MARK: Idleness

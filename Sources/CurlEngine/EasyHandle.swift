@@ -81,12 +81,24 @@ final class EasyHandle {
             unsafe set(CURLOPT_HTTPHEADER, headerList)
         }
         let isAccepted = unsafe ccurl_set_url(curl, options.url.handle) == CURLE_OK
-        if receiveBufferSize != options.receiveBufferSize {
-            set(CURLOPT_BUFFERSIZE, options.receiveBufferSize)
-            receiveBufferSize = options.receiveBufferSize
+        let bufferSize = max(options.receiveBufferSize, Self.minimumBufferSize(options))
+        if receiveBufferSize != bufferSize {
+            set(CURLOPT_BUFFERSIZE, bufferSize)
+            receiveBufferSize = bufferSize
         }
         if options.version != .http2OverTLS { isPristine = false }
         return isAccepted && setVersion(options.version) && setMethod(options)
+    }
+
+    /// Before 8.1 libcurl reads up to 32 KiB of HTTP/2 at once, forgets what does not fit into the transfer's buffer, and
+    /// waits for a socket on which nothing more comes.
+    private static func minimumBufferSize(_ options: TransferOptions) -> Int {
+        guard !LibcurlFeatures.current.isAtLeast(8, 1) else { return 0 }
+        switch options.version {
+        case .http1: return 0
+        case .http2OverTLS, .http3WithFallback: return options.url.scheme == "https" ? 96 << 10 : 0
+        case .http2PriorKnowledge, .http3Only: return 96 << 10
+        }
     }
 
     private func setMethod(_ options: TransferOptions) -> Bool {

@@ -38,7 +38,11 @@ private final class EngineDelay: Sendable {
 
         deinit { delay.finish(.engineEnded) }
 
-        func timerIsDue() { delay.finish(.elapsed) }
+        func timerIsDue() {
+            delay.finish(.elapsed)
+            // The timer keeps this, and this keeps the delay.
+            delay.forgetTimer()
+        }
     }
 
     private let state = Locked(State())
@@ -61,6 +65,8 @@ private final class EngineDelay: Sendable {
         state.withLock { $0.timer = timer }
         loop.set(timer, at: loop.now.advanced(by: duration))
     }
+
+    fileprivate func forgetTimer() { state.withLock { $0.timer = nil } }
 
     func removeTimer(from loop: EventLoop) {
         let timer = state.withLock { state in

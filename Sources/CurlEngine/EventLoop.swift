@@ -73,7 +73,8 @@ package final class EventLoop {
         guard open(), let waited = wait(maySleep: maySleep, isAwake: isAwake) else {
             ccurl_thread_sleep_ms(1)
             readClocks()
-            return fireTimers()
+            fireTimers()
+            return runDeliveries(isQuiet: true)
         }
         for ready in waited { client?.socketIsReady(ready) }
         fireTimers()

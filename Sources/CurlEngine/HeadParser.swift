@@ -136,7 +136,7 @@ struct HeadParser {
             for part in text.split(separator: ",", omittingEmptySubsequences: false) {
                 var digits = part.drop { $0 == " " || $0 == "\t" }
                 while digits.last == " " || digits.last == "\t" { digits.removeLast() }
-                guard let length = Int64(digits), length >= 0, digits.first != "+" else {
+                guard let length = Int64(digits), length >= 0, digits.first != "+", digits.first != "-" else {
                     throw .badContentLength(unsafe value.excerpt)
                 }
                 guard contentLength == nil || contentLength == length else { throw .conflictingContentLength }

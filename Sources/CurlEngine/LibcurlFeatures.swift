@@ -42,9 +42,6 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// neighbours could pass a body that was cut short as complete.
     package var canMultiplex: Bool { isAtLeast(8, 4) }
 
-    /// HTTP/2 uploads may stop for good while there is something to do.
-    var forgetsUploads: Bool { !isAtLeast(8, 2) }
-
     /// Connections with HTTP/2 prior knowledge can be used again; before 8.0 the second request fails.
     package var canReusePriorKnowledge: Bool { isAtLeast(8, 0) }
 

@@ -29,7 +29,8 @@ final class MultiHandle {
         set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections)
         set(CURLMOPT_PIPELINING, LibcurlFeatures.current.canMultiplex ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING)
         if LibcurlFeatures.current.canMultiplex {
-            set(CURLMOPT_MAX_HOST_CONNECTIONS, configuration.maximumConnectionsPerHost)
+            // A backstop: the framework keeps the limit per origin, by itself for each set of protocols.
+            set(CURLMOPT_MAX_HOST_CONNECTIONS, configuration.maximumConnections)
         }
         // Options of newer versions; older ones refuse them.
         set(ccurl_multi_quick_exit, 1)
@@ -96,19 +97,8 @@ final class MultiHandle {
     func applyPause(_ transfer: Transfer) {
         guard let easy = transfer.easy, transfer.appliedPause != transfer.wantedPause else { return }
         transfer.appliedPause = transfer.wantedPause
-        let code = inside { unsafe curl_easy_pause(easy.curl, transfer.wantedPause) }
         // Code 43 says that there is no connection yet; the pause then comes with the first bytes.
-        guard code != CURLE_OK, code != CURLE_BAD_FUNCTION_ARGUMENT, easy.socket >= 0 else { return }
-        // Over HTTP/2, libcurl 7.88 gives up half-way where the socket takes no window update at this moment: the transfer
-        // goes on, but nobody is to look at it. So it is looked at.
-        action(easy.socket, CURL_CSELECT_IN | CURL_CSELECT_OUT)
-    }
-
-    /// Lets libcurl look at the uploads that it may have forgotten. Returns whether there are any.
-    func nudgeUploads() -> Bool {
-        let watched = running.filter { $0.transfer.map { Nudger.mustWatch($0.options) } ?? false }
-        for easy in watched where easy.socket >= 0 { action(easy.socket, CURL_CSELECT_IN | CURL_CSELECT_OUT) }
-        return !watched.isEmpty
+        inside { _ = unsafe curl_easy_pause(easy.curl, transfer.wantedPause) }
     }
 
     // MARK: Turns

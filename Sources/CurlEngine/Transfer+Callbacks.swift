@@ -15,7 +15,6 @@ extension Transfer {
             case .final(let head):
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
                 delegate?.transferDidReceiveHead(head)
-                guard prepareDecoding() else { return Self.abort }
                 finishEarlyIfWhole()
             }
         } catch {
@@ -38,6 +37,7 @@ extension Transfer {
             appliedPause |= 1
             return Int(CURL_WRITEFUNC_PAUSE)
         }
+        if receivedBytes == 0, bytes.count > 0, !prepareDecoding() { return Self.abort }
         receivedBytes += Int64(bytes.count)
         if let decoder {
             guard unsafe decode(bytes.bytes, with: decoder) else { return Self.abort }

@@ -3,9 +3,9 @@ import CCurl
 /// How content codings are taken off a body. libcurl would do it too, but takes a coded body that ends early for whole, and
 /// decodes on while the transfer is paused.
 extension Transfer {
-    /// Makes a decoder where the head says that the body is coded. `false` where nobody can decode it.
+    /// Makes a decoder for the first bytes of a body, where the head says that it is coded. `false` where nobody can decode it.
     func prepareDecoding() -> Bool {
-        guard options.decodesContent, unsafe parser.hasContentEncoding, options.method != "HEAD" else { return true }
+        guard options.decodesContent, unsafe parser.hasContentEncoding else { return true }
         let codings = unsafe parser.contentCodings
         decoder = ContentDecoder(codings: codings)
         if decoder == nil {

@@ -159,8 +159,8 @@ actor RequestActor: EngineActor {
         lastMove = executor.now
         task = transport.start(prepared.transportRequest, events: self)
         // The transport may have answered at once.
-        guard !state.isEnded, let body = prepared.streamedBody else { return }
-        pump = BodyPump(body, into: self)
+        guard !state.isEnded else { return task = nil }
+        if let body = prepared.streamedBody { pump = BodyPump(body, into: self) }
     }
 
     private func reportHead() {
@@ -245,15 +245,22 @@ actor RequestActor: EngineActor {
 
     func connected() {
         lastMove = executor.now
-        if isExploring {
-            isExploring = false
-            admission.explored(self, isShared: task?.sharesConnection ?? false)
-        }
+        reportConnection(isShared: task?.sharesConnection ?? false)
         handle(.connect)
     }
 
+    /// Tells those that wait for it what the connection of the first request to an origin is like.
+    private func reportConnection(isShared: Bool) {
+        guard isExploring else { return }
+        isExploring = false
+        admission.explored(self, isShared: isShared)
+    }
+
     func received(_ head: ResponseHead) {
+        guard !state.isEnded else { return }
         self.head = head
+        // Not every transport says that it is connected.
+        if isExploring { reportConnection(isShared: usedSharedConnection ?? false) }
         lastMove = executor.now
         handle(.head)
     }
@@ -287,6 +294,7 @@ actor RequestActor: EngineActor {
     }
 
     func ended(_ end: TransportEnd) {
+        guard !state.isEnded else { return }
         self.end = end
         if let failure = end.failure {
             return mayRestart(after: failure) ? restart() : fail(TrellisError(failure.reason))
@@ -332,8 +340,10 @@ actor RequestActor: EngineActor {
     private func restart() {
         hasRestarted = true
         end = nil
+        informational = []
         pump?.stop()
         startAttempt()
+        if state.isSuspended { task?.suspend(true) }
     }
 
     // MARK: Time

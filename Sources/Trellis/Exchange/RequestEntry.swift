@@ -17,4 +17,10 @@ protocol RequestEntry: AnyObject, Sendable {
 
 extension RequestActor: @preconcurrency RequestEntry {
     nonisolated var onEngineThread: any RequestEntry { self }
+
+    /// Over HTTP/2 and HTTP/3 requests share a connection, where libcurl does that well.
+    var usedSharedConnection: Bool? {
+        guard let version = head?.version else { return nil }
+        return (version == .http2 || version == .http3) && LibcurlFeatures.current.canMultiplex
+    }
 }

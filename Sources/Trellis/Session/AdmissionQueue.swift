@@ -62,6 +62,11 @@ struct AdmissionQueue<ID: Hashable> {
     /// Requests of an origin that have a slot.
     func activeCount(at place: Place) -> Int { origins[place.index].active }
 
+    /// Whether the first connection to an origin is being made, and everybody waits for it.
+    func isBeingExplored(_ place: Place) -> Bool {
+        if case .explored = origins[place.index].sharing { true } else { false }
+    }
+
     // MARK: Coming and going
 
     /// Asks for a slot.

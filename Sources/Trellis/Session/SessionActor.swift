@@ -43,15 +43,28 @@ actor SessionActor: EngineActor {
         admit(queue.explored(id, at: place, isShared: isShared))
     }
 
-    /// In calls of their own: the one who made room is in the middle of something.
+    /// Hands slots on, in calls of their own: the one who made room is in the middle of something.
     private func admit(_ ids: [ObjectIdentifier]) {
         for id in ids {
-            if let next = requests[id]?.request { executor.submit { next.onEngineThread.admit(isExploring: false) } }
+            guard let member = requests[id] else { continue }
+            executor.submit { [self] in onEngine { $0.admit(member) } }
+        }
+    }
+
+    private func admit(_ member: Member) {
+        let id = ObjectIdentifier(member.request)
+        if requests[id] != nil {
+            member.request.onEngineThread.admit(isExploring: false)
+        } else {
+            // It has ended before it heard of its slot.
+            admit(queue.release(id, at: member.place, isShared: nil))
         }
     }
 
     func didEnd(_ request: RequestActor) {
-        requests[ObjectIdentifier(request)] = nil
+        let id = ObjectIdentifier(request)
+        // It may have asked twice: suspended and resumed at the moment when it was given a slot.
+        if let place = requests.removeValue(forKey: id)?.place { queue.leave(id, at: place) }
         guard requests.isEmpty else { return }
         for continuation in whenEmpty { continuation.resume() }
         whenEmpty = []
@@ -70,7 +83,9 @@ actor SessionActor: EngineActor {
     }
 
     func reasonForWaiting(_ request: RequestActor) -> String {
-        let active = requests[ObjectIdentifier(request)].map { queue.activeCount(at: $0.place) } ?? 0
+        guard let place = requests[ObjectIdentifier(request)]?.place else { return "" }
+        if queue.isBeingExplored(place) { return "the first connection to \(request.prepared.origin) is being made" }
+        let active = queue.activeCount(at: place)
         return active >= limits.perOrigin
             ? "all \(active) connections to \(request.prepared.origin) are in use"
             : "all \(limits.total) connections of the session are in use"
@@ -107,12 +122,6 @@ extension SessionActor: EngineTimerTarget {
 extension SessionActor: @preconcurrency Admission {}
 
 extension RequestActor {
-    /// Over HTTP/2 and HTTP/3 requests share a connection, where libcurl does that well.
-    var usedSharedConnection: Bool? {
-        guard let version = head?.version else { return nil }
-        return (version == .http2 || version == .http3) && LibcurlFeatures.current.canMultiplex
-    }
-
     fileprivate nonisolated func refuseAfterShutDown() {
         executor.submit { self.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown))) }
     }
