@@ -13,6 +13,7 @@ enum Routes {
         // The body that came, or its method, target and field lines.
         case "echo": return Answer(body: request.body)
         case "request": return description(of: request)
+        case "mirror": return mirror(request)
         case "status": return .text("so be it\n", status: number ?? 200)
         case "json": return .json(#"{"b": 1.0, "a": ["ü", true, null, {}], "big": 12345678901234567890}"#)
         case "repeated": return Answer(headers: repeated)
@@ -30,6 +31,13 @@ enum Routes {
 
     private static let repeated = [("X-One", "1"), ("Set-Cookie", "a=1"), ("X-Two", "2"), ("Set-Cookie", "b=2")]
         .map { (name: $0.0, value: $0.1) }
+
+    /// The body that came, with the fields that describe it.
+    private static func mirror(_ request: LoopbackServer.ReceivedRequest) -> Answer {
+        let names = ["Content-Type", "Content-Encoding"]
+        let fields = request.fields.filter { field in names.contains { $0.lowercased() == field.name.lowercased() } }
+        return Answer(headers: fields.map { (name: "X-\($0.name)", value: $0.value) }, body: request.body)
+    }
 
     private static func description(of request: LoopbackServer.ReceivedRequest) -> Answer {
         let fields = request.fields.map { "\($0.name): \($0.value)\n" }.joined()

@@ -9,6 +9,7 @@ struct Client {
 
     /// Sends the request and prints what comes. Whether that worked.
     func run() async -> Bool {
+        if options.printsCURLCommand { return await printCURLCommand() }
         if options.report != nil { return await run(with: ReportOutput(hasItems: options.stream == .lines)) }
         if Terminal.output.isTerminal, options.stream == nil { return await run(with: TerminalOutput()) }
         return await run(with: PlainOutput(showsProgress: options.stream == nil))
@@ -22,9 +23,7 @@ struct Client {
         } catch {
             if outcome.failure == nil, !(error is ReaderHasGone) { outcome.failure = RequestFailure(error) }
         }
-        if let failure = outcome.failure {
-            Terminal.error.print(Terminal.error.styled("trellis: ", .red) + failure.message + hint(failure))
-        }
+        if let failure = outcome.failure { complain(failure) }
         return outcome.failure == nil
     }
 
@@ -39,6 +38,7 @@ struct Client {
             stream = response
             outcome.take(response.head)
             try await output.begin(response.head)
+            if options.validatesAnswer { try await validate(response, output: &output) }
             if try await deliver(response, to: &output) {
                 outcome.take(try await response.finalResponse())
             } else {
@@ -53,13 +53,23 @@ struct Client {
         return outcome
     }
 
+    /// Refuses what is not accepted; of its body the error has the beginning.
+    private func validate(_ response: StreamResponse, output: inout some Output) async throws {
+        do {
+            try await response.validate()
+        } catch let error as TrellisError {
+            if let beginning = error.bodyExcerpt { try await output.refuse(beginning.data) }
+            throw error
+        }
+    }
+
     /// Hands over the body; whether it came to its end.
     private func deliver(_ response: StreamResponse, to output: inout some Output) async throws -> Bool {
         var count = 0
         switch options.stream {
         case .lines:
             for try await line in response.lines {
-                try await output.line(line)
+                try await output.item(.line(line))
                 count += 1
                 if count == options.limit { return false }
             }
@@ -81,6 +91,25 @@ struct Client {
         } catch {
             return (error as? TrellisError)?.metrics
         }
+    }
+
+    private func printCURLCommand() async -> Bool {
+        do {
+            let session = Session(configuration: options.sessionConfiguration)
+            let details = CURLDescriptionOptions(revealingSecrets: options.showSecrets)
+            let command = try session.cURLDescription(of: try options.makeRequest(), details)
+            try await StandardOutput.write(command + "\n")
+        } catch is ReaderHasGone {
+        } catch {
+            complain(RequestFailure(error))
+            return false
+        }
+        return true
+    }
+
+    /// Words on stderr, on one line.
+    private func complain(_ failure: RequestFailure) {
+        Terminal.error.print(Terminal.error.styled("trellis: ", .red) + failure.message + hint(failure))
     }
 
     /// What to do about it, where that is likely.
