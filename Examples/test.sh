@@ -244,6 +244,37 @@ check "a reader that leaves" 'x 0' "$("$bin/trellis" "$url/bytes/50000000" 2>"$f
 check "its exit status" 0 "${PIPESTATUS[0]}"
 check "50 MB" 50000000 "$("$bin/trellis" "$url/bytes/50000000" | wc -c)"
 
+expect_report "NDJSON" "[r['ok'], r['items']]" "[True, [{'b': 1.0, 'a': 'ü'}, [12345678901234567890], 'x']]" 0 \
+    "$url/ndjson" --stream ndjson
+client "$url/ndjson" --stream ndjson --limit 2
+check "NDJSON as it came" '{"b": 1.0, "a": "\u00fc"}|[12345678901234567890]|0' "$(tr '\n' '|' <"$folder/out")$status"
+expect_report "a line that is no JSON" \
+    "[r['ok'], len(r['items']), r['error']['kind'], 'line 5' in r['error']['message']]" "[False, 3, 'serialization', True]" 1 \
+    "$url/ndjson/bad" --stream ndjson
+event() { printf "{'event': 'tick', 'data': '\"ü\"\\\\n%s', 'id': '%s', 'retry': %s}" "$1" "$1" "$2"; }
+expect_report "events until 204" "[r['ok'], r['items'], r['error']]" \
+    "[True, [$(event 1 20), $(event 2 None), $(event 3 None)], None]" 0 "$url/events" --stream sse
+expect_report "events up to a limit" "[r['ok'], r['items']]" "[True, [$(event 1 20), $(event 2 None)]]" 0 \
+    "$url/events/100" --stream sse --limit 2
+expect_report "events from an ID on" "r['items']" "[$(event 3 None)]" 0 "$url/events" --stream sse -H 'Last-Event-ID: 2'
+expect_report "no events" "[r['ok'], r['items']]" "[True, []]" 0 "$url/events/0" --stream sse
+client "$url/events" --stream sse
+check "events in a pipe" "[(1, 20), (2, None), (3, None)]" "$(python3 -c 'import json, sys
+print([(int(e["id"]), e["retry"]) for e in map(json.loads, sys.stdin)])' <"$folder/out")"
+expect_report "events before a failure" "[r['ok'], r['items'], r['error']['kind']]" \
+    "[False, [$(event 1 20)], 'malformed_response']" 1 "$url/events/1/404" --stream sse
+expect_report "no events at all" "[r['items'], r['error']['kind']]" "[[], 'malformed_response']" 1 "$url/" --stream sse
+expect_report "events and a deadline" "[[i['data'] for i in r['items']], r['error']['kind']]" "[['one'], 'timeout_deadline']" 1 \
+    "$url/events-stuck" --stream sse --deadline 0.5
+expect_report "a deadline for all attempts" "[r['items'], r['error']['kind']]" "[[], 'timeout_deadline']" 1 \
+    http://127.0.0.1:1/ --stream sse --deadline 0.5
+expect_report "events and a cancelled task" "[[i['data'] for i in r['items']], r['error']['kind']]" "[['one'], 'cancelled']" 1 \
+    "$url/events-stuck" --stream sse --cancel-after 0.5 --deadline 60
+expect_report "events and a body that is read once" "r['error']['kind']" body_not_replayable 1 \
+    "$url/events" --stream sse -d @-
+check "a reader of events that leaves" '{"event": "tick" 0' \
+    "$("$bin/trellis" "$url/events/100" --stream sse 2>"$folder/err" | head -c16) $(wc -c <"$folder/err")"
+
 # --- Failures
 
 expect_report "refused" "[r['ok'], r['status'], r['error']['kind'], r['error']['retryable'], r['error']['attempts']]" \
@@ -314,7 +345,7 @@ expect_usage_error GET "$url/" "$url/"
 expect_usage_error GET "$url/" -X PUT
 # Options of later days are not ignored.
 for option in '--user a:b' '--retries 3' '-o file' '--redirects 3' '--no-redirects' '--proxy http://127.0.0.1:1' \
-    '--cookie-jar jar' '--stream sse' '--stream ndjson' '--stream xml' '--cache .' '--checksum sha256:00'; do
+    '--cookie-jar jar'  '--stream xml' '--cache .' '--checksum sha256:00'; do
     expect_usage_error "$url/" $option
 done
 client --help

@@ -3,21 +3,21 @@ import Trellis
 
 /// One request from the command line to the end of its answer.
 struct Client {
-    private let options: Options
+    let options: Options
 
     init(_ options: Options) { self.options = options }
 
     /// Sends the request and prints what comes. Whether that worked.
     func run() async -> Bool {
         if options.printsCURLCommand { return await printCURLCommand() }
-        if options.report != nil { return await run(with: ReportOutput(hasItems: options.stream == .lines)) }
+        if options.report != nil { return await run(with: ReportOutput(hasItems: options.stream?.hasItems ?? false)) }
         if Terminal.output.isTerminal, options.stream == nil { return await run(with: TerminalOutput()) }
         return await run(with: PlainOutput(showsProgress: options.stream == nil))
     }
 
     private func run(with output: some Output) async -> Bool {
         var output = output
-        var outcome = await exchange(with: &output)
+        var outcome = options.stream == .sse ? await events(to: &output) : await exchange(with: &output)
         do {
             try await output.end(outcome)
         } catch {
@@ -73,7 +73,14 @@ struct Client {
                 count += 1
                 if count == options.limit { return false }
             }
-        case .chunks, nil:
+        case .ndjson:
+            for try await item in response.chunks.jsonLines(decoding: StreamItem.json(line:)) {
+                try await output.item(item)
+                count += 1
+                if count == options.limit { return false }
+            }
+        // Events have connections of their own.
+        case .chunks, .sse, nil:
             for try await chunk in response.chunks {
                 guard try await output.chunk(chunk) else { return false }
                 count += 1

@@ -10,6 +10,20 @@ extension Options {
             .filter(\.1).map(\.0)
     }
 
+    /// Something that the body is read from and that cannot be read twice.
+    ///
+    /// - Throws: ``RequestFailure`` for a file that is not there.
+    func sourceReadOnce() throws -> String? {
+        for source in [data, json].compactMap(\.self) + parts.map(\.content) {
+            switch source {
+            case .text: break
+            case .standardInput: return "standard input"
+            case .file(let path): if !(try DescriptorChunks.isRegularFile(path)) { return path }
+            }
+        }
+        return nil
+    }
+
     /// How often the body asks for standard input.
     var standardInputCount: Int {
         ([data, json].compactMap(\.self) + parts.map(\.content)).count {

@@ -100,7 +100,11 @@ struct Options: ParsableCommand {
     @Option(help: ArgumentHelp("Connect to this socket, whatever the host.", valueName: "PATH"))
     var unixSocket: String?
 
-    @Option(help: ArgumentHelp("Print items as they arrive.", valueName: "chunks|lines"))
+    @Option(
+        help: ArgumentHelp(
+            "Print items as they arrive. sse: each event as a JSON object on a line of its own; the stream is opened again "
+                + "whenever it ends, until --limit or a 204. ndjson: each line that holds a JSON value.",
+            valueName: "chunks|lines|sse|ndjson"))
     var stream: StreamOption?
 
     @Option(help: ArgumentHelp("Stop after so many items of --stream.", valueName: "N"))
@@ -169,7 +173,10 @@ enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
 
 /// `--stream`
 enum StreamOption: String, ExpressibleByArgument, CaseIterable {
-    case chunks, lines
+    case chunks, lines, sse, ndjson
+
+    /// The body is items, not bytes.
+    var hasItems: Bool { self != .chunks }
 }
 
 /// `--report`
