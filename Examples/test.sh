@@ -252,17 +252,17 @@ expect_report "a line that is no JSON" \
     "[r['ok'], len(r['items']), r['error']['kind'], 'line 5' in r['error']['message']]" "[False, 3, 'serialization', True]" 1 \
     "$url/ndjson/bad" --stream ndjson
 event() { printf "{'event': 'tick', 'data': '\"ü\"\\\\n%s', 'id': '%s', 'retry': %s}" "$1" "$1" "$2"; }
-expect_report "events until 204" "[r['ok'], r['items'], r['error']]" \
-    "[True, [$(event 1 20), $(event 2 None), $(event 3 None)], None]" 0 "$url/events" --stream sse
-expect_report "events up to a limit" "[r['ok'], r['items']]" "[True, [$(event 1 20), $(event 2 None)]]" 0 \
+expect_report "events until 204" "[r['ok'], r['items'], r['error'], r['status']]" \
+    "[True, [$(event 1 20), $(event 2 None), $(event 3 None)], None, 204]" 0 "$url/events" --stream sse
+expect_report "events up to a limit" "[r['ok'], r['items'], r['status'], len(r['headers']) > 0]" "[True, [$(event 1 20), $(event 2 None)], 200, True]" 0 \
     "$url/events/100" --stream sse --limit 2
 expect_report "events from an ID on" "r['items']" "[$(event 3 None)]" 0 "$url/events" --stream sse -H 'Last-Event-ID: 2'
 expect_report "no events" "[r['ok'], r['items']]" "[True, []]" 0 "$url/events/0" --stream sse
 client "$url/events" --stream sse
 check "events in a pipe" "[(1, 20), (2, None), (3, None)]" "$(python3 -c 'import json, sys
 print([(int(e["id"]), e["retry"]) for e in map(json.loads, sys.stdin)])' <"$folder/out")"
-expect_report "events before a failure" "[r['ok'], r['items'], r['error']['kind']]" \
-    "[False, [$(event 1 20)], 'malformed_response']" 1 "$url/events/1/404" --stream sse
+expect_report "events before a failure" "[r['ok'], r['items'], r['error']['kind'], r['status']]" \
+    "[False, [$(event 1 20)], 'malformed_response', 404]" 1 "$url/events/1/404" --stream sse
 expect_report "no events at all" "[r['items'], r['error']['kind']]" "[[], 'malformed_response']" 1 "$url/" --stream sse
 expect_report "events and a deadline" "[[i['data'] for i in r['items']], r['error']['kind']]" "[['one'], 'timeout_deadline']" 1 \
     "$url/events-stuck" --stream sse --deadline 0.5

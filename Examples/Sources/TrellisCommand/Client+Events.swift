@@ -1,3 +1,4 @@
+import Synchronization
 import Trellis
 
 /// `--stream sse`: events over as many connections as it takes.
@@ -6,17 +7,20 @@ extension Client {
     func events(to output: inout some Output) async -> Outcome {
         let start = ContinuousClock.now
         var outcome = Outcome(url: options.url)
+        let latest = LatestHead()
         do {
-            try await deliverEvents(to: &output)
+            try await deliverEvents(to: &output, latest)
+            if let head = latest.head { outcome.take(head) }
             outcome.metrics.total = .now - start
         } catch is ReaderHasGone {
         } catch {
+            if let head = latest.head { outcome.take(head) }
             outcome.fail(RequestFailure(error), after: .now - start)
         }
         return outcome
     }
 
-    private func deliverEvents<O: Output>(to output: inout O) async throws {
+    private func deliverEvents<O: Output>(to output: inout O, _ latest: LatestHead) async throws {
         if let source = try options.sourceReadOnce() {
             throw RequestFailure(
                 "body_not_replayable", "\(source) cannot be read again for each connection to the events")
@@ -25,7 +29,8 @@ extension Client {
         // It holds for all connections together.
         let deadline = request.timeouts?.total
         request.timeouts?.total = nil
-        let events = Session(configuration: options.sessionConfiguration).events(from: request)
+        let events = Session(configuration: options.sessionConfiguration).events(
+            from: request, whenAnswered: { latest.head = $0 })
         let (limit, begun) = (options.limit, output)
         let end = await withTaskGroup(of: RaceEnd<O>.self) { group in
             group.addTask { await Self.deliver(events, upTo: limit, to: begun) }
@@ -63,6 +68,16 @@ extension Client {
         } catch {
             return .ended(output, error)
         }
+    }
+}
+
+/// The head of the response that came last.
+private final class LatestHead: Sendable {
+    private let storage = Mutex<Response?>(nil)
+
+    var head: Response? {
+        get { storage.withLock { $0 } }
+        set { storage.withLock { $0 = newValue } }
     }
 }
 
