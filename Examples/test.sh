@@ -126,6 +126,111 @@ check "a pipe with a name" 0 $?
 client "$(cat "$folder/unix")/" --unix-socket "$folder/socket"
 check "a Unix socket" 'hello world' "$out"
 
+# --- Queries, forms, JSON
+
+request "$url/request" --query 'q=a b&c=d' --query 'größe=1' --query 'q=' --query 'x=-y=z'
+check "a query" 'GET /request?q=a%20b%26c%3Dd&gr%C3%B6%C3%9Fe=1&q=&x=-y%3Dz' "$(head -1 "$folder/out")"
+request "$url/request?a=1#there" --query b=2
+check "more of a query" 'GET /request?a=1&b=2' "$(head -1 "$folder/out")"
+# What the server got as the body, and its Content-Type.
+got="[base64.b64decode(r['body']['base64']).decode(), dict(r['headers']).get('X-Content-Type')]"
+form_type=application/x-www-form-urlencoded
+expect_report "a form, in order" "$got" "['z=1&a=x%20y/z&z=%26%3D%2B', '$form_type']" 0 "$url/mirror" \
+    --form z=1 --form 'a=x y/z' --form 'z=&=+'
+check "a form read back" "[('z', '1'), ('a', 'x y/z'), ('z', '&=+')]" \
+    "$(report "__import__('urllib.parse').parse.parse_qsl(base64.b64decode(r['body']['base64']).decode())")"
+request "$url/request" --form a=1
+check "a form makes a POST" 'POST /request' "$(head -1 "$folder/out")"
+request "$url/request" -X QUERY --form a=
+check "a form with a method" 'QUERY /request body: 2' "$(sed -n '1p;$p' "$folder/out" | xargs)"
+expect_report "JSON" "$got" "['{\"a\": \"ü\"}', 'application/json']" 0 "$url/mirror" --json '{"a": "ü"}'
+request "$url/request" --json -1
+check "JSON's fields" 'POST /request Accept: application/json, */*;q=0.5 Content-Type: application/json' \
+    "$(grep -iE '^(POST|accept:|content-type)' "$folder/out" | xargs)"
+request "$url/request" --json '{}' -H 'Accept: a/b' -H 'Content-Type: c/d'
+check "JSON with fields of one's own" 'Accept: a/b Content-Type: c/d' \
+    "$(grep -iE '^(accept:|content-type)' "$folder/out" | xargs)"
+printf '[1, 2]' >"$folder/numbers.json"
+expect_report "JSON in a file" "$got" "['[1, 2]', 'application/json']" 0 "$url/mirror" --json "@$folder/numbers.json"
+"$bin/trellis" "$url/mirror" --json @- <"$folder/numbers.json" | cmp - "$folder/numbers.json"
+check "JSON on standard input" 0 $?
+
+# The parts that the server got: name, file name, type, content.
+got_parts="[(p.get_param('name', header='content-disposition'), p.get_filename(), p['content-type'], p.get_payload(decode=True)) \
+for p in __import__('email').message_from_bytes(b'Content-Type: ' + dict(r['headers'])['X-Content-Type'].encode() + \
+b'\\r\\n\\r\\n' + base64.b64decode(r['body']['base64'])).get_payload()]"
+printf 'some text' >"$folder/note;1.txt"
+expect_report "parts" "$got_parts" "[('a', None, None, b'1=2;type=x/y'), ('a', None, None, b''), \
+('file', 'note;1.txt', 'text/plain', b'some text'), \
+('other', 'x;y.md', 'text/x-note;charset=utf-8', b'some text'), ('json', 'numbers.json', 'application/json', b'[1, 2]')]" 0 \
+    "$url/mirror" --part 'a=1=2;type=x/y' --part a= --part "file=@$folder/note;1.txt" \
+    --part "other=@$folder/note;1.txt;type=text/x-note;charset=utf-8;filename=x;y.md" --part "json=@$folder/numbers.json"
+check "the type of parts" True \
+    "$(report "dict(r['headers'])['X-Content-Type'].startswith('multipart/form-data; boundary=')")"
+expect_report "a name with quotes" \
+    "'name=\"f\"; filename=\"ä %22q%22.txt\"' in base64.b64decode(r['body']['base64']).decode()" True 0 \
+    "$url/mirror" --part "f=@$folder/numbers.json;filename=ä \"q\".txt"
+client "$url/mirror" --report json --part f=@- --part "p=@"<(printf piped) <"$folder/numbers.json"
+check "parts from standard input and a pipe" "[b'[1, 2]', b'piped']" "$(report "[p[3] for p in $got_parts]")"
+request "$url/request" --part "f=@$folder/file" --part a=b
+check "parts have a length" 1 "$(grep -c '^Content-Length: 300[0-9]*$' "$folder/out")"
+expect_report "a part that is missing" "[r['error']['kind'], r['status']]" "['file', None]" 1 \
+    "$url/mirror" --part "f=@$folder/missing"
+expect_report "a part that is a folder" "r['error']['kind']" file 1 "$url/mirror" --part "f=@$folder"
+
+# --- Compression
+
+unzipped="[dict(r['headers'])['X-Content-Encoding'], __import__('gzip').decompress(base64.b64decode(r['body']['base64']))]"
+expect_report "a compressed body" "$unzipped" "['gzip', b'aaaaaaaaaa']" 0 "$url/mirror" --compress -d aaaaaaaaaa
+expect_report "a compressed file" "$unzipped" "['gzip', b'[1, 2]']" 0 "$url/mirror" --compress -d "@$folder/numbers.json"
+expect_report "a compressed form" "$unzipped" "['gzip', b'a=b']" 0 "$url/mirror" --compress --form a=b
+expect_report "nothing to compress" "dict(r['headers']).get('X-Content-Encoding')" None 0 "$url/mirror" --compress
+expect_report "compressed already" "r['error']['kind']" invalid_request 1 "$url/mirror" --compress -d a -H 'Content-Encoding: br'
+
+# --- Validation
+
+refused="[r['ok'], r['status'], r['error']['kind'], r['error']['retryable'], r['error']['attempts']]"
+expect_report "an acceptable answer" "[r['ok'], r['body']['bytes'], r['error']]" "[True, 11, None]" 0 "$url/" --validate
+expect_report "status 404" "$refused" "[False, 404, 'unacceptable_status', False, 1]" 1 "$url/nowhere" --validate
+check "its body" "b'nothing here\\n'" "$(report "base64.b64decode(r['body']['base64'])")"
+check "its fields" 1 "$(report "sum(h[0] == 'Content-Type' for h in r['headers'])")"
+check "its time" True "$(report "r['metrics']['total_s'] > 0")"
+expect_report "status 503" "$refused" "[False, 503, 'unacceptable_status', True, 1]" 1 "$url/status/503" --validate
+expect_report "a type that is not accepted" "$refused" "[False, 200, 'unacceptable_content_type', False, 1]" 1 \
+    "$url/binary" --validate -H 'Accept: text/*'
+expect_report "a type that is accepted" "[r['ok'], r['body']['bytes']]" "[True, 256]" 0 \
+    "$url/binary" --validate -H 'Accept: text/plain, image/*;q=0.1'
+expect_report "lines that are not accepted" "[r['items'], r['error']['kind']]" "[[], 'unacceptable_status']" 1 \
+    "$url/nowhere" --validate --stream lines
+expect_report "a refused body that stops" "[r['error']['kind'], r['body']['bytes']]" "['unacceptable_content_type', 9]" 1 \
+    "$url/stuck" --validate -H 'Accept: text/html'
+client "$url/nowhere" --validate
+check "nothing of it on stdout" '1 ' "$status $out"
+check "its beginning on stderr" 1 "$(grep -c '404.*nothing here' "$folder/err")"
+
+# --- The curl command
+
+# What a shell makes of it, an argument a line.
+curl_arguments() { # ARGUMENT…
+    client --curl "$@"
+    check "--curl: exit status" 0 "$status"
+    sh -c 'curl() { printf "%s\n" "$@"; }; '"$out" | grep -vE '^(--(connect-timeout|speed-limit|speed-time|compressed)|10|1|60)$' |
+        grep -v '^User-Agent'
+}
+check "a curl command" "$url/" "$(curl_arguments "$url/" | grep -v '^--header')"
+check "a curl command sends nothing" "http://127.0.0.1:1/" "$(curl_arguments http://127.0.0.1:1/ | grep -v '^--header')"
+check "arguments of a curl command" "--request PUT --header X-A: it's \"\$HOME\" Content-Type: --data-binary a 'b' $url/?q=a%20b" \
+    "$(curl_arguments PUT "$url/" -H "X-A: it's \"\$HOME\"" -d "a 'b'" --query 'q=a b' | uniq |
+        awk '$0 != "--header" || !seen++' | tr '\n' ' ' | sed 's/ $//')"
+check "parts of a curl command" "--form-string a=b c" "$(curl_arguments "$url/" --part 'a=b c' --part "f=@$folder/file" |
+    grep -A1 form-string | xargs)"
+check "a file in a curl command" 1 "$(curl_arguments "$url/" --part "f=@$folder/file" | grep -c "^f=@\"$folder/file\"")"
+check "secrets are left out" 0 "$(curl_arguments "$url/" -H 'Authorization: Bearer s3cret' | grep -c s3cret)"
+check "secrets are shown" 1 "$(curl_arguments "$url/" -H 'Authorization: Bearer s3cret' --show-secrets | grep -c s3cret)"
+check "options of the session" 1 "$(curl_arguments "$url/" --unix-socket "$folder/socket" | grep -c "^$folder/socket$")"
+client --curl "$url/" -d "@$folder/missing"
+check "a curl command without its file" '1 ' "$status $out"
+
 # --- Streams
 
 client "$url/slow-lines" --stream lines --limit 3
@@ -138,6 +243,37 @@ check "a reader that leaves" 'x 0' "$("$bin/trellis" "$url/bytes/50000000" 2>"$f
 "$bin/trellis" "$url/bytes/50000000" | head -c1 >/dev/null
 check "its exit status" 0 "${PIPESTATUS[0]}"
 check "50 MB" 50000000 "$("$bin/trellis" "$url/bytes/50000000" | wc -c)"
+
+expect_report "NDJSON" "[r['ok'], r['items']]" "[True, [{'b': 1.0, 'a': 'ü'}, [12345678901234567890], 'x']]" 0 \
+    "$url/ndjson" --stream ndjson
+client "$url/ndjson" --stream ndjson --limit 2
+check "NDJSON as it came" '{"b": 1.0, "a": "\u00fc"}|[12345678901234567890]|0' "$(tr '\n' '|' <"$folder/out")$status"
+expect_report "a line that is no JSON" \
+    "[r['ok'], len(r['items']), r['error']['kind'], 'line 5' in r['error']['message']]" "[False, 3, 'serialization', True]" 1 \
+    "$url/ndjson/bad" --stream ndjson
+event() { printf "{'event': 'tick', 'data': '\"ü\"\\\\n%s', 'id': '%s', 'retry': %s}" "$1" "$1" "$2"; }
+expect_report "events until 204" "[r['ok'], r['items'], r['error'], r['status']]" \
+    "[True, [$(event 1 20), $(event 2 None), $(event 3 None)], None, 204]" 0 "$url/events" --stream sse
+expect_report "events up to a limit" "[r['ok'], r['items'], r['status'], len(r['headers']) > 0]" "[True, [$(event 1 20), $(event 2 None)], 200, True]" 0 \
+    "$url/events/100" --stream sse --limit 2
+expect_report "events from an ID on" "r['items']" "[$(event 3 None)]" 0 "$url/events" --stream sse -H 'Last-Event-ID: 2'
+expect_report "no events" "[r['ok'], r['items']]" "[True, []]" 0 "$url/events/0" --stream sse
+client "$url/events" --stream sse
+check "events in a pipe" "[(1, 20), (2, None), (3, None)]" "$(python3 -c 'import json, sys
+print([(int(e["id"]), e["retry"]) for e in map(json.loads, sys.stdin)])' <"$folder/out")"
+expect_report "events before a failure" "[r['ok'], r['items'], r['error']['kind'], r['status']]" \
+    "[False, [$(event 1 20)], 'malformed_response', 404]" 1 "$url/events/1/404" --stream sse
+expect_report "no events at all" "[r['items'], r['error']['kind']]" "[[], 'malformed_response']" 1 "$url/" --stream sse
+expect_report "events and a deadline" "[[i['data'] for i in r['items']], r['error']['kind']]" "[['one'], 'timeout_deadline']" 1 \
+    "$url/events-stuck" --stream sse --deadline 0.5
+expect_report "a deadline for all attempts" "[r['items'], r['error']['kind']]" "[[], 'timeout_deadline']" 1 \
+    http://127.0.0.1:1/ --stream sse --deadline 0.5
+expect_report "events and a cancelled task" "[[i['data'] for i in r['items']], r['error']['kind']]" "[['one'], 'cancelled']" 1 \
+    "$url/events-stuck" --stream sse --cancel-after 0.5 --deadline 60
+expect_report "events and a body that is read once" "r['error']['kind']" body_not_replayable 1 \
+    "$url/events" --stream sse -d @-
+check "a reader of events that leaves" '{"event": "tick" 0' \
+    "$("$bin/trellis" "$url/events/100" --stream sse 2>"$folder/err" | head -c16) $(wc -c <"$folder/err")"
 
 # --- Failures
 
@@ -191,13 +327,25 @@ expect_usage_error "$url/" --http 4
 expect_usage_error "$url/" -H 'no colon'
 expect_usage_error "$url/" --limit 2
 expect_usage_error "$url/" --stream lines --limit 0
+expect_usage_error "$url/" --limit 3 --stream
+expect_usage_error "$url/" --form a
+expect_usage_error "$url/" --form =a
+expect_usage_error "$url/" --query a
+expect_usage_error "$url/" --part a
+expect_usage_error "$url/" --part a=@
+expect_usage_error "$url/" --part 'a=@f;type='
+expect_usage_error "$url/" --part 'a=@f;type=a/b;filename=f;type=c/d'
+expect_usage_error "$url/" --part a=@- --part b=@-
+expect_usage_error "$url/" -d a --json '{}'
+expect_usage_error "$url/" --form a=b --part a=b
+expect_usage_error "$url/" --show-secrets
 expect_usage_error "$url/" --deadline soon
 expect_usage_error "$url/" --deadline -1
 expect_usage_error GET "$url/" "$url/"
 expect_usage_error GET "$url/" -X PUT
 # Options of later days are not ignored.
-for option in '--user a:b' '--json {}' '--form a=b' '--retries 3' '-o file' '--redirects 3' '--no-redirects' --validate \
-    '--proxy http://127.0.0.1:1' '--cookie-jar jar' --curl '--stream sse' '--part a=b' '--query a=b' --compress; do
+for option in '--user a:b' '--retries 3' '-o file' '--redirects 3' '--no-redirects' '--proxy http://127.0.0.1:1' \
+    '--cookie-jar jar'  '--stream xml' '--cache .' '--checksum sha256:00'; do
     expect_usage_error "$url/" $option
 done
 client --help

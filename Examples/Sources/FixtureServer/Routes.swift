@@ -13,16 +13,21 @@ enum Routes {
         // The body that came, or its method, target and field lines.
         case "echo": return Answer(body: request.body)
         case "request": return description(of: request)
+        case "mirror": return mirror(request)
         case "status": return .text("so be it\n", status: number ?? 200)
         case "json": return .json(#"{"b": 1.0, "a": ["ü", true, null, {}], "big": 12345678901234567890}"#)
         case "repeated": return Answer(headers: repeated)
         case "bytes": return bytes(number ?? 1024)
         case "binary": return Answer(headers: [("Content-Type", "image/x-test")], body: Data(UInt8.min...UInt8.max))
         case "lines": return lines(number ?? 3, every: .zero)
+        case "events": return events(request, upTo: number ?? 3, then: parts.count > 2 ? Int(parts[2]) ?? 204 : 204)
+        case "events-stuck":
+            return begun("Content-Type: text/event-stream\r\n\r\ndata: one\n\n") { $0.waitForPeersEnd() }
+        case "ndjson": return ndjson(endsBadly: parts.last == "bad")
         case "slow-lines": return lines(number ?? 100, every: .milliseconds(50))
         case "silence": return Answer(body: .raw { $0.waitForPeersEnd() })
-        case "cut": return begun { _ in }
-        case "stuck": return begun { $0.waitForPeersEnd() }
+        case "cut": return begun(cutShort) { _ in }
+        case "stuck": return begun(cutShort) { $0.waitForPeersEnd() }
         case "hints": return Answer(body: .raw(hints))
         default: return .text("nothing here\n", status: 404)
         }
@@ -31,16 +36,27 @@ enum Routes {
     private static let repeated = [("X-One", "1"), ("Set-Cookie", "a=1"), ("X-Two", "2"), ("Set-Cookie", "b=2")]
         .map { (name: $0.0, value: $0.1) }
 
+    /// The body that came, with the fields that describe it.
+    private static func mirror(_ request: LoopbackServer.ReceivedRequest) -> Answer {
+        let names = ["Content-Type", "Content-Encoding"]
+        let fields = request.fields.filter { field in names.contains { $0.lowercased() == field.name.lowercased() } }
+        return Answer(headers: fields.map { (name: "X-\($0.name)", value: $0.value) }, body: request.body)
+    }
+
     private static func description(of request: LoopbackServer.ReceivedRequest) -> Answer {
         let fields = request.fields.map { "\($0.name): \($0.value)\n" }.joined()
         return .text("\(request.method) \(request.target)\n\(fields)body: \(request.bodyLength)\n")
     }
 
-    /// The first bytes of a body, and then something else.
-    private static func begun(_ next: @escaping @Sendable (LoopbackServer.Connection) -> Void) -> Answer {
+    private static let cutShort = "Content-Length: 100\r\n\r\nonly this"
+
+    /// The first bytes of an answer, and then something else.
+    private static func begun(_ answer: String, _ next: @escaping @Sendable (LoopbackServer.Connection) -> Void)
+        -> Answer
+    {
         Answer(
             body: .raw { connection in
-                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this")
+                try connection.write("HTTP/1.1 200 OK\r\n\(answer)")
                 next(connection)
             })
     }
@@ -65,6 +81,25 @@ enum Routes {
                     if interval > .zero { try body.connection.pause(for: interval) }
                 }
             })
+    }
+
+    /// One event for each connection, numbered, and after the last one a status.
+    private static func events(
+        _ request: LoopbackServer.ReceivedRequest, upTo count: Int, then status: Int
+    ) -> Answer {
+        let number = request["Last-Event-ID"].flatMap { Int($0) } ?? 0
+        guard number < count else { return Answer(status) }
+        let retry = number == 0 ? "retry: 20\n" : ""
+        return .text(
+            ": a comment\n\n\(retry)id: \(number + 1)\nevent: tick\ndata: \"ü\"\ndata: \(number + 1)\n\n",
+            type: "text/event-stream")
+    }
+
+    private static func ndjson(endsBadly: Bool) -> Answer {
+        let lines =
+            ["\u{FEFF} {\"b\": 1.0, \"a\": \"\\u00fc\"} \r", "", "[12345678901234567890]", "\"x\""]
+            + (endsBadly ? ["{oops"] : [])
+        return .text(lines.joined(separator: "\n"), type: "application/x-ndjson")
     }
 
     private static func hints(_ connection: LoopbackServer.Connection) throws {

@@ -30,3 +30,15 @@ enum BodyArgument: ExpressibleByArgument {
         }
     }
 }
+
+/// The argument of `--form` and `--query`: `NAME=VALUE`. The name ends at the first equals sign and is not empty.
+struct NamedValue: ExpressibleByArgument {
+    let name: String
+    let value: String
+
+    init?(argument: String) {
+        guard let equals = argument.firstIndex(of: "="), equals > argument.startIndex else { return nil }
+        name = String(argument[..<equals])
+        value = String(argument[argument.index(after: equals)...])
+    }
+}

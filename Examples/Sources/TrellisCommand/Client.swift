@@ -3,28 +3,27 @@ import Trellis
 
 /// One request from the command line to the end of its answer.
 struct Client {
-    private let options: Options
+    let options: Options
 
     init(_ options: Options) { self.options = options }
 
     /// Sends the request and prints what comes. Whether that worked.
     func run() async -> Bool {
-        if options.report != nil { return await run(with: ReportOutput(hasItems: options.stream == .lines)) }
+        if options.printsCURLCommand { return await printCURLCommand() }
+        if options.report != nil { return await run(with: ReportOutput(hasItems: options.stream?.hasItems ?? false)) }
         if Terminal.output.isTerminal, options.stream == nil { return await run(with: TerminalOutput()) }
         return await run(with: PlainOutput(showsProgress: options.stream == nil))
     }
 
     private func run(with output: some Output) async -> Bool {
         var output = output
-        var outcome = await exchange(with: &output)
+        var outcome = options.stream == .sse ? await events(to: &output) : await exchange(with: &output)
         do {
             try await output.end(outcome)
         } catch {
             if outcome.failure == nil, !(error is ReaderHasGone) { outcome.failure = RequestFailure(error) }
         }
-        if let failure = outcome.failure {
-            Terminal.error.print(Terminal.error.styled("trellis: ", .red) + failure.message + hint(failure))
-        }
+        if let failure = outcome.failure { complain(failure) }
         return outcome.failure == nil
     }
 
@@ -39,6 +38,7 @@ struct Client {
             stream = response
             outcome.take(response.head)
             try await output.begin(response.head)
+            if options.validatesAnswer { try await validate(response, output: &output) }
             if try await deliver(response, to: &output) {
                 outcome.take(try await response.finalResponse())
             } else {
@@ -53,17 +53,34 @@ struct Client {
         return outcome
     }
 
+    /// Refuses what is not accepted; of its body the error has the beginning.
+    private func validate(_ response: StreamResponse, output: inout some Output) async throws {
+        do {
+            try await response.validate()
+        } catch let error as TrellisError {
+            if let beginning = error.bodyExcerpt { try await output.refuse(beginning.data) }
+            throw error
+        }
+    }
+
     /// Hands over the body; whether it came to its end.
     private func deliver(_ response: StreamResponse, to output: inout some Output) async throws -> Bool {
         var count = 0
         switch options.stream {
         case .lines:
             for try await line in response.lines {
-                try await output.line(line)
+                try await output.item(.line(line))
                 count += 1
                 if count == options.limit { return false }
             }
-        case .chunks, nil:
+        case .ndjson:
+            for try await item in response.chunks.jsonLines(decoding: StreamItem.json(line:)) {
+                try await output.item(item)
+                count += 1
+                if count == options.limit { return false }
+            }
+        // Events have connections of their own.
+        case .chunks, .sse, nil:
             for try await chunk in response.chunks {
                 guard try await output.chunk(chunk) else { return false }
                 count += 1
@@ -81,6 +98,25 @@ struct Client {
         } catch {
             return (error as? TrellisError)?.metrics
         }
+    }
+
+    private func printCURLCommand() async -> Bool {
+        do {
+            let session = Session(configuration: options.sessionConfiguration)
+            let details = CURLDescriptionOptions(revealingSecrets: options.showSecrets)
+            let command = try session.cURLDescription(of: try options.makeRequest(), details)
+            try await StandardOutput.write(command + "\n")
+        } catch is ReaderHasGone {
+        } catch {
+            complain(RequestFailure(error))
+            return false
+        }
+        return true
+    }
+
+    /// Words on stderr, on one line.
+    private func complain(_ failure: RequestFailure) {
+        Terminal.error.print(Terminal.error.styled("trellis: ", .red) + failure.message + hint(failure))
     }
 
     /// What to do about it, where that is likely.

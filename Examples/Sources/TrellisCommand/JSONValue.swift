@@ -6,6 +6,8 @@ enum JSONValue: Sendable {
     case text(String)
     case array([JSONValue])
     case object([(name: String, value: JSONValue)])
+    /// JSON text as it stands.
+    case verbatim(String)
 
     /// A text, or null.
     static func string(_ text: String?) -> JSONValue { text.map { .text($0) } ?? .null }
@@ -20,12 +22,18 @@ enum JSONValue: Sendable {
         return .number("\(microseconds / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)")
     }
 
+    /// A time in whole milliseconds.
+    static func milliseconds(_ duration: Duration) -> JSONValue {
+        let (seconds, attoseconds) = duration.components
+        return .number("\(Int128(seconds) * 1000 + Int128(attoseconds / 1_000_000_000_000_000))")
+    }
+
     /// The JSON text, on one line.
     var text: String {
         switch self {
         case .null: "null"
         case .bool(let value): value ? "true" : "false"
-        case .number(let digits): digits
+        case .number(let text), .verbatim(let text): text
         case .text(let text): Self.quoted(text)
         case .array(let values): "[" + values.map(\.text).joined(separator: ", ") + "]"
         case .object(let members):

@@ -18,9 +18,14 @@ extension Options {
     ///
     /// - Throws: ``RequestFailure`` for what no request can hold.
     func makeRequest() throws -> Request {
-        var request = Request(url, method: try requestMethod())
+        var request = Request(url, method: try requestMethod()).addingQuery(query.items)
         for header in headers { request.headerFields.append(try header.field()) }
-        request.body = try data?.body()
+        if json != nil, !request.headerFields.contains(.accept) {
+            // Who sends JSON would rather have JSON, but takes what there is.
+            request.headerFields[.accept] = "application/json, */*;q=0.5"
+        }
+        request.body = try makeBody()
+        request.compression = compress ? .gzip : nil
         request.decodesContent = !noDecompress
         // Files and streams have no limit of their own.
         request.maximumBodySize = maxBody.map { .bytes($0) } ?? .unlimited
@@ -41,7 +46,7 @@ extension Options {
 
     /// As written with `-X`; before the URL, `get` means `GET`.
     private func requestMethod() throws -> HTTPRequest.Method {
-        var name = data == nil ? "GET" : "POST"
+        var name = hasBody ? "POST" : "GET"
         if let method {
             name = method
         } else if target.count == 2 {
@@ -70,20 +75,4 @@ extension HeaderLine {
         }
         return HTTPField(name: fieldName, value: value)
     }
-}
-
-extension BodyArgument {
-    /// The body of the request. What cannot be read twice, such as a pipe, is streamed as it comes.
-    fileprivate func body() throws -> RequestBody {
-        switch self {
-        case .text(let text): .data(Data(text.utf8))
-        case .standardInput: try DescriptorChunks.standardInput().body
-        case .file(let path):
-            if try DescriptorChunks.isRegularFile(path) { .file(path) } else { try DescriptorChunks(path).body }
-        }
-    }
-}
-
-extension DescriptorChunks {
-    fileprivate var body: RequestBody { .stream(self, length: length) }
 }

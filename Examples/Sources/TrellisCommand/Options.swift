@@ -8,14 +8,16 @@ struct Options: ParsableCommand {
         usage: "trellis [METHOD] URL [OPTION…]",
         discussion: """
             On a terminal: status line, headers and body, with colours and indented JSON. In a pipe or a file: the body, \
-            byte for byte. Redirects are reported as they are, and any status is an answer.
+            byte for byte. Redirects are reported as they are, and any status is an answer unless --validate is given.
 
               trellis https://example.com/
               trellis PUT https://api.example.com/users/7 -H 'Content-Type: application/json' -d @user.json
+              trellis https://api.example.com/users --query page=2 --json '{"name": "Ann"}' --validate
+              trellis https://example.com/pictures --part author=Ann --part 'picture=@rose.jpg;type=image/jpeg'
               trellis https://example.com/log --stream lines --limit 10
               trellis https://example.com/big.iso > big.iso
 
-            Exit status: 0 done (whatever the HTTP status), 1 failed, 64 wrong usage, 130 interrupted.
+            Exit status: 0 done (whatever the HTTP status, unless --validate), 1 failed, 64 wrong usage, 130 interrupted.
             """)
 
     @Argument(help: ArgumentHelp("The method, if any, and the absolute URL.", valueName: "[METHOD] URL"))
@@ -38,6 +40,34 @@ struct Options: ParsableCommand {
                 + "sent unless -H gives one.",
             valueName: "STRING|@FILE|@-"))
     var data: BodyArgument?
+
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp(
+            "A JSON body, sent as it is: Content-Type and Accept say so unless -H does.",
+            valueName: "STRING|@FILE|@-"))
+    var json: BodyArgument?
+
+    @Option(
+        parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("A field of a URL-encoded form, the body; repeatable.", valueName: "NAME=VALUE"))
+    var form: [NamedValue] = []
+
+    @Option(
+        name: .customLong("part"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "A part of a form, the body (multipart/form-data): a value, or a file, whose type and name follow from "
+                + "FILE unless they are given; repeatable.",
+            valueName: "NAME=VALUE|NAME=@FILE[;type=MIME][;filename=NAME]"))
+    var parts: [PartArgument] = []
+
+    @Option(
+        parsing: .unconditionalSingleValue,
+        help: ArgumentHelp("One more item for the query of the URL; repeatable.", valueName: "NAME=VALUE"))
+    var query: [NamedValue] = []
+
+    @Flag(help: "Send the body compressed with gzip: for servers that are known to take that.")
+    var compress = false
 
     @Option(
         help: ArgumentHelp(
@@ -70,17 +100,34 @@ struct Options: ParsableCommand {
     @Option(help: ArgumentHelp("Connect to this socket, whatever the host.", valueName: "PATH"))
     var unixSocket: String?
 
-    @Option(help: ArgumentHelp("Print items as they arrive.", valueName: "chunks|lines"))
+    @Option(
+        help: ArgumentHelp(
+            "Print items as they arrive. sse: each event as a JSON object on a line of its own; the stream is opened again "
+                + "whenever it ends, until --limit or a 204. ndjson: each line that holds a JSON value.",
+            valueName: "chunks|lines|sse|ndjson"))
     var stream: StreamOption?
 
     @Option(help: ArgumentHelp("Stop after so many items of --stream.", valueName: "N"))
     var limit: Int?
+
+    @Flag(
+        name: .customLong("validate"),
+        help: "Fail unless the status is 200 to 299 and the content type one that -H 'Accept: …' includes.")
+    var validatesAnswer = false
 
     @Option(help: ArgumentHelp("Cancel the task that runs the request.", valueName: "S"))
     var cancelAfter: Double?
 
     @Option(help: ArgumentHelp("Print one JSON object instead of the body.", valueName: "json"))
     var report: ReportOption?
+
+    @Flag(
+        name: .customLong("curl"),
+        help: "Print the curl command that sends the same request, and send nothing. Secrets are REDACTED in it.")
+    var printsCURLCommand = false
+
+    @Flag(help: "Leave the secrets in what --curl prints.")
+    var showSecrets = false
 
     func validate() throws {
         switch target.count {
@@ -94,6 +141,11 @@ struct Options: ParsableCommand {
         try require("--idle-timeout", idleTimeout, atLeast: 0)
         try require("--deadline", deadline, atLeast: 0)
         try require("--cancel-after", cancelAfter, atLeast: 0)
+        guard bodyOptions.count <= 1 else {
+            throw ValidationError("There is one body: \(bodyOptions.joined(separator: " and ")) do not go together.")
+        }
+        guard standardInputCount <= 1 else { throw ValidationError("Standard input (@-) can be read once.") }
+        guard !showSecrets || printsCURLCommand else { throw ValidationError("--show-secrets goes with --curl.") }
         if let maxBody, maxBody < 0 { throw ValidationError("--max-body cannot be negative.") }
         if let limit {
             guard stream != nil else { throw ValidationError("--limit goes with --stream.") }
@@ -121,7 +173,10 @@ enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
 
 /// `--stream`
 enum StreamOption: String, ExpressibleByArgument, CaseIterable {
-    case chunks, lines
+    case chunks, lines, sse, ndjson
+
+    /// The body is items, not bytes.
+    var hasItems: Bool { self != .chunks }
 }
 
 /// `--report`

@@ -8,8 +8,11 @@ protocol Output: Sendable {
     /// Bytes of the body; `false` when no more are wanted.
     mutating func chunk(_ bytes: Data) async throws -> Bool
 
-    /// A line of the body, instead of bytes.
-    mutating func line(_ line: String) async throws
+    /// An item of the body, instead of bytes.
+    mutating func item(_ item: StreamItem) async throws
+
+    /// The response is not accepted: how its body begins, instead of the body. The failure itself follows.
+    mutating func refuse(_ beginning: Data) async throws
 
     /// It is over. Called whatever happened.
     mutating func end(_ outcome: Outcome) async throws

@@ -23,7 +23,10 @@ struct PlainOutput: Output {
         return true
     }
 
-    mutating func line(_ line: String) async throws { try await StandardOutput.write(line + "\n") }
+    mutating func item(_ item: StreamItem) async throws { try await StandardOutput.write(item.text + "\n") }
+
+    /// The failure's sentence has it.
+    func refuse(_ beginning: Data) {}
 
     mutating func end(_ outcome: Outcome) {
         if outcome.failure == nil { progress?.finish(count) } else { progress?.clear() }

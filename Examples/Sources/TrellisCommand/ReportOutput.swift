@@ -6,7 +6,7 @@ struct ReportOutput: Output {
     /// A body up to this size is part of the report.
     private static let largestBody = 1 << 20
 
-    /// Of a stream of lines the bytes are not known: the lines do not say how they ended.
+    /// Of a stream of items the bytes are not known: lines, for example, do not say how they ended.
     private var count: Int?
     private var body: Data?
     private var items: [JSONValue]?
@@ -28,7 +28,9 @@ struct ReportOutput: Output {
         return true
     }
 
-    mutating func line(_ line: String) { items?.append(.string(line)) }
+    mutating func item(_ item: StreamItem) { items?.append(item.json) }
+
+    mutating func refuse(_ beginning: Data) { (count, body) = (beginning.count, beginning) }
 
     func end(_ outcome: Outcome) async throws {
         let text = report(on: outcome).text

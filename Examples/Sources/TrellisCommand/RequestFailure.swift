@@ -28,6 +28,8 @@ struct RequestFailure: Error {
             // The failure of the body's source says more than that it failed.
             if let source = error.underlying as? RequestFailure {
                 self.init(source.kind, source.message)
+            } else if error.underlying is UndecodableElement {
+                self.init("serialization", error.description)
             } else {
                 self.init(error.kind.rawValue, error.description)
             }

@@ -36,7 +36,10 @@ struct TerminalOutput: Output {
         return try await show(bytes)
     }
 
-    mutating func line(_ line: String) async throws { try await StandardOutput.write(line + "\n") }
+    mutating func item(_ item: StreamItem) async throws { try await StandardOutput.write(item.text + "\n") }
+
+    /// The failure's sentence has it.
+    func refuse(_ beginning: Data) {}
 
     mutating func end(_ outcome: Outcome) async throws {
         if let json, !json.isEmpty {

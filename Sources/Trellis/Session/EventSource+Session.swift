@@ -11,20 +11,25 @@ extension Session {
     ///   - reconnection: When the stream is opened again.
     ///   - maximumEventSize: The limit on the bytes of an event's data and of each line, 1 MiB unless given. A larger event
     ///     is an error of kind ``TrellisError/Kind/bodyTooLarge``.
+    ///   - whenAnswered: Sees the head of every response, one after the other, before it is judged: also that of the 204
+    ///     which ends the sequence, and of one that is refused. What it throws ends the sequence.
     public func events(
         from request: some RequestConvertible, reconnecting reconnection: EventSourceReconnection = .init(),
-        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize
+        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
+        whenAnswered: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {
-        events(from: request, reconnection, maximumEventSize) { Double.random(in: 0..<1) }
+        events(from: request, reconnection, maximumEventSize, whenAnswered) { Double.random(in: 0..<1) }
     }
 
     /// As the public one, with random numbers of the caller's.
     func events(
         from request: some RequestConvertible, _ reconnection: EventSourceReconnection,
-        _ maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, random: @escaping @Sendable () -> Double
+        _ maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
+        _ whenAnswered: (@Sendable (Response) async throws -> Void)? = nil, random: @escaping @Sendable () -> Double
     ) -> EventSource {
         let connection = EventSourceConnection(
-            session: self, convert: { try request.asRequest() }, limit: maximumEventSize, random: random)
+            session: self, convert: { try request.asRequest() }, limit: maximumEventSize, whenAnswered: whenAnswered,
+            random: random)
         return EventSource(connection, EventSourceState(reconnection))
     }
 }

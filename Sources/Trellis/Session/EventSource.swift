@@ -75,6 +75,7 @@ public struct EventSource: AsyncSequence, Sendable {
             let request = state.prepare(try connection.convert(), connection.session.configuration.timeouts)
             do {
                 let response = try await connection.session.stream(request)
+                try await connection.whenAnswered?(response.head)
                 switch state.judge(
                     status: response.head.status.code, contentType: response.head.headerFields[.contentType])
                 {

@@ -6,6 +6,8 @@ struct EventSourceConnection: Sendable {
     /// Makes the request anew.
     let convert: @Sendable () throws -> Request
     let limit: Int
+    /// Sees the head of each response.
+    let whenAnswered: (@Sendable (Response) async throws -> Void)?
     /// From 0 up to 1.
     let random: @Sendable () -> Double
 

@@ -1,0 +1,43 @@
+import ArgumentParser
+
+/// The argument of `--part`: `NAME=VALUE`, or `NAME=@FILE[;type=MIME][;filename=NAME]`.
+struct PartArgument: ExpressibleByArgument {
+    let name: String
+    let content: BodyArgument
+    /// Of a file: its type, where that is given.
+    private(set) var type: String?
+    /// Of a file: its name for the server, where that is given.
+    private(set) var fileName: String?
+
+    init?(argument: String) {
+        guard let pair = NamedValue(argument: argument) else { return nil }
+        name = pair.name
+        guard pair.value.hasPrefix("@") else {
+            content = .text(pair.value)
+            return
+        }
+        var rest = Substring(pair.value)
+        // From the end, because a type has parameters of its own: `text/plain;charset=utf-8`.
+        while let (start, marker) = Self.lastMarker(in: rest) {
+            let value = String(rest[start...].dropFirst(marker.count))
+            // Given twice, or empty.
+            guard !value.isEmpty, (marker == Self.typeMarker ? type : fileName) == nil else { return nil }
+            if marker == Self.typeMarker { type = value } else { fileName = value }
+            rest = rest[..<start]
+        }
+        guard rest.count > 1, let file = BodyArgument(argument: String(rest)) else { return nil }
+        content = file
+    }
+
+    private static let typeMarker = ";type="
+    private static let fileNameMarker = ";filename="
+
+    private static func lastMarker(in text: Substring) -> (start: Substring.Index, marker: String)? {
+        var start = text.endIndex
+        while start > text.startIndex {
+            start = text.index(before: start)
+            for marker in [typeMarker, fileNameMarker] where text[start...].hasPrefix(marker) { return (start, marker) }
+        }
+        return nil
+    }
+}
