@@ -49,14 +49,11 @@ struct MultipartParser: BodyMachine {
 
     mutating func finish(_ pieces: inout [Piece]) throws {
         try fill(&pieces, isComplete: true)
-        switch place {
-        case .epilogue: return
-        case .content where mayStopAnywhere:
-            if position < bytes.count { pieces.append(.bytes(Data(bytes[position...]))) }
-            pieces.append(.end)
-        case .preamble where mayStopAnywhere, .head where mayStopAnywhere: return
-        case .preamble, .head, .content: throw TrellisError.streamCutShort("a multipart body without its last boundary")
+        if place == .content, position < bytes.count { pieces.append(.bytes(Data(bytes[position...]))) }
+        guard place == .epilogue || mayStopAnywhere else {
+            throw TrellisError.streamCutShort("a multipart body without its last boundary")
         }
+        if place == .content { pieces.append(.end) }
     }
 
     private mutating func fill(_ pieces: inout [Piece], isComplete: Bool) throws(TrellisError) {

@@ -75,6 +75,9 @@ struct MultipartParserTests {
         Row(
             "no last boundary but its beginning", "--b\r\n\r\nx\r\n--b-", [Part("x\r\n--b-", isWhole: false)],
             .truncatedBody),
+        Row(
+            "a boundary that is cut before its line end", "--b\r\n\r\nx\r\n--b \r",
+            [Part("x\r\n--b \r", isWhole: false)], .truncatedBody),
         Row("an end within a head", "--b\r\n\r\nx\r\n--b\r\nA: 1", [Part("x")], .truncatedBody),
         Row("no boundary at all", "x\r\ny", [], .truncatedBody),
         Row("nothing at all", "", [], .truncatedBody),
