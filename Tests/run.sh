@@ -84,12 +84,13 @@ finish() {
 # Once more for what uses the network, whose first failure may be the network's.
 twice() { "$@" || { echo "(once more)"; "$@"; }; }
 
-# test_on NAME FOLDER: every test, on the libcurl of that folder or, without one, on the system's.
+# test_on NAME FOLDER: every test, on the libcurl of that folder or, without one, on the system's. One after the other: all
+# at once, those that compute keep those that wait from being told in time.
 test_on() {
     local name="tests on $1" folder=${2:-}
     # The library path is for the tests alone: an empty entry would mean the current folder.
     TRELLIS_TEST_LIBCURL=$folder step "$name" env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
-        timeout --kill-after=10 900 swift test --skip-build --disable-xctest ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"}
+        timeout --kill-after=10 1800 swift test --skip-build --disable-xctest --no-parallel ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"}
     local verdict
     verdict=$(grep -E '^.{0,4}Test run with' "$(log_of "$name")" | tail -1)
     verdicts+=("$1: ${verdict:-no closing line: the test process ended early}")

@@ -99,6 +99,8 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
     /// As soon as it can, the loop runs inside a job of its own executor. The runtime then knows where it is, and finds by
     /// comparing two words that a callback of libcurl may enter an actor that lives here.
     private func run() {
+        // The executor may have been made long before.
+        loop.readClocks()
         let resident = Resident(executor: self)
         Task.immediate { await resident.occupy() }
         work()

@@ -125,7 +125,8 @@ package final class EventLoop {
         return readySockets
     }
 
-    private func readClocks() {
+    /// Takes the time, for everything up to the next turn.
+    func readClocks() {
         systemNow = MonotonicClock().now()
         presentInstant = usesSystemClock ? systemNow : clock.now()
     }
