@@ -78,20 +78,31 @@ struct SocketTable {
             self[descriptor].isDirty = false
             let entry = self[descriptor]
             let isKept = entry.wanted.isEmpty && entry.isOurs && entry.registered == .read
-            guard entry.wanted != entry.registered, !isKept else { continue }
+            // An answer may have come before the kernel was told to look for it; what comes after it must be seen.
+            let interest: SocketInterest = entry.wanted.isEmpty && entry.isIdleHTTP1 ? .read : entry.wanted
+            guard interest != entry.registered, !isKept else { continue }
             // A refusal leaves the socket unwatched; the request's own timeouts end what waits for it.
-            let isDone = poller.watch(descriptor, generation: entry.generation, for: entry.wanted)
-            self[descriptor].registered = isDone ? entry.wanted : []
+            let isDone = poller.watch(descriptor, generation: entry.generation, for: interest)
+            self[descriptor].registered = isDone ? interest : []
         }
         dirty.removeAll(keepingCapacity: true)
     }
 
     /// Whether libcurl should hear of a ready socket.
-    mutating func isWanted(_ ready: ReadySocket) -> Bool {
+    ///
+    /// - Parameter isTaken: Whether a transfer has the socket that libcurl has said nothing of: one that took a kept connection
+    ///   and was paused by its first bytes, all within one call.
+    mutating func isWanted(_ ready: ReadySocket, isTaken: (Int32) -> Bool) -> Bool {
         let descriptor = ready.descriptor
         guard Int(descriptor) < entries.count, self[descriptor].generation == ready.generation else { return false }
         guard self[descriptor].wanted.isEmpty else { return true }
-        if self[descriptor].isIdleHTTP1, !ready.hasFailed { ccurl_socket_poison_if_readable(descriptor) }
+        if self[descriptor].isIdleHTTP1, !ready.hasFailed {
+            if isTaken(descriptor) {
+                self[descriptor].isIdleHTTP1 = false
+            } else {
+                ccurl_socket_poison_if_readable(descriptor)
+            }
+        }
         // An idle socket is level-triggered too: out of the kernel's list with it.
         stale.append(descriptor)
         return false
