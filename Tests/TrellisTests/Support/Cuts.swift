@@ -33,6 +33,20 @@ struct MachineRun<Output> {
     }
 }
 
+extension MachineRun {
+    /// Runs a machine and decodes what it finds, up to the first failure of either.
+    init<Machine: BodyMachine>(_ machine: Machine, _ decoder: ElementDecoder<Output>, _ pieces: [[UInt8]])
+    where Machine.Output == RawElement {
+        let found = MachineRun<RawElement>(machine, pieces)
+        do {
+            for element in found.outputs { if let value = try decoder.decode(element) { outputs.append(value) } }
+            failure = found.failure
+        } catch {
+            failure = error
+        }
+    }
+}
+
 /// Ways to cut bytes into pieces.
 enum Cuts {
     /// In two, at every place; byte by byte; and as a whole.

@@ -64,6 +64,13 @@ struct BodyReader<Machine: BodyMachine> {
         }
     }
 
+    /// Lets go of the body, which ends the transfer; nothing comes any more.
+    mutating func close() {
+        chunks = nil
+        failure = nil
+        ready = []
+    }
+
     private mutating func finish(_ elements: inout [Machine.Output]) throws {
         guard chunks != nil else { return }
         chunks = nil

@@ -1,5 +1,12 @@
-import CurlEngine
 import FoundationEssentials
+
+/// An element of a stream as it came.
+struct RawElement: Equatable, Sendable {
+    let unit: UndecodableElement.Unit
+    /// Which one it is, from 1 on.
+    let number: Int
+    let bytes: Data
+}
 
 /// Decodes the elements of a stream and knows what to do with those that cannot be.
 struct ElementDecoder<Value>: Sendable {
@@ -12,12 +19,12 @@ struct ElementDecoder<Value>: Sendable {
     }
 
     /// The value; `nil` for one that is to be left out.
-    func decode(_ bytes: Span<UInt8>, _ unit: UndecodableElement.Unit, number: Int) throws -> Value? {
-        let data = Data(copying: bytes)
+    func decode(_ element: RawElement) throws -> Value? {
         do {
-            return try decode(data)
+            return try decode(element.bytes)
         } catch {
-            let element = UndecodableElement(unit: unit, number: number, bytes: data, cause: error)
+            let element = UndecodableElement(
+                unit: element.unit, number: element.number, bytes: element.bytes, cause: error)
             guard let whenUndecodable else { throw TrellisError.undecodable(element) }
             try whenUndecodable(element)
             return nil
@@ -29,17 +36,4 @@ extension ElementDecoder where Value: Decodable & Sendable {
     init(_ decoder: JSONDecoder, whenUndecodable: UndecodableElementHandler?) {
         self.init(whenUndecodable: whenUndecodable) { try decoder.decode(Value.self, from: $0) }
     }
-}
-
-extension Span<UInt8> {
-    /// Whether all bytes are white space of JSON (RFC 8259, section 2).
-    var isBlankJSON: Bool {
-        for offset in 0..<count where !self[offset].isBlankJSON { return false }
-        return true
-    }
-}
-
-extension UInt8 {
-    /// White space of JSON: space, tab, LF, CR.
-    var isBlankJSON: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
 }

@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 
 /// A body of newline-delimited JSON (NDJSON, JSON Lines), each line decoded. Lines that are blank are left out.
@@ -20,53 +21,56 @@ public struct JSONLineSequence<Value>: AsyncSequence, Sendable {
 
     /// Reads the body.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: BodyReader(JSONLineDecoder(limit: limit, decoder), body))
+        Iterator(reader: BodyReader(JSONLineFramer(limit: limit), body), decoder: decoder)
     }
 
     /// The reader of the values.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var reader: BodyReader<JSONLineDecoder<Value>>
+        fileprivate var reader: BodyReader<JSONLineFramer>
+        fileprivate let decoder: ElementDecoder<Value>
 
         /// The next value, `nil` at the end.
         ///
         /// - Throws: ``TrellisError`` whose ``TrellisError/underlying`` is an ``UndecodableElement`` with the number of the
         ///   line, or what the handler for those threw; as ``LineSequence/Iterator/next()``.
-        public mutating func next() async throws -> Value? { try await reader.next() }
+        public mutating func next() async throws -> Value? {
+            while let element = try await reader.next() {
+                do {
+                    if let value = try decoder.decode(element) { return value }
+                } catch {
+                    reader.close()
+                    throw error
+                }
+            }
+            return nil
+        }
     }
 }
 
-/// Decodes lines, however the body is cut into chunks.
-struct JSONLineDecoder<Value>: BodyMachine {
+/// Finds the lines that are not blank, however the body is cut into chunks.
+struct JSONLineFramer: BodyMachine {
     private var splitter: LineSplitter
     private var number = 0
-    private let decoder: ElementDecoder<Value>
 
-    init(limit: Int, _ decoder: ElementDecoder<Value>) {
-        splitter = LineSplitter(endingAt: .lineFeed, limit: limit)
-        self.decoder = decoder
-    }
+    init(limit: Int) { splitter = LineSplitter(endingAt: .lineFeed, limit: limit) }
 
     mutating func append(_ chunk: Data) { splitter.append(chunk) }
 
-    mutating func fill(_ values: inout [Value]) throws {
-        // One at a time: to decode costs far more than to be asked.
-        while values.isEmpty {
-            let number = number + 1
-            let line = try splitter.next { line in Result { try Self.decode(line, number, decoder) } }
+    mutating func fill(_ lines: inout [RawElement]) throws {
+        while lines.count < 6 {
+            let line = try splitter.next { $0.isBlankJSON ? Data() : Data(copying: $0) }
             guard let line else { return }
-            self.number = number
-            if let value = try line.get() { values.append(value) }
+            take(line, &lines)
         }
     }
 
-    mutating func finish(_ values: inout [Value]) throws {
+    mutating func finish(_ lines: inout [RawElement]) throws {
         guard let line = try splitter.finish() else { return }
-        if let value = try Self.decode(line.span, number + 1, decoder) { values.append(value) }
+        take(line.span.isBlankJSON ? Data() : Data(line), &lines)
     }
 
-    private static func decode(_ line: Span<UInt8>, _ number: Int, _ decoder: ElementDecoder<Value>) throws
-        -> Value?
-    {
-        line.isBlankJSON ? nil : try decoder.decode(line, .line, number: number)
+    private mutating func take(_ line: Data, _ lines: inout [RawElement]) {
+        number += 1
+        if !line.isEmpty { lines.append(RawElement(unit: .line, number: number, bytes: line)) }
     }
 }

@@ -20,18 +20,29 @@ public struct JSONSequence<Value>: AsyncSequence, Sendable {
 
     /// Reads the body.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: BodyReader(JSONSequenceDecoder(limit: limit, decoder), body))
+        Iterator(reader: BodyReader(JSONSequenceFramer(limit: limit), body), decoder: decoder)
     }
 
     /// The reader of the values.
     public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var reader: BodyReader<JSONSequenceDecoder<Value>>
+        fileprivate var reader: BodyReader<JSONSequenceFramer>
+        fileprivate let decoder: ElementDecoder<Value>
 
         /// The next value, `nil` at the end.
         ///
         /// - Throws: ``TrellisError`` whose ``TrellisError/underlying`` is an ``UndecodableElement`` with the number of the
         ///   text, or what the handler for those threw; of kind ``TrellisError/Kind/bodyTooLarge`` for a text above the
         ///   limit; and as ``ResponseBody/Iterator/next()``.
-        public mutating func next() async throws -> Value? { try await reader.next() }
+        public mutating func next() async throws -> Value? {
+            while let element = try await reader.next() {
+                do {
+                    if let value = try decoder.decode(element) { return value }
+                } catch {
+                    reader.close()
+                    throw error
+                }
+            }
+            return nil
+        }
     }
 }

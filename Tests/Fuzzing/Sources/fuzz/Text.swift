@@ -6,14 +6,14 @@ import FoundationEssentials
 func fuzzText(_ input: FuzzInput) {
     let text = String(decoding: input.body, as: UTF8.self)
     let limit = input.choice & 1 == 0 ? 1 << 20 : 16
-    let decoder = JSONSequenceDecoder(limit: limit, ElementDecoder<Data>(whenUndecodable: nil) { $0 })
-    let lines = JSONLineDecoder(limit: limit, ElementDecoder<Data>(whenUndecodable: nil) { $0 })
-    let wholeTexts = MachineOutcome(decoder, [input.body])
+    let sequence = JSONSequenceFramer(limit: limit)
+    let lines = JSONLineFramer(limit: limit)
+    let wholeTexts = MachineOutcome(sequence, [input.body])
     let wholeLines = MachineOutcome(lines, [input.body])
     for pieces in input.cuts {
         let strings = MachineOutcome(StringJoiner(), pieces).outputs
         precondition(strings.joined().utf8.elementsEqual(text.utf8), "another text")
-        let texts = MachineOutcome(decoder, pieces)
+        let texts = MachineOutcome(sequence, pieces)
         precondition(texts.outputs == wholeTexts.outputs && texts.failure == wholeTexts.failure, "other texts")
         let values = MachineOutcome(lines, pieces)
         precondition(values.outputs == wholeLines.outputs && values.failure == wholeLines.failure, "other lines")

@@ -10,17 +10,18 @@ struct JSONLineTests {
         var y: Int
     }
 
-    static func decoder<Value: Decodable & Sendable>(
-        _ type: Value.Type, limit: Int = 1000, whenUndecodable: UndecodableElementHandler? = nil
-    ) -> JSONLineDecoder<Value> {
-        JSONLineDecoder(limit: limit, ElementDecoder(JSONDecoder(), whenUndecodable: whenUndecodable))
+    static func run<Value: Decodable & Sendable>(
+        _ type: Value.Type, _ pieces: [[UInt8]], limit: Int = 1000, whenUndecodable: UndecodableElementHandler? = nil
+    ) -> MachineRun<Value> {
+        MachineRun(
+            JSONLineFramer(limit: limit), ElementDecoder(JSONDecoder(), whenUndecodable: whenUndecodable), pieces)
     }
 
     @Test func eachLineIsAValueHoweverItIsCut() {
         let text = "{\"x\":1,\"y\":2}\n\n  {\"y\":4,\r\"x\":3}\t\r\n \t\r\n{\"x\":5,\"y\":6}"
         let points = [Point(x: 1, y: 2), Point(x: 3, y: 4), Point(x: 5, y: 6)]
         for pieces in Cuts.all(Array(text.utf8)) {
-            #expect(MachineRun(Self.decoder(Point.self), pieces).outputs == points)
+            #expect(Self.run(Point.self, pieces).outputs == points)
         }
     }
 
@@ -32,7 +33,7 @@ struct JSONLineTests {
         let seen = Counter()
         let run = { (pieces: [[UInt8]]) in
             seen.numbers = []
-            return MachineRun(Self.decoder(AnyJSON.self) { seen.numbers.append($0.number) }, pieces).outputs.count
+            return Self.run(AnyJSON.self, pieces) { seen.numbers.append($0.number) }.outputs.count
         }
         let whole = (run([bytes]), seen.numbers)
         for _ in 0..<10 { #expect((run(Cuts.random(bytes, longest: 5, &random)), seen.numbers) == whole) }
@@ -51,7 +52,7 @@ struct JSONLineTests {
     @Test(arguments: ["x", "{\"x\":1}", "1,2", "\u{0}", "{\"x\":1,\"y\":2} {", "nul"])
     func anErrorNamesItsLine(_ line: String) throws {
         let pieces = [Array("{\"x\":1,\"y\":2}\n\n\(line)\n{\"x\":1,\"y\":2}\n".utf8)]
-        let run = MachineRun(Self.decoder(Point.self), pieces)
+        let run = Self.run(Point.self, pieces)
         #expect(run.outputs == [Point(x: 1, y: 2)])
         let error = try #require(run.failure as? TrellisError)
         let element = try #require(error.underlying as? UndecodableElement)
@@ -64,8 +65,7 @@ struct JSONLineTests {
 
     @Test func aHandlerCanGoOn() {
         let seen = Counter()
-        let decoder = Self.decoder(Int.self) { seen.numbers.append($0.number) }
-        let run = MachineRun(decoder, [Array("1\nx\n3\n\"y\"\n5\nz".utf8)])
+        let run = Self.run(Int.self, [Array("1\nx\n3\n\"y\"\n5\nz".utf8)]) { seen.numbers.append($0.number) }
         #expect(run.outputs == [1, 3, 5])
         #expect(seen.numbers == [2, 4, 6])
         #expect(run.failure == nil)
@@ -73,19 +73,19 @@ struct JSONLineTests {
 
     @Test func aHandlerCanEndTheStreamWithAnErrorOfItsOwn() {
         struct Own: Error {}
-        let run = MachineRun(Self.decoder(Int.self) { _ in throw Own() }, [Array("1\nx\n3\n".utf8)])
+        let run = Self.run(Int.self, [Array("1\nx\n3\n".utf8)]) { _ in throw Own() }
         #expect(run.outputs == [1])
         #expect(run.failure is Own)
     }
 
     @Test func theLastLineNeedsNoEnd() {
-        let run = MachineRun(Self.decoder(Int.self), [Array("1\n2".utf8)])
+        let run = Self.run(Int.self, [Array("1\n2".utf8)])
         #expect(run.outputs == [1, 2])
-        #expect(MachineRun(Self.decoder(Int.self), [Array("1\n{".utf8)]).failure is TrellisError)
+        #expect(Self.run(Int.self, [Array("1\n{".utf8)]).failure is TrellisError)
     }
 
     @Test func aLineAboveTheLimitIsAnError() {
-        let run = MachineRun(Self.decoder(String.self, limit: 10), [Array("\"12345678\"\n\"123456789\"\n".utf8)])
+        let run = Self.run(String.self, [Array("\"12345678\"\n\"123456789\"\n".utf8)], limit: 10)
         #expect(run.outputs == ["12345678"])
         #expect(run.kind == .bodyTooLarge)
     }

@@ -28,10 +28,11 @@ struct JSONSequenceTests {
         }
     }
 
-    static func decoder(
-        limit: Int = 1000, whenUndecodable: UndecodableElementHandler? = nil
-    ) -> JSONSequenceDecoder<Value> {
-        JSONSequenceDecoder(limit: limit, ElementDecoder(JSONDecoder(), whenUndecodable: whenUndecodable))
+    static func run(
+        _ pieces: [[UInt8]], limit: Int = 1000, whenUndecodable: UndecodableElementHandler? = nil
+    ) -> MachineRun<Value> {
+        MachineRun(
+            JSONSequenceFramer(limit: limit), ElementDecoder(JSONDecoder(), whenUndecodable: whenUndecodable), pieces)
     }
 
     struct Row: Sendable, CustomTestStringConvertible {
@@ -67,7 +68,7 @@ struct JSONSequenceTests {
     @Test(arguments: rows)
     func textsAreTheSameHoweverTheyAreCut(_ row: Row) {
         for pieces in Cuts.all(Array(row.text.utf8)) {
-            let run = MachineRun(Self.decoder(), pieces)
+            let run = Self.run(pieces)
             #expect(run.outputs == row.values, "\(pieces)")
             #expect((run.failure == nil) == row.isWhole, "\(pieces)")
         }
@@ -78,34 +79,34 @@ struct JSONSequenceTests {
         var random = SeededGenerator(seed: seed)
         let alphabet = ["\u{1E}", "\u{1E}", "\n", "1", "[", "]", "\"", "\\", " ", "true", "ü"].map { Array($0.utf8) }
         let bytes = Cuts.bytes(of: alphabet, upTo: 60, &random)
-        let whole = MachineRun(Self.decoder { _ in }, [bytes])
+        let whole = Self.run([bytes]) { _ in }
         for _ in 0..<10 {
-            let run = MachineRun(Self.decoder { _ in }, Cuts.random(bytes, longest: 5, &random))
+            let run = Self.run(Cuts.random(bytes, longest: 5, &random)) { _ in }
             #expect(run.outputs == whole.outputs)
         }
     }
 
     @Test(arguments: [
-        ("[1,\n2]", Value.list([1, 2])), ("\"\\\"[{\"", .text("\"[{")), ("\"\\\\\"", .text("\\")), ("12", .number(12)),
+        "[1,\n2]", "\"\\\"[{\"", "\"\\\\\"", "12",
     ])
-    func aTextIsHandedOutAsSoonAsItsLineFeedHasCome(_ text: String, _ value: Value) throws {
-        var decoder = Self.decoder()
-        decoder.append(Data("\u{1E}\(text)".utf8))
-        var values: [Value] = []
-        try decoder.fill(&values)
-        #expect(values == [])
-        decoder.append(Data("\n".utf8))
-        try decoder.fill(&values)
-        #expect(values == [value])
+    func aTextIsHandedOutAsSoonAsItsLineFeedHasCome(_ text: String) throws {
+        var framer = JSONSequenceFramer(limit: 1000)
+        framer.append(Data("\u{1E}\(text)".utf8))
+        var texts: [RawElement] = []
+        try framer.fill(&texts)
+        #expect(texts == [])
+        framer.append(Data("\n".utf8))
+        try framer.fill(&texts)
+        #expect(texts.map(\.bytes) == [Data("\(text)\n".utf8)])
     }
 
     @Test func anErrorNamesItsTextAndAHandlerGoesOn() throws {
         let bytes = Array("\u{1E}1\n\u{1E}{\n\u{1E}3\n".utf8)
-        let error = try #require(MachineRun(Self.decoder(), [bytes]).failure as? TrellisError)
+        let error = try #require(Self.run([bytes]).failure as? TrellisError)
         let element = try #require(error.underlying as? UndecodableElement)
         #expect(element.unit == .text)
         #expect(element.number == 2)
-        #expect(MachineRun(Self.decoder { _ in }, [bytes]).outputs == [.number(1), .number(3)])
+        #expect(Self.run([bytes]) { _ in }.outputs == [.number(1), .number(3)])
     }
 
     @Test(arguments: [1, 3, 100])
@@ -114,7 +115,7 @@ struct JSONSequenceTests {
         let pieces = stride(from: 0, to: bytes.count, by: length).map {
             Array(bytes[$0..<min($0 + length, bytes.count)])
         }
-        let run = MachineRun(Self.decoder(limit: 50), pieces)
+        let run = Self.run(pieces, limit: 50)
         #expect(run.outputs == [.number(1)])
         #expect(run.kind == .bodyTooLarge)
     }

@@ -1,12 +1,11 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Decodes a sequence of JSON texts, however the body is cut into chunks.
-struct JSONSequenceDecoder<Value>: BodyMachine {
-    private static var separator: UInt8 { 0x1E }
+/// Finds the texts of a sequence, however the body is cut into chunks.
+struct JSONSequenceFramer: BodyMachine {
+    private static let separator: UInt8 = 0x1E
 
     private let limit: Int
-    private let decoder: ElementDecoder<Value>
     private var chunk: [UInt8] = []
     private var position = 0
     /// What has come of the present text.
@@ -14,25 +13,18 @@ struct JSONSequenceDecoder<Value>: BodyMachine {
     private var scan = JSONTextScan()
     private var number = 0
 
-    init(limit: Int, _ decoder: ElementDecoder<Value>) {
-        self.limit = limit
-        self.decoder = decoder
-    }
+    init(limit: Int) { self.limit = limit }
 
     mutating func append(_ chunk: Data) {
         self.chunk = [UInt8](copying: chunk.span)
         position = 0
     }
 
-    mutating func fill(_ values: inout [Value]) throws {
-        while values.isEmpty, try takeText() {
-            if let value = try decodeText() { values.append(value) }
-        }
+    mutating func fill(_ texts: inout [RawElement]) throws {
+        while texts.count < 6, try takeText() { handOn(&texts) }
     }
 
-    mutating func finish(_ values: inout [Value]) throws {
-        if let value = try decodeText() { values.append(value) }
-    }
+    mutating func finish(_ texts: inout [RawElement]) { handOn(&texts) }
 
     /// Takes bytes up to the end of a text; `false` where it has not come.
     private mutating func takeText() throws -> Bool {
@@ -59,17 +51,15 @@ struct JSONSequenceDecoder<Value>: BodyMachine {
         text.append(contentsOf: bytes)
     }
 
-    private mutating func decodeText() throws -> Value? {
+    private mutating func handOn(_ texts: inout [RawElement]) {
         defer {
             text.removeAll(keepingCapacity: true)
             scan = JSONTextScan()
         }
-        guard !scan.isBlank, let first = text.first(where: { !$0.isBlankJSON }), let last = text.last else {
-            return nil
-        }
+        guard !scan.isBlank, let first = text.first(where: { !$0.isBlankJSON }), let last = text.last else { return }
         let delimitsItself = first == UInt8(ascii: "{") || first == UInt8(ascii: "[") || first == UInt8(ascii: "\"")
-        guard delimitsItself || last.isBlankJSON else { return nil }
+        guard delimitsItself || last.isBlankJSON else { return }
         number += 1
-        return try decoder.decode(text.span, .text, number: number)
+        texts.append(RawElement(unit: .text, number: number, bytes: Data(text)))
     }
 }
