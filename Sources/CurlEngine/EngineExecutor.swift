@@ -121,6 +121,7 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
         while !loop.mustEnd || queue.withLock({ !$0.pending.isEmpty }) {
             runBatch()
             queue.withLock { queue in swap(&queue.pending, &batch) }
+            if !batch.isEmpty { loop.readClocks() }
             runBatch()
             loop.turn {
                 queue.withLock { $0.sleep() }

@@ -101,12 +101,9 @@ final class MultiHandle {
         inside { _ = unsafe curl_easy_pause(easy.curl, transfer.wantedPause) }
     }
 
-    /// Whether a transfer that libcurl has named no socket for is on this one. Slow, and seldom asked.
-    func isTaken(_ descriptor: Int32) -> Bool {
-        running.contains { easy in
-            guard easy.socket < 0, let transfer = easy.transfer, transfer.attempts > 0 else { return false }
-            return unsafe ccurl_get_socket(easy.curl, CURLINFO_ACTIVESOCKET) == descriptor
-        }
+    /// Whether a transfer has a connection whose socket libcurl has not named. Before its end, 7.88 does not tell it either.
+    var hasUnknownSocket: Bool {
+        running.contains { easy in easy.socket < 0 && (easy.transfer?.attempts ?? 0) > 0 }
     }
 
     // MARK: Turns

@@ -90,18 +90,14 @@ struct SocketTable {
 
     /// Whether libcurl should hear of a ready socket.
     ///
-    /// - Parameter isTaken: Whether a transfer has the socket that libcurl has said nothing of: one that took a kept connection
-    ///   and was paused by its first bytes, all within one call.
-    mutating func isWanted(_ ready: ReadySocket, isTaken: (Int32) -> Bool) -> Bool {
+    /// - Parameter mayBeTaken: Whether there is a transfer of whose socket libcurl has said nothing: one that took a kept
+    ///   connection and was paused by its first bytes, all within one call.
+    mutating func isWanted(_ ready: ReadySocket, mayBeTaken: () -> Bool) -> Bool {
         let descriptor = ready.descriptor
         guard Int(descriptor) < entries.count, self[descriptor].generation == ready.generation else { return false }
         guard self[descriptor].wanted.isEmpty else { return true }
-        if self[descriptor].isIdleHTTP1, !ready.hasFailed {
-            if isTaken(descriptor) {
-                self[descriptor].isIdleHTTP1 = false
-            } else {
-                ccurl_socket_poison_if_readable(descriptor)
-            }
+        if self[descriptor].isIdleHTTP1, !ready.hasFailed, !mayBeTaken() {
+            ccurl_socket_poison_if_readable(descriptor)
         }
         // An idle socket is level-triggered too: out of the kernel's list with it.
         stale.append(descriptor)

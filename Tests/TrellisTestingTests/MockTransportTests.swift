@@ -59,7 +59,9 @@ struct MockTransportTests {
             try await clock.sleep(until: deadline)
             return .text("at last")
         }
-        let session = Session(transport: transport, clock: clock)
+        var configuration = SessionConfiguration()
+        configuration.timeouts.connect = nil
+        let session = Session(configuration: configuration, transport: transport, clock: clock)
         let answer = Task { try await session.data("http://mock.example/") }
         try await transport.waitUntilRequested(count: 1)
         #expect(transport.activeCount == 1)
