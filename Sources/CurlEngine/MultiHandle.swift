@@ -102,6 +102,9 @@ final class MultiHandle {
     }
 
     /// Whether a transfer has a connection whose socket libcurl has not named. Before its end, 7.88 does not tell it either.
+    ///
+    /// While there is one, kept connections are not drained of unsolicited bytes: they might be its answer. Streams that share
+    /// a connection are mostly such transfers, but the versions that have them refuse connections with bytes on their own.
     var hasUnknownSocket: Bool {
         running.contains { easy in easy.socket < 0 && (easy.transfer?.attempts ?? 0) > 0 }
     }
