@@ -101,12 +101,13 @@ final class MultiHandle {
         inside { _ = unsafe curl_easy_pause(easy.curl, transfer.wantedPause) }
     }
 
-    /// Whether a transfer has a connection whose socket libcurl has not named. Before its end, 7.88 does not tell it either.
-    ///
-    /// While there is one, kept connections are not drained of unsolicited bytes: they might be its answer. Streams that share
-    /// a connection are mostly such transfers, but the versions that have them refuse connections with bytes on their own.
+    /// Whether a paused transfer has a connection whose socket libcurl has not named. Before its end, 7.88 does not tell it
+    /// either; while there is one, no kept connection is drained, because the bytes might be its answer.
     var hasUnknownSocket: Bool {
-        running.contains { easy in easy.socket < 0 && (easy.transfer?.attempts ?? 0) > 0 }
+        running.contains { easy in
+            guard easy.socket < 0, let transfer = easy.transfer, transfer.attempts > 0 else { return false }
+            return (transfer.wantedPause | transfer.appliedPause) & 1 != 0
+        }
     }
 
     // MARK: Turns
