@@ -1,0 +1,28 @@
+import CurlEngine
+import FoundationEssentials
+
+/// A body that is in memory, for those who read it in chunks.
+final class DataSource: ChunkSource {
+    private let rest: Locked<Data?>
+    private let response: Response
+
+    init(_ data: Data, response: Response) {
+        rest = Locked(data.isEmpty ? nil : data)
+        self.response = response
+    }
+
+    func next() async throws -> Data? {
+        try Task.checkCancellation()
+        return rest.withLock { rest in
+            defer { rest = nil }
+            return rest
+        }
+    }
+
+    func finalResponse() async throws -> Response {
+        rest.withLock { $0 = nil }
+        return response
+    }
+
+    func cancel(explicitly: Bool) { rest.withLock { $0 = nil } }
+}

@@ -1,0 +1,32 @@
+/// Stands around a call, or around each of its attempts: sees the request before and the response behind, may change both, send
+/// the request several times, or answer without sending it.
+///
+/// ```swift
+/// struct Timing: RequestStep {
+///     func send(_ request: Request, context: CallContext, next: Next) async throws -> StepResponse {
+///         let start = ContinuousClock.now
+///         defer { log(request, ContinuousClock.now - start) }
+///         return try await next(request)
+///     }
+/// }
+/// ```
+///
+/// In ``Steps/calls`` a step runs once for a call, outside of everything: it sees the caller's request and the final answer. In
+/// ``Steps/attempts`` it runs for each request on the wire, retries and redirects included, inside of everything. It runs on
+/// the pool, never on the session's thread, and is cancelled with its call.
+public protocol RequestStep: Sendable {
+    /// Answers a request, with what `next` answers or otherwise.
+    ///
+    /// - Throws: What `next` throws; what the step throws itself reaches the caller unchanged, unless a retrier goes on.
+    func send(_ request: Request, context: CallContext, next: Next) async throws -> StepResponse
+}
+
+/// What lies behind a step.
+public struct Next: Sendable {
+    private let send: @Sendable (Request) async throws -> StepResponse
+
+    init(_ send: @escaping @Sendable (Request) async throws -> StepResponse) { self.send = send }
+
+    /// Sends the request on.
+    public func callAsFunction(_ request: Request) async throws -> StepResponse { try await send(request) }
+}

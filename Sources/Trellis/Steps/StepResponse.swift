@@ -1,0 +1,44 @@
+public import FoundationEssentials
+public import HTTPTypes
+
+/// An answer on its way back through the steps: its head, and its body in memory or still to come.
+public struct StepResponse: Sendable {
+    enum Content: Sendable {
+        case data(Data)
+        case source(ReaderToken)
+    }
+
+    /// The response.
+    public let response: Response
+    let content: Content
+
+    init(response: Response, content: Content) {
+        self.response = response
+        self.content = content
+    }
+
+    /// An answer with a body in memory: that of a step which answers itself, or changes what came.
+    public init(response: Response, body: Data) { self.init(response: response, content: .data(body)) }
+
+    /// An answer of a step's own.
+    public init(
+        to request: Request, status: HTTPResponse.Status, headerFields: HTTPFields = [:], body: Data = Data()
+    ) {
+        let head = ResponseHead(status: status, headerFields: headerFields)
+        self.init(response: Response(responseHead: head, url: request.url), body: body)
+    }
+
+    /// The body in chunks, to be read once. For ``Session/data(_:)`` and its like it is in memory already, for
+    /// ``Session/stream(_:)`` it comes as it is read: whoever reads it in a step hands on an answer of its own making.
+    public var body: ResponseBody { ResponseBody(reader) }
+
+    /// The body, where it is in memory; `nil` where it is still to come.
+    public var data: Data? { if case .data(let data) = content { data } else { nil } }
+
+    var reader: ReaderToken {
+        switch content {
+        case .source(let token): token
+        case .data(let data): ReaderToken(DataSource(data, response: response))
+        }
+    }
+}
