@@ -44,6 +44,8 @@ public struct Request: RequestConvertible, Sendable {
     /// Whether and how the body is compressed before it is sent; `nil`: it is sent as it is.
     public var compression: RequestCompression?
     let conversionFailure: (any Error)?
+    /// Its steps.
+    package var attachment: (any RequestAttachment)?
 
     /// A request.
     public init(

@@ -22,6 +22,16 @@ public struct RequestBody: Sendable {
         self.contentType = contentType
     }
 
+    /// The body can be sent again: after a redirect, for a retry. Everything can but chunks from a sequence that is iterated
+    /// once.
+    public var isReplayable: Bool {
+        switch source {
+        case .data, .file: true
+        case .stream(_, let isReplayable, _): isReplayable
+        case .multipart(let form): form.parts.allSatisfy(\.body.isReplayable)
+        }
+    }
+
     /// Bytes in memory.
     public static func data(_ data: Data, contentType: String? = nil) -> RequestBody {
         RequestBody(.data(data), contentType: contentType)

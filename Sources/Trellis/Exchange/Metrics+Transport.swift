@@ -4,21 +4,23 @@ extension Metrics {
     /// Metrics from what a transport measured, which counts from the start of its attempt.
     init(
         _ report: TransportReport, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
-        version: HTTPVersion?
+        version: HTTPVersion?, history: AttemptHistory? = nil
     ) {
         self.init()
+        let queueStart = history?.start ?? start
+        attempts = history?.earlierAttempts ?? 0
         totalTime = now.nanoseconds(since: start)
         self.version = version
         guard let attemptStart else {
-            queuedTime = totalTime
+            queuedTime = now.nanoseconds(since: queueStart)
             return
         }
-        attempts = 1
-        queuedTime = attemptStart.nanoseconds(since: start)
+        attempts += 1
+        queuedTime = attemptStart.nanoseconds(since: queueStart)
         nameLookupTime = report.nameLookup
         connectTime = max(report.connect - report.nameLookup, 0)
         tlsTime = max(report.tls - report.connect, 0)
-        if report.firstByte > 0 { firstByteTime = queuedTime + report.firstByte }
+        if report.firstByte > 0 { firstByteTime = attemptStart.nanoseconds(since: start) + report.firstByte }
         bytesSent = report.bytesSent
         bytesReceived = report.bytesReceived
         reusedConnection = report.reusedConnection

@@ -18,12 +18,14 @@ final class PreparedRequest: Sendable {
     let maximumBodySize: ByteLimit
     /// When the call was made.
     let start: EngineInstant
-    /// A handle was made, which is started later.
+    /// A handle was made, which is started later: its time begins then.
     let isDeferred: Bool
+    /// What came before it in its call; `nil` for the first attempt of a call without steps.
+    let history: AttemptHistory?
 
     init(
         transportRequest: TransportRequest, streamedBody: StreamedBody?, limits: TimeLimits, maximumBodySize: ByteLimit,
-        start: EngineInstant, isDeferred: Bool = false
+        start: EngineInstant, isDeferred: Bool = false, history: AttemptHistory? = nil
     ) {
         self.transportRequest = transportRequest
         self.streamedBody = streamedBody
@@ -31,6 +33,7 @@ final class PreparedRequest: Sendable {
         self.maximumBodySize = maximumBodySize
         self.start = start
         self.isDeferred = isDeferred
+        self.history = history
     }
 
     var method: HTTPRequest.Method { transportRequest.request.method }

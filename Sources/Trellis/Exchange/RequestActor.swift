@@ -28,7 +28,7 @@ actor RequestActor: EngineActor {
     var informational: [ResponseHead] = []
     var body = ByteAccumulator()
     var bodyCount = 0
-    private var failure: (any Error)?
+    private(set) var failure: (any Error)?
     private var failedPhase = TrellisError.Phase.composing
     private var end: TransportEnd?
     private var isPausedByReader = false
@@ -71,7 +71,7 @@ actor RequestActor: EngineActor {
         if let failure, state.isEnded { return reply.resume(with: .failure(failure)) }
         sink = .stream(inbox)
         whenHead = reply
-        handle(.resume)
+        if !state.isSuspended { handle(.resume) }
     }
 
     func resume() { handle(.resume) }
@@ -225,14 +225,15 @@ actor RequestActor: EngineActor {
     private func response(metrics: Metrics) -> Response {
         Response(
             responseHead: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
-            trailerFields: end?.trailerFields ?? [:], metrics: metrics)
+            trailerFields: end?.trailerFields ?? [:], metrics: metrics,
+            redirects: prepared.history?.redirects ?? [])
     }
 
     private func metrics(_ report: TransportReport) -> Metrics {
         let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || end != nil
         return Metrics(
             report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
-            now: executor.now, version: head?.version)
+            now: executor.now, version: head?.version, history: prepared.history)
     }
 
     // MARK: Called by the transport

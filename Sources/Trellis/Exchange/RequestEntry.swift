@@ -12,6 +12,9 @@ protocol RequestEntry: AnyObject, Sendable {
     func ended(_ end: TransportEnd)
     func timerFired()
     func deliverNow()
+    func resume()
+    func suspend()
+    var failure: (any Error)? { get }
     var usedSharedConnection: Bool? { get }
 }
 

@@ -14,6 +14,9 @@ package struct Answer: Sendable {
         self.body = body
     }
 
+    /// Body and response, of an answer that has come whole.
+    package var pair: (Data, Response) { (body ?? Data(), response) }
+
     /// Whether there is nothing in the body, as far as one can tell.
     var hasNoContent: Bool {
         if let body { return body.isEmpty }

@@ -13,20 +13,16 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public let value: Value
     /// How long the making took, validation not included.
     public let serializationDuration: Duration
-    /// The redirects that were followed, in their order. Redirects are answers and not followed yet, so this is empty.
-    public let redirects: [Redirect]
 
     /// An answer, for tests of what reads it.
     public init(
-        request: Request, response: Response, data: Data, value: Value, serializationDuration: Duration = .zero,
-        redirects: [Redirect] = []
+        request: Request, response: Response, data: Data, value: Value, serializationDuration: Duration = .zero
     ) {
         self.request = request
         self.response = response
         self.data = data
         self.value = value
         self.serializationDuration = serializationDuration
-        self.redirects = redirects
     }
 
     /// The status.
@@ -37,6 +33,9 @@ public struct DataResponse<Value: Sendable>: Sendable {
 
     /// What the request took.
     public var metrics: Metrics { response.metrics }
+
+    /// The redirects that were followed, in their order.
+    public var redirects: [Redirect] { response.redirects }
 
     /// How often the request was started.
     public var attempts: Int { metrics.attempts }
@@ -58,6 +57,6 @@ public struct DataResponse<Value: Sendable>: Sendable {
     private func with<Other: Sendable>(_ value: Other) -> DataResponse<Other> {
         DataResponse<Other>(
             request: request, response: response, data: data, value: value,
-            serializationDuration: serializationDuration, redirects: redirects)
+            serializationDuration: serializationDuration)
     }
 }

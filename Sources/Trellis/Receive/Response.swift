@@ -8,16 +8,18 @@ public struct Response: Sendable {
         let informational: [ResponseHead]
         let trailerFields: HTTPFields
         let metrics: Metrics
+        let redirects: [Redirect]
 
         init(
             _ responseHead: ResponseHead, _ url: String, _ informational: [ResponseHead], _ trailerFields: HTTPFields,
-            _ metrics: Metrics
+            _ metrics: Metrics, _ redirects: [Redirect]
         ) {
             self.responseHead = responseHead
             self.url = url
             self.informational = informational
             self.trailerFields = trailerFields
             self.metrics = metrics
+            self.redirects = redirects
         }
     }
 
@@ -27,9 +29,9 @@ public struct Response: Sendable {
     /// An answer, for transports and tests.
     public init(
         responseHead: ResponseHead, url: String, informational: [ResponseHead] = [], trailerFields: HTTPFields = [:],
-        metrics: Metrics = Metrics()
+        metrics: Metrics = Metrics(), redirects: [Redirect] = []
     ) {
-        storage = Storage(responseHead, url, informational, trailerFields, metrics)
+        storage = Storage(responseHead, url, informational, trailerFields, metrics, redirects)
     }
 
     /// The final head.
@@ -46,6 +48,9 @@ public struct Response: Sendable {
 
     /// What it took, up to now: of a stream's head, up to the head.
     public var metrics: Metrics { storage.metrics }
+
+    /// The redirects that led here, in their order.
+    public var redirects: [Redirect] { storage.redirects }
 
     /// The status.
     public var status: HTTPResponse.Status { responseHead.status }

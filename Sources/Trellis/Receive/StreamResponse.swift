@@ -11,9 +11,11 @@ public struct StreamResponse: Sendable {
     /// Where the body comes from.
     var source: any ChunkSource { token.source }
 
-    package init(head: Response, source: any ChunkSource) {
+    package init(head: Response, source: any ChunkSource) { self.init(head: head, token: ReaderToken(source)) }
+
+    init(head: Response, token: ReaderToken) {
         self.head = head
-        token = ReaderToken(source)
+        self.token = token
     }
 
     /// The body in chunks.

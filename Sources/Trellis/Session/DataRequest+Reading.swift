@@ -101,7 +101,7 @@ extension DataRequest {
     private func onPool<Value: Sendable>(
         _ body: @escaping @Sendable (Answer) async throws -> Value
     ) async throws -> Value {
-        let engine = try owner.request.get().executor
+        let engine = try owner.call.get().executor
         return try await readOnPool(engine, { try await self.owner.answer() }, body)
     }
 }

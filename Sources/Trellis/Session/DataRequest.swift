@@ -15,8 +15,8 @@ public struct DataRequest: Sendable {
     /// What this handle wants checked.
     let validation: Validation
 
-    init(_ request: Result<RequestActor, any Error>, session: Session) {
-        self.init(RequestOwner(request, session: session), Validation())
+    init(_ call: Result<CallActor, any Error>, session: Session) {
+        self.init(RequestOwner(call, session: session), Validation())
     }
 
     init(_ owner: RequestOwner, _ validation: Validation) {
@@ -28,37 +28,25 @@ public struct DataRequest: Sendable {
     ///
     /// - Throws: Why it cannot be sent: ``TrellisError``, or what its own making threw.
     public var request: Request {
-        get throws { try owner.request.get().prepared.transportRequest.request }
+        get throws { try owner.request() }
     }
 
     /// The state of the request at this moment.
     public var state: RequestPhase {
         get async {
-            guard case .success(let request) = owner.request else { return .finished }
-            return await request.visiblePhase
+            guard case .success(let call) = owner.call else { return .finished }
+            return await call.phase
         }
     }
 
     /// Starts the request, or lets it go on.
-    public func resume() { owner.enter { $0.resume() } }
+    public func resume() { try? owner.call.get().resume() }
 
     /// Holds the request up: a request that waits leaves the queue, one in flight stops its traffic. Time limits but
     /// ``Timeouts/idle`` and ``Timeouts/responseHead`` go on.
-    public func suspend() { owner.enter { $0.suspend() } }
+    public func suspend() { try? owner.call.get().suspend() }
 
     /// Ends the request; whoever reads it gets an error of kind ``TrellisError/Kind/cancelled``. Nothing happens if it has
     /// ended already.
-    public func cancel() { owner.enter { $0.cancel(TrellisError(.cancelled(.explicitly))) } }
-}
-
-extension RequestActor {
-    fileprivate var visiblePhase: RequestPhase {
-        switch state.phase {
-        case .initialized: .initialized
-        case .resumed: .resumed
-        case .suspended: .suspended
-        case .cancelled: .cancelled
-        case .finished: .finished
-        }
-    }
+    public func cancel() { try? owner.call.get().end(TrellisError(.cancelled(.explicitly))) }
 }

@@ -4,30 +4,35 @@ import Synchronization
 
 /// What the handles on one request share. Ends the request when the last of them goes, and keeps its session until then.
 final class RequestOwner: Sendable {
-    let request: Result<RequestActor, any Error>
-    private let session: Session
+    let call: Result<CallActor, any Error>
+    let session: Session
     /// An answer or an error has come, so that there is nothing left to end, and no need to wake the engine for it.
     private let hasEnded = Atomic(false)
 
-    init(_ request: Result<RequestActor, any Error>, session: Session) {
-        self.request = request
+    init(_ call: Result<CallActor, any Error>, session: Session) {
+        self.call = call
         self.session = session
     }
 
     deinit {
         guard !hasEnded.load(ordering: .relaxed) else { return }
-        enter { $0.cancel(CancellationError()) }
+        try? call.get().end(CancellationError())
     }
 
-    func enter(_ body: @escaping @Sendable (isolated RequestActor) -> Void) {
-        if case .success(let request) = request { request.enter(body) }
+    /// The request as the first attempt sends it, if no step changes it.
+    func request() throws -> Request {
+        let call = try call.get()
+        let prepared =
+            try call.first?.prepared
+            ?? session.preparation.prepare(call.request, isCollected: true, start: session.clock.now())
+        return prepared.transportRequest.request
     }
 
     /// Sends the request, unless it was sent, and waits for the whole answer.
     func answer() async throws -> Answer {
         // However this ends, the request has ended.
         defer { hasEnded.store(true, ordering: .relaxed) }
-        return try await request.get().answer()
+        return try await call.get().collected()
     }
 }
 

@@ -38,16 +38,19 @@ struct RequestPreparation: Sendable {
     /// - Parameters:
     ///   - isCollected: The response's body is collected in memory, so that the session's limit holds for it.
     ///   - start: When the call was made.
-    func prepare(_ request: Request, isCollected: Bool, start: EngineInstant, isDeferred: Bool = false) throws
-        -> PreparedRequest
-    {
+    ///   - isDeferred: It starts later.
+    ///   - history: What came before in the call.
+    func prepare(
+        _ request: Request, isCollected: Bool, start: EngineInstant, isDeferred: Bool = false,
+        history: AttemptHistory? = nil
+    ) throws -> PreparedRequest {
         // A type that makes requests of others does not ask each of them whether its URL could be made.
         if let failure = request.conversionFailure { throw failure }
         do throws(TrellisError) {
             if let urlDefaults {
-                return try assemble(urlDefaults.completing(request), isCollected, start, isDeferred)
+                return try assemble(urlDefaults.completing(request), isCollected, start, isDeferred, history)
             }
-            return try assemble(request, isCollected, start, isDeferred)
+            return try assemble(request, isCollected, start, isDeferred, history)
         } catch {
             var error = error
             error.method = request.method
@@ -57,7 +60,8 @@ struct RequestPreparation: Sendable {
     }
 
     private func assemble(
-        _ request: Request, _ isCollected: Bool, _ start: EngineInstant, _ isDeferred: Bool
+        _ request: Request, _ isCollected: Bool, _ start: EngineInstant, _ isDeferred: Bool,
+        _ history: AttemptHistory?
     ) throws(TrellisError) -> PreparedRequest {
         let url = try parse(request.url)
         try Self.check(request)
@@ -74,10 +78,13 @@ struct RequestPreparation: Sendable {
             receiveBufferSize: isCollected ? 16 << 10 : 256 << 10, maximumHeaderBytes: configuration.maximumHeaderSize)
         return PreparedRequest(
             transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
-            limits: request.timeouts.map(TimeLimits.init) ?? defaultLimits,
+            limits: limits(of: request),
             maximumBodySize: request.maximumBodySize ?? (isCollected ? configuration.maximumBodySize : .unlimited),
-            start: start, isDeferred: isDeferred)
+            start: start, isDeferred: isDeferred, history: history)
     }
+
+    /// The limits on time that hold for a request.
+    func limits(of request: Request) -> TimeLimits { request.timeouts.map(TimeLimits.init) ?? defaultLimits }
 
     // MARK: Checks
 

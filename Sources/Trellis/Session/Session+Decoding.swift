@@ -51,9 +51,8 @@ extension Session {
     private func read<Serializer>(
         _ request: some RequestConvertible, _ reading: Reading<Serializer>
     ) async throws -> Serializer.Value {
-        let request = try makeRequest(request, isCollected: true)
-        return try await readOnPool(engine) {
-            try await request.answer()
+        try await readOnPool(engine) {
+            try await collect(request)
         } _: {
             try await reading.value(of: $0)
         }

@@ -8,7 +8,7 @@ extension Session {
     ///
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func data(_ request: some RequestConvertible) async throws -> (Data, Response) {
-        try await collect(request)
+        try await collect(request).pair
     }
 
     /// Sends a request and returns when the head of the answer has come; the body follows at the pace of its reader.
@@ -30,7 +30,7 @@ extension Session {
         var request = try request.asRequest()
         request.body = body
         if request.method == .get { request.method = .post }
-        return try await collect(request)
+        return try await collect(request).pair
     }
 
     /// As ``upload(_:to:)-(RequestBody,_)``, with bytes in memory.
@@ -66,6 +66,6 @@ extension Session {
     /// A handle on a request that has not started yet: it starts when its response is asked for, or with
     /// ``DataRequest/resume()``, and can be suspended and cancelled from anywhere.
     public func request(_ request: some RequestConvertible) -> DataRequest {
-        DataRequest(Result { try makeRequest(request, isCollected: true, isDeferred: true) }, session: self)
+        DataRequest(Result { try deferredCall(request) }, session: self)
     }
 }

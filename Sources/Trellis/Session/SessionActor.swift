@@ -7,7 +7,7 @@ actor SessionActor: EngineActor {
     private let limits: ConnectionLimits
     private var requests: [ObjectIdentifier: Member] = [:]
     private var queue: AdmissionQueue<ObjectIdentifier>
-    private var isShutDown = false
+    private(set) var isShutDown = false
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
     private struct Member {

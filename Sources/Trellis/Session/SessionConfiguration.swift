@@ -49,6 +49,8 @@ public struct SessionConfiguration: Sendable {
     public var maximumHeaderSize = 64 << 10
     /// Whether compressed bodies are asked for (`Accept-Encoding`) and decoded, as far as the running libcurl can.
     public var decodesContent = true
+    /// What surrounds the attempts of every request; nothing unless set.
+    public var steps = Steps()
     /// A socket in the file system that all requests go to, whatever the host in their URL.
     public var unixSocketPath: String?
 

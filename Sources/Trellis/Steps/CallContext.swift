@@ -1,3 +1,5 @@
+import Synchronization
+
 /// What a step knows about the call it is part of.
 public struct CallContext: Sendable {
     /// Tells the calls of a process apart; higher is later.
@@ -10,4 +12,11 @@ public struct CallContext: Sendable {
     public var remainingTime: Duration? { deadline.remaining }
 
     let deadline: CallDeadline
+
+    init(deadline: CallDeadline) {
+        self.deadline = deadline
+        id = Self.count.add(1, ordering: .relaxed).newValue
+    }
+
+    private static let count = Atomic<UInt64>(0)
 }

@@ -23,23 +23,6 @@ public enum RetryResult: Sendable {
     case doNotRetryWithError(any Error)
 }
 
-/// An attempt that brought an error, or an answer with a status of 400 or more.
-public struct FailedAttempt: Sendable {
-    /// The request as it was sent, adapted; after a redirect the last one.
-    public let request: Request
-    /// The answer, `nil` where none came.
-    public let response: Response?
-    /// The error, `nil` where an answer came.
-    public let error: (any Error)?
-
-    /// A failed attempt, for tests of retriers.
-    public init(request: Request, response: Response? = nil, error: (any Error)? = nil) {
-        self.request = request
-        self.response = response
-        self.error = error
-    }
-}
-
 /// A retrier of a closure.
 public struct Retrier: RequestInterceptor {
     private let decide: @Sendable (FailedAttempt, CallContext) async -> RetryResult

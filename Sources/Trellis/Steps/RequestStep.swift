@@ -3,7 +3,7 @@
 ///
 /// ```swift
 /// struct Timing: RequestStep {
-///     func send(_ request: Request, context: CallContext, next: Next) async throws -> StepResponse {
+///     func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
 ///         let start = ContinuousClock.now
 ///         defer { log(request, ContinuousClock.now - start) }
 ///         return try await next(request)
@@ -18,11 +18,11 @@ public protocol RequestStep: Sendable {
     /// Answers a request, with what `next` answers or otherwise.
     ///
     /// - Throws: What `next` throws; what the step throws itself reaches the caller unchanged, unless a retrier goes on.
-    func send(_ request: Request, context: CallContext, next: Next) async throws -> StepResponse
+    func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse
 }
 
 /// What lies behind a step.
-public struct Next: Sendable {
+public struct NextStep: Sendable {
     private let send: @Sendable (Request) async throws -> StepResponse
 
     init(_ send: @escaping @Sendable (Request) async throws -> StepResponse) { self.send = send }

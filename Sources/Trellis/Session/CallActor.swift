@@ -1,0 +1,178 @@
+import CurlEngine
+import FoundationEssentials
+import Synchronization
+
+/// One call with everything that surrounds its attempts. Lives on the engine thread, like its attempts.
+///
+/// What it does, the journey, runs in a task of its own on the pool, so that no step of the user's ever runs on the engine
+/// thread, and so that a call ends at its deadline or when it is cancelled even if a step takes no notice.
+actor CallActor: EngineActor {
+    /// What a call does: sends attempts until it has an answer.
+    typealias Journey = @Sendable (CallActor, CallDeadline) async throws -> StepResponse
+
+    nonisolated let executor: EngineExecutor
+    nonisolated let residence: EngineResidence
+    /// What the caller asked for.
+    nonisolated let request: Request
+    /// The first attempt, where no step has a say in it.
+    nonisolated let first: RequestActor?
+    private nonisolated let limit: UInt64?
+    private nonisolated let clock: any EngineClock
+    private nonisolated let journey: Journey
+    private nonisolated let hasBegun = Atomic(false)
+    /// The last request on the wire, as it was sent.
+    nonisolated let sent = Locked<Request?>(nil)
+
+    private var state = CallState()
+    private var driver: Task<Void, Never>?
+    private var timer: EngineTimer?
+    private var waiters: [Reply<StepResponse>] = []
+    private var result: Result<StepResponse, any Error>?
+    /// The attempt under way, or the last one; before the start the first one, where no step has a say in that.
+    private var attempt: RequestActor?
+
+    init(
+        _ request: Request, first: RequestActor?, limit: UInt64?, executor: EngineExecutor, clock: any EngineClock,
+        journey: @escaping Journey
+    ) {
+        self.request = request
+        self.first = first
+        attempt = first
+        self.limit = limit
+        self.executor = executor
+        self.clock = clock
+        self.journey = journey
+        residence = executor.residence
+    }
+
+    // MARK: Called by handles, from anywhere
+
+    /// The answer. Starts the call, unless it was started; the task's cancellation becomes the call's.
+    nonisolated func answer() async throws -> StepResponse {
+        try await withTaskCancellationHandler {
+            try await withReply { reply in
+                executor.submit { self.onEngineThread.wait(with: reply) }
+                begin()
+            }
+        } onCancel: {
+            executor.submit { self.onEngineThread.cancel(CancellationError()) }
+        }
+    }
+
+    nonisolated func resume() {
+        enter { $0.handle(.resume) }
+        begin()
+    }
+
+    nonisolated func suspend() { enter { $0.handle(.suspend) } }
+
+    nonisolated func end(_ error: any Error) { enter { $0.cancel(error) } }
+
+    /// In the task that asks first: its priority and its task-local values are the journey's.
+    private nonisolated func begin() {
+        guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
+        let deadline = CallDeadline(start: clock.now(), limit: limit, clock: clock)
+        let driver = Task(executorPreference: globalConcurrentExecutor) { [journey] in
+            let result: Result<StepResponse, any Error>
+            do { result = .success(try await journey(self, deadline)) } catch { result = .failure(error) }
+            self.executor.submit { self.onEngineThread.arrive(result) }
+        }
+        executor.submit { self.onEngineThread.began(driver, deadline) }
+    }
+
+    // MARK: On the engine thread
+
+    var phase: RequestPhase { state.phase }
+
+    func wait(with reply: Reply<StepResponse>) {
+        if let result { return reply.resume(with: result) }
+        waiters.append(reply)
+        handle(.begin)
+    }
+
+    func began(_ driver: Task<Void, Never>, _ deadline: CallDeadline) {
+        guard !state.isEnded else { return driver.cancel() }
+        self.driver = driver
+        guard let end = deadline.end else { return }
+        let timer = EngineTimer(self)
+        self.timer = timer
+        executor.engineLoop.set(timer, at: end)
+    }
+
+    func cancel(_ error: any Error) {
+        guard !state.isEnded else { return }
+        fail(error, .cancel)
+    }
+
+    func arrive(_ result: Result<StepResponse, any Error>) {
+        guard !state.isEnded else { return }
+        self.result = result
+        // The session's end is that of its calls.
+        if case .failure(let error as TrellisError) = result, error.isCancellation { return handle(.cancel) }
+        handle(.finish)
+    }
+
+    /// The attempt knows best what it was doing.
+    private func fail(_ error: any Error, _ event: CallState.Event) {
+        attempt?.onEngineThread.cancel(error)
+        result = .failure(attempt?.onEngineThread.failure ?? error)
+        handle(event)
+    }
+
+    func deadlineIsOver() {
+        guard !state.isEnded else { return }
+        // Its own limit is over at the same moment.
+        attempt?.onEngineThread.timerFired()
+        var error = TrellisError(.timedOut(.total), method: request.method, url: request.url)
+        error.detail = "a step around the request was at work"
+        error.metrics.total = .nanoseconds(Int64(clamping: limit ?? 0))
+        error.metrics.attempts = attempt.map { ($0.prepared.history?.earlierAttempts ?? 0) + 1 } ?? 0
+        fail(error, .finish)
+    }
+
+    /// Makes an attempt the one that the call's handles hold up and end; `false` where the call has ended.
+    func enlist(_ attempt: RequestActor) -> Bool {
+        guard !state.isEnded else { return false }
+        self.attempt = attempt
+        if state.phase == .suspended { attempt.onEngineThread.suspend() }
+        return true
+    }
+
+    private func handle(_ event: CallState.Event) {
+        switch state.handle(event) {
+        case .nothing: break
+        case .pauseAttempt: attempt?.onEngineThread.suspend()
+        case .resumeAttempt: attempt?.onEngineThread.resume()
+        case .end: letGo()
+        }
+    }
+
+    private func letGo() {
+        driver?.cancel()
+        driver = nil
+        if let timer { executor.engineLoop.cancel(timer) }
+        timer = nil
+        guard let result else { return }
+        for reply in waiters { reply.resume(with: result) }
+        waiters = []
+    }
+}
+
+extension CallActor: EngineTimerTarget {
+    nonisolated func timerIsDue() { onEngineThread.deadlineIsOver() }
+}
+
+/// How a call is entered from code that runs on its engine thread anyway. Every call traps on any other thread.
+protocol CallEntry: AnyObject, Sendable {
+    func wait(with reply: Reply<StepResponse>)
+    func began(_ driver: Task<Void, Never>, _ deadline: CallDeadline)
+    func cancel(_ error: any Error)
+    func arrive(_ result: Result<StepResponse, any Error>)
+    func deadlineIsOver()
+    func send(_ attempt: RequestActor, collecting reply: Reply<CollectedResponse>)
+    func send(_ attempt: RequestActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox)
+}
+
+extension CallActor: @preconcurrency CallEntry {
+    nonisolated var onEngineThread: any CallEntry { self }
+}

@@ -1,0 +1,34 @@
+/// The steps of one request.
+extension Request {
+    /// What surrounds this request besides its session's steps; `nil` for nothing.
+    public var steps: Steps? {
+        get { (attachment as? StepsAttachment)?.steps }
+        set { attachment = newValue.map(StepsAttachment.init) }
+    }
+
+    /// The request with an adapter and retrier more.
+    public func withInterceptor(_ interceptor: any RequestInterceptor) -> Request {
+        withSteps { $0.intercept(with: interceptor) }
+    }
+
+    /// The request with an adapter more.
+    public func withAdapter(_ adapter: any RequestAdapter) -> Request { withSteps { $0.adapters.append(adapter) } }
+
+    /// The request with a retrier more.
+    public func withRetrier(_ retrier: any RequestRetrier) -> Request { withSteps { $0.retriers.append(retrier) } }
+
+    /// The request with its steps changed.
+    public func withSteps(_ change: (inout Steps) -> Void) -> Request {
+        var request = self
+        var steps = request.steps ?? Steps()
+        change(&steps)
+        request.steps = steps
+        return request
+    }
+}
+
+private final class StepsAttachment: RequestAttachment {
+    let steps: Steps
+
+    init(_ steps: Steps) { self.steps = steps }
+}

@@ -1,0 +1,132 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// How calls with steps end: at their deadline, cancelled, shut down, whatever a step does.
+@Suite(.timeLimit(.minutes(1)))
+struct StepEndTests {
+    /// Hangs without listening to anything, until the test lets it go.
+    struct Hanging: RequestAdapter {
+        let begun = LoopbackServer.Gate()
+        let end = LoopbackServer.Gate()
+        func adapt(_ request: Request, context: CallContext) async throws -> Request {
+            begun.open()
+            let end = end
+            await Task { try? await end.opened() }.value
+            return request
+        }
+    }
+
+    @Test func anAdapterThatHangsCannotOutliveTheDeadline() async throws {
+        let clock = TestClock()
+        let transport = MockTransport { _ in MockResponse() }
+        let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)
+        let adapter = Hanging()
+        var request = Request("http://a.example/").withAdapter(adapter)
+        request.timeouts = Timeouts(total: .seconds(5))
+        let answer = Task { [request] in try await session.data(request) }
+        try await adapter.begun.opened()
+        await session.settle()
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(error?.kind == .deadline)
+        #expect(error?.elapsed == .seconds(5))
+        adapter.end.open()
+        await session.settle()
+        #expect(transport.startedCount == 0)
+    }
+
+    @Test func aCancelledTaskLeavesAStepThatHangs() async throws {
+        let session = Session(transport: MockTransport { _ in MockResponse() })
+        let adapter = Hanging()
+        let answer = Task { try await session.data(Request("http://a.example/").withAdapter(adapter)) }
+        try await adapter.begun.opened()
+        answer.cancel()
+        await #expect(throws: CancellationError.self) { try await answer.value }
+        adapter.end.open()
+    }
+
+    @Test func theAttemptsErrorIsTheCallsAtTheDeadline() async throws {
+        let scripted = Scripted.narrow
+        let (blocker, _) = try await scripted.block()
+        let clock = scripted.clock
+        var request = Request("http://localhost/").withAdapter(Adapter { request, _ in request })
+        request.timeouts = Timeouts(total: .seconds(5))
+        let answer = Task { [request, session = scripted.session] in try await session.data(request) }
+        await scripted.session.settle()
+        await scripted.waitUntilLive(count: 2)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(error?.kind == .deadline)
+        #expect(error?.phase == .queued)
+        #expect(error?.detail?.contains("in use") == true)
+        blocker.cancel()
+    }
+
+    @Test func aRetryThatCannotBeginBeforeTheDeadlineIsNotBegun() async throws {
+        let transport = MockTransport { _ in MockResponse(status: 503) }
+        let session = Session(configuration: SessionConfiguration(), transport: transport, clock: TestClock())
+        var request = Request("http://a.example/").withRetrier(Retrier { _, _ in .retryAfter(.seconds(10)) })
+        request.timeouts = Timeouts(total: .seconds(10))
+        let (_, response) = try await session.data(request)
+        #expect(response.status.code == 503)
+        #expect(transport.startedCount == 1)
+    }
+
+    @Test func aDelayIsWaitedOnTheSessionsClock() async throws {
+        let clock = TestClock()
+        let asked = LoopbackServer.Gate()
+        let transport = MockTransport { _ in MockResponse(status: 503) }
+        let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)
+        let retrier = Retrier { _, context in
+            asked.open()
+            return context.attempt == 1 ? .retryAfter(.seconds(3)) : .doNotRetry
+        }
+        let answer = Task { try await session.data(Request("http://a.example/").withRetrier(retrier)) }
+        try await asked.opened()
+        while transport.startedCount < 2 {
+            clock.advance(by: .milliseconds(500))
+            await session.settle()
+        }
+        #expect(clock.now.elapsed >= .seconds(3))
+        #expect(try await answer.value.1.metrics.attempts == 2)
+    }
+
+    @Test func suspendingHoldsUpTheNextAttempt() async throws {
+        let scripted = Scripted()
+        let handle = scripted.session.request(
+            Request("http://localhost/").withRetrier(
+                Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry }))
+        handle.resume()
+        let first = try await scripted.transport.nextAttempt()
+        handle.suspend()
+        first.connect()
+        first.receiveHead(status: 503)
+        first.end()
+        await scripted.session.settle()
+        #expect(await handle.state == .suspended)
+        #expect(scripted.transport.attempts.count == 1)
+        handle.resume()
+        let second = try await scripted.transport.nextAttempt()
+        second.connect()
+        second.receiveHead(status: 200)
+        second.end()
+        #expect(try await handle.response().1.metrics.attempts == 2)
+    }
+
+    @Test func taskLocalValuesReachTheSteps() async throws {
+        enum Trace { @TaskLocal static var id = "none" }
+        let session = Session(transport: MockTransport { _ in MockResponse() })
+        let seen = Locked("")
+        let request = Request("http://a.example/").withAdapter(
+            Adapter { request, _ in
+                seen.withLock { $0 = Trace.id }
+                return request
+            })
+        try await Trace.$id.withValue("42") { _ = try await session.data(request) }
+        #expect(seen.withLock { $0 } == "42")
+    }
+}

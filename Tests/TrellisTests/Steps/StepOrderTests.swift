@@ -1,0 +1,167 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// What runs around an attempt, in which order, and how often.
+@Suite(.timeLimit(.minutes(1)))
+struct StepOrderTests {
+    /// Writes down what happens.
+    final class Diary: Sendable {
+        private let lines = Locked<[String]>([])
+        var all: [String] { lines.withLock { $0 } }
+        func write(_ line: String) { lines.withLock { $0.append(line) } }
+    }
+
+    static let names = ["Call-A", "Call-B", "Attempt-A"].compactMap { HTTPField.Name($0) }
+
+    struct Note: RequestStep {
+        let name: HTTPField.Name
+        let diary: Diary
+        init(_ name: HTTPField.Name, _ diary: Diary) { (self.name, self.diary) = (name, diary) }
+        func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+            diary.write("\(name) \(context.attempt) >")
+            let answer = try await next(request.withHeader(HTTPField(name: name, value: "\(context.attempt)")))
+            diary.write("\(name) \(context.attempt) < \(answer.response.status.code)")
+            return answer
+        }
+    }
+
+    struct Watcher: RequestInterceptor {
+        let name: String
+        let diary: Diary
+        var result = RetryResult.doNotRetry
+        func adapt(_ request: Request, context: CallContext) async throws -> Request {
+            diary.write("\(name) adapts \(context.attempt)")
+            return request
+        }
+        func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
+            diary.write("\(name) asked \(context.attempt): \(attempt.response?.status.code ?? 0)")
+            return context.attempt < 2 ? result : .doNotRetry
+        }
+    }
+
+    @Test func sessionFirstThenRequestAndEverythingOncePerAttempt() async throws {
+        let diary = Diary()
+        let transport = MockTransport { _ in
+            diary.write("wire")
+            return MockResponse(status: 503)
+        }
+        var configuration = SessionConfiguration()
+        configuration.steps.calls = [Note(Self.names[0], diary)]
+        configuration.steps.attempts = [Note(Self.names[2], diary)]
+        configuration.steps.intercept(with: Watcher(name: "session", diary: diary))
+        let session = Session(configuration: configuration, transport: transport)
+        var request = Request("http://a.example/").withInterceptor(
+            Watcher(name: "request", diary: diary, result: .retry))
+        request.steps?.calls = [Note(Self.names[1], diary)]
+        let (_, response) = try await session.data(request)
+        #expect(response.metrics.attempts == 2)
+        #expect(
+            diary.all == [
+                "Call-A 1 >", "Call-B 1 >",
+                "session adapts 1", "request adapts 1", "Attempt-A 1 >", "wire", "Attempt-A 1 < 503",
+                "session asked 1: 503", "request asked 1: 503",
+                "session adapts 2", "request adapts 2", "Attempt-A 2 >", "wire", "Attempt-A 2 < 503",
+                "session asked 2: 503", "request asked 2: 503",
+                "Call-B 1 < 503", "Call-A 1 < 503",
+            ])
+        #expect(transport.requests.last?.request.headerFields[Self.names[2]] == "2")
+        #expect(transport.requests.last?.request.headerFields[Self.names[1]] == "1")
+    }
+
+    @Test func aStepAnswersWithoutARequest() async throws {
+        struct Canned: RequestStep {
+            func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+                StepResponse(to: request, status: .accepted, headerFields: [.server: "none"], body: Data("canned".utf8))
+            }
+        }
+        let transport = MockTransport { _ in MockResponse() }
+        let session = Session(transport: transport)
+        let request = Request("http://a.example/").withSteps { $0.calls = [Canned()] }
+        let (data, response) = try await session.data(request)
+        #expect(String(decoding: data, as: UTF8.self) == "canned")
+        #expect(response.status == .accepted)
+        #expect(response.headerFields[.server] == "none")
+        var streamed = Data()
+        for try await chunk in try await session.stream(request).body { streamed += chunk }
+        #expect(String(decoding: streamed, as: UTF8.self) == "canned")
+        #expect(transport.startedCount == 0)
+    }
+
+    @Test func stepsNeverRunOnTheEngineThread() async throws {
+        let session = Session(transport: MockTransport { _ in MockResponse(status: 500) })
+        let engine = session.engine
+        let onEngine = Locked<[Bool]>([])
+        let note: @Sendable () -> Void = { onEngine.withLock { $0.append(engine.isCurrent) } }
+        let request = Request("http://a.example/")
+            .withAdapter(
+                Adapter { request, _ in
+                    note(); return request
+                }
+            )
+            .withRetrier(
+                Retrier { _, _ in
+                    note(); return .doNotRetry
+                })
+        try await withTaskExecutorPreference(session.executor) { _ = try await session.data(request) }
+        #expect(onEngine.withLock { $0 } == [false, false])
+    }
+
+    @Test func anAdapterThatThrowsIsAFailureThatRetriersSee() async throws {
+        struct Broken: Error, Equatable {}
+        let transport = MockTransport { _ in .text("hello") }
+        let session = Session(transport: transport)
+        let tries = Locked(0)
+        let adapter = Adapter { request, _ in
+            if tries.withLock({
+                $0 += 1; return $0
+            }) == 1 {
+                throw Broken()
+            }
+            return request
+        }
+        let request = Request("http://a.example/").withAdapter(adapter)
+        await #expect(throws: Broken()) { try await session.data(request) }
+        tries.withLock { $0 = 0 }
+        let (data, _) = try await session.data(
+            request.withRetrier(Retrier { attempt, _ in attempt.error is Broken ? .retry : .doNotRetry }))
+        #expect(String(decoding: data, as: UTF8.self) == "hello")
+        #expect(transport.startedCount == 1)
+    }
+
+    @Test func whatABodyCannotGiveTwiceIsSaid() async throws {
+        let session = Session(transport: MockTransport { _ in MockResponse(status: 503) })
+        let chunks = AsyncStream<Data> {
+            $0.yield(Data("once".utf8)); $0.finish()
+        }
+        let request = Request("http://a.example/", method: .put, body: .stream(chunks))
+            .withRetrier(Retrier { _, _ in .retry })
+        let error = await #expect(throws: TrellisError.self) { try await session.data(request) }
+        #expect(error?.kind == .bodyNotReplayable)
+        #expect(error?.response?.status.code == 503)
+    }
+
+    @Test func aStreamIsRetriedBeforeItsHeadIsHandedOn() async throws {
+        let failures = Locked(2)
+        let flaky = MockTransport { request in
+            if failures.withLock({
+                $0 -= 1; return $0
+            }) >= 0 {
+                return MockResponse(status: 503)
+            }
+            return .text("body")
+        }
+        let session = Session(transport: flaky)
+        let response = try await session.stream(
+            Request("http://a.example/").withRetrier(Retrier { _, _ in .retry }))
+        var body = Data()
+        for try await chunk in response.body { body += chunk }
+        #expect(String(decoding: body, as: UTF8.self) == "body")
+        #expect(response.head.metrics.attempts == 3)
+        try await flaky.waitUntilIdle()
+    }
+}
