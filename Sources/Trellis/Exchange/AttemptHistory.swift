@@ -8,10 +8,13 @@ final class AttemptHistory: Sendable {
     let redirects: [Redirect]
     /// When this one was made.
     let start: EngineInstant
+    /// Who is told of it.
+    let observer: CallObserver?
 
-    init(earlierAttempts: Int, redirects: [Redirect], start: EngineInstant) {
+    init(earlierAttempts: Int, redirects: [Redirect], start: EngineInstant, observer: CallObserver?) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
         self.start = start
+        self.observer = observer
     }
 }

@@ -9,7 +9,10 @@ extension RequestActor: TransportEvents {
     }
 
     nonisolated func transportDidReceiveInformational(_ head: ResponseHead) {
-        enter { $0.informational.append(head) }
+        enter { request in
+            request.informational.append(head)
+            request.prepared.history?.observer?.tell(.informational(head))
+        }
     }
 
     nonisolated func transportDidReceiveHead(_ head: ResponseHead) {

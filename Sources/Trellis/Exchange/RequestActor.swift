@@ -30,9 +30,9 @@ actor RequestActor: EngineActor {
     var bodyCount = 0
     private(set) var failure: (any Error)?
     private var failedPhase = TrellisError.Phase.composing
-    private var end: TransportEnd?
+    var end: TransportEnd?
     private var isPausedByReader = false
-    private var hasRestarted = false
+    var hasRestarted = false
     private var isExploring = false
     private var isBodySent = true
     /// When something last moved, as far as it is seen from here, or was let go on.
@@ -113,7 +113,9 @@ actor RequestActor: EngineActor {
         let effects = next.handle(event)
         state = next
         if event == .cancel || event == .fail { failedPhase = TrellisError.Phase(progress) }
+        if prepared.history != nil, !next.isEnded { tell(event, after: progress) }
         if !effects.isEmpty { perform(effects) }
+        if prepared.history != nil, next.isEnded { tell(event, after: progress) }
         if event == .resume || event == .suspend {
             updateTimer()
         } else if state.progress != progress {
@@ -154,7 +156,7 @@ actor RequestActor: EngineActor {
         startAttempt()
     }
 
-    private func startAttempt() {
+    func startAttempt() {
         isBodySent = prepared.streamedBody == nil
         lastMove = executor.now
         task = transport.start(prepared.transportRequest, events: self)
@@ -182,7 +184,7 @@ actor RequestActor: EngineActor {
     }
 
     private func outcome() -> Result<Response, any Error> {
-        let metrics = metrics(end?.report ?? TransportReport())
+        let metrics = finalMetrics
         if var error = failure as? TrellisError {
             error.method = prepared.method
             error.url = URLRedaction.redact(prepared.url)
@@ -228,6 +230,8 @@ actor RequestActor: EngineActor {
             trailerFields: end?.trailerFields ?? [:], metrics: metrics,
             redirects: prepared.history?.redirects ?? [])
     }
+
+    var finalMetrics: Metrics { metrics(end?.report ?? TransportReport()) }
 
     private func metrics(_ report: TransportReport) -> Metrics {
         let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || end != nil
@@ -327,24 +331,6 @@ actor RequestActor: EngineActor {
     func bodyFailed(_ error: TrellisError, from pump: BodyPump) {
         guard pump === self.pump else { return }
         fail(error)
-    }
-
-    /// A kept connection was dead, and libcurl cannot rewind a stream, or cannot tell over HTTP/2: an idempotent request whose
-    /// body can be made again goes out once more.
-    private func mayRestart(after failure: TransportFailure) -> Bool {
-        guard !hasRestarted, head == nil, prepared.method.isIdempotent else { return false }
-        if failure.reason == .bodyFailed(.notReplayable) { return prepared.streamedBody?.isReplayable == true }
-        let isStale = failure.isOfConnection && end?.report.reusedConnection == true
-        return isStale && prepared.streamedBody?.isReplayable != false
-    }
-
-    private func restart() {
-        hasRestarted = true
-        end = nil
-        informational = []
-        pump?.stop()
-        startAttempt()
-        if state.isSuspended { task?.suspend(true) }
     }
 
     // MARK: Time

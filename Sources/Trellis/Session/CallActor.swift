@@ -12,6 +12,9 @@ actor CallActor: EngineActor {
 
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
+    /// Tells the calls of a process apart; higher is later.
+    nonisolated let id: UInt64
+    nonisolated let observer: CallObserver?
     /// What the caller asked for.
     nonisolated let request: Request
     /// The first attempt, where no step has a say in it.
@@ -33,8 +36,10 @@ actor CallActor: EngineActor {
 
     init(
         _ request: Request, first: RequestActor?, limit: UInt64?, executor: EngineExecutor, clock: any EngineClock,
-        journey: @escaping Journey
+        hub: EventHub, journey: @escaping Journey
     ) {
+        id = Self.count.add(1, ordering: .relaxed).newValue
+        observer = hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil
         self.request = request
         self.first = first
         attempt = first
@@ -43,7 +48,10 @@ actor CallActor: EngineActor {
         self.clock = clock
         self.journey = journey
         residence = executor.residence
+        observer?.tell(.created(request))
     }
+
+    private static let count = Atomic<UInt64>(0)
 
     // MARK: Called by handles, from anywhere
 
@@ -141,8 +149,12 @@ actor CallActor: EngineActor {
     private func handle(_ event: CallState.Event) {
         switch state.handle(event) {
         case .nothing: break
-        case .pauseAttempt: attempt?.onEngineThread.suspend()
-        case .resumeAttempt: attempt?.onEngineThread.resume()
+        case .pauseAttempt:
+            observer?.tell(.suspended)
+            attempt?.onEngineThread.suspend()
+        case .resumeAttempt:
+            if event == .resume { observer?.tell(.resumed) }
+            attempt?.onEngineThread.resume()
         case .end: letGo()
         }
     }
@@ -153,6 +165,10 @@ actor CallActor: EngineActor {
         if let timer { executor.engineLoop.cancel(timer) }
         timer = nil
         guard let result else { return }
+        switch result {
+        case .success(let answer): observer?.tell(.finished(answer.response))
+        case .failure(let error): observer?.tell(.failed(error))
+        }
         for reply in waiters { reply.resume(with: result) }
         waiters = []
     }

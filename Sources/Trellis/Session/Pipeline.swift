@@ -4,14 +4,22 @@ import FoundationEssentials
 /// The journey of a request, in the order in which it happens.
 extension Session {
     /// Sends a request and receives the whole answer.
-    func collect(_ convertible: some RequestConvertible) async throws -> Answer {
+    func collect(_ convertible: some RequestConvertible) async throws -> CollectedResponse {
         let start = clock.now()
         // Compose: what is asked.
         let request = try convertible.asRequest()
         // Steps: what surrounds the attempts, on a journey of its own.
-        if hasSteps(request) { return try await call(request, isCollected: true).collected() }
+        if hasSteps(request) { return try await call(request, isCollected: true).collected().pair }
         // Session: completed with the defaults, and checked. Exchange: an actor, which waits for its turn, hands itself to
         // the transport and receives.
+        return try await attempt(preparation.prepare(request, isCollected: true, start: start)).collected()
+    }
+
+    /// The same, with the request that was answered.
+    func answer(_ convertible: some RequestConvertible) async throws -> Answer {
+        let start = clock.now()
+        let request = try convertible.asRequest()
+        if hasSteps(request) { return try await call(request, isCollected: true).collected() }
         return try await attempt(preparation.prepare(request, isCollected: true, start: start)).answer()
     }
 
@@ -24,7 +32,9 @@ extension Session {
         return StreamResponse(try await stream(attempt(prepared)) { try await $0.head(inbox: $1) })
     }
 
-    private func hasSteps(_ request: Request) -> Bool { request.attachment != nil || !configuration.steps.isEmpty }
+    private func hasSteps(_ request: Request) -> Bool {
+        request.attachment != nil || !configuration.steps.isEmpty || hub.isObserved
+    }
 
     /// A request as an actor that has not started.
     func attempt(_ prepared: PreparedRequest) -> RequestActor {
@@ -43,7 +53,8 @@ extension Session {
     func call(_ request: Request, isCollected: Bool, first: RequestActor? = nil) -> CallActor {
         let steps = configuration.steps.followed(by: request.steps)
         let limit = preparation.limits(of: request).total
-        return CallActor(request, first: first, limit: limit, executor: engine, clock: clock) { [self] call, deadline in
+        return CallActor(request, first: first, limit: limit, executor: engine, clock: clock, hub: hub) {
+            [self] call, deadline in
             let journey = Journey(session: self, call: call, steps: steps, isCollected: isCollected, deadline: deadline)
             return try await journey.answer(to: request)
         }
@@ -77,7 +88,8 @@ extension Session {
     private func nextAttempt(_ request: Request, _ journey: Journey) throws -> RequestActor {
         let context = journey.context
         let history = AttemptHistory(
-            earlierAttempts: context.attempt - 1, redirects: context.redirects, start: clock.now())
+            earlierAttempts: context.attempt - 1, redirects: context.redirects, start: clock.now(),
+            observer: journey.call.observer)
         let prepared = try preparation.prepare(
             request, isCollected: journey.isCollected, start: context.deadline.start, history: history)
         journey.call.sent.withLock { $0 = prepared.transportRequest.request }
@@ -102,7 +114,7 @@ private struct Journey: Sendable {
         self.call = call
         self.steps = steps
         self.isCollected = isCollected
-        context = CallContext(deadline: deadline)
+        context = CallContext(id: call.id, deadline: deadline)
     }
 
     /// Once a call: the steps around it, and inside of them the attempts.
@@ -116,8 +128,10 @@ private struct Journey: Sendable {
         while true {
             let result = await journey.attempt(request)
             guard let wait = try await journey.retry(after: result, of: request) else { return try result.get() }
+            call.observer?.tell(.retrying(after: wait, because: result.failure))
             try await journey.pause(wait)
             journey.context.attempt += 1
+            call.observer?.begin(attempt: journey.context.attempt)
         }
     }
 
@@ -125,7 +139,10 @@ private struct Journey: Sendable {
     private func attempt(_ request: Request) async -> Result<StepResponse, any Error> {
         do {
             var request = request
-            for adapter in steps.adapters { request = try await adapter.adapt(request, context: context) }
+            for adapter in steps.adapters {
+                request = try await adapter.adapt(request, context: context)
+                call.observer?.tell(.adapted(request))
+            }
             return .success(try await hop(request))
         } catch {
             return .failure(error)
@@ -177,4 +194,8 @@ private struct Journey: Sendable {
         guard duration > .zero else { return }
         guard try await session.engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
     }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
 }

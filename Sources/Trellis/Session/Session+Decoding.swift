@@ -52,7 +52,7 @@ extension Session {
         _ request: some RequestConvertible, _ reading: Reading<Serializer>
     ) async throws -> Serializer.Value {
         try await readOnPool(engine) {
-            try await collect(request)
+            try await answer(request)
         } _: {
             try await reading.value(of: $0)
         }

@@ -8,7 +8,7 @@ extension Session {
     ///
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func data(_ request: some RequestConvertible) async throws -> (Data, Response) {
-        try await collect(request).pair
+        try await collect(request)
     }
 
     /// Sends a request and returns when the head of the answer has come; the body follows at the pace of its reader.
@@ -30,7 +30,7 @@ extension Session {
         var request = try request.asRequest()
         request.body = body
         if request.method == .get { request.method = .post }
-        return try await collect(request).pair
+        return try await collect(request)
     }
 
     /// As ``upload(_:to:)-(RequestBody,_)``, with bytes in memory.

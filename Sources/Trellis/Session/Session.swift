@@ -20,6 +20,7 @@ public final class Session: Sendable {
     let transport: any Transport
     let preparation: RequestPreparation
     let clock: any EngineClock
+    let hub: EventHub
 
     /// A session on libcurl.
     public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
@@ -54,6 +55,7 @@ public final class Session: Sendable {
         self.transport = transport
         self.clock = clock
         self.preparation = preparation
+        hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
         actor = SessionActor(executor: engine, limits: configuration.limits)
     }
 

@@ -1,5 +1,3 @@
-import Synchronization
-
 /// What a step knows about the call it is part of.
 public struct CallContext: Sendable {
     /// Tells the calls of a process apart; higher is later.
@@ -13,10 +11,8 @@ public struct CallContext: Sendable {
 
     let deadline: CallDeadline
 
-    init(deadline: CallDeadline) {
+    init(id: UInt64, deadline: CallDeadline) {
+        self.id = id
         self.deadline = deadline
-        id = Self.count.add(1, ordering: .relaxed).newValue
     }
-
-    private static let count = Atomic<UInt64>(0)
 }

@@ -1,0 +1,20 @@
+/// How a request goes out once more behind its caller's back.
+extension RequestActor {
+    /// A kept connection was dead, and libcurl cannot rewind a stream, or cannot tell over HTTP/2: an idempotent request whose
+    /// body can be made again goes out once more.
+    func mayRestart(after failure: TransportFailure) -> Bool {
+        guard !hasRestarted, head == nil, prepared.method.isIdempotent else { return false }
+        if failure.reason == .bodyFailed(.notReplayable) { return prepared.streamedBody?.isReplayable == true }
+        let isStale = failure.isOfConnection && end?.report.reusedConnection == true
+        return isStale && prepared.streamedBody?.isReplayable != false
+    }
+
+    func restart() {
+        hasRestarted = true
+        end = nil
+        informational = []
+        pump?.stop()
+        startAttempt()
+        if state.isSuspended { task?.suspend(true) }
+    }
+}

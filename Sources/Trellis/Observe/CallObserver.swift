@@ -1,0 +1,27 @@
+import CurlEngine
+import Synchronization
+
+/// Tells a session's observers about one call.
+final class CallObserver: Sendable {
+    private let hub: EventHub
+    private let id: UInt64
+    private let start: EngineInstant
+    private let clock: any EngineClock
+    private let attempt = Atomic(1)
+
+    init(hub: EventHub, id: UInt64, clock: any EngineClock) {
+        self.hub = hub
+        self.id = id
+        self.clock = clock
+        start = clock.now()
+    }
+
+    func begin(attempt number: Int) { attempt.store(number, ordering: .relaxed) }
+
+    func tell(_ kind: RequestEvent.Kind) {
+        hub.emit(
+            RequestEvent(
+                callID: id, attempt: attempt.load(ordering: .relaxed),
+                elapsed: .nanoseconds(clock.now().nanoseconds(since: start)), kind: kind))
+    }
+}

@@ -1,0 +1,55 @@
+/// A moment in the life of a call.
+///
+/// | a call that | brings, in this order |
+/// |---|---|
+/// | succeeds | `created`, `adapted` per adapter, then the attempt, `finished` |
+/// | … the attempt | `queued`, `admitted`, `connected`, `informational` per head of 1xx, `head`, `attemptEnded` |
+/// | is redirected | … `attemptEnded`, `redirected`, `queued` … |
+/// | is retried | … `attemptEnded`, `retrying`, `adapted` … |
+/// | is cancelled | … `attemptEnded` if an attempt was under way, `failed` |
+/// | fails | … `attemptEnded` if an attempt was under way, `failed` |
+///
+/// `resumed` and `suspended` come whenever a handle is used so. A stream is `finished` when its head is handed on; its
+/// `attemptEnded` comes behind that, with the end of its body.
+public struct RequestEvent: Sendable {
+    /// Tells the calls of a process apart; higher is later.
+    public let callID: UInt64
+    /// The attempt it belongs to, from 1 on.
+    public let attempt: Int
+    /// Since the call was made.
+    public let elapsed: Duration
+    /// What happened.
+    public let kind: Kind
+
+    /// What can happen.
+    public enum Kind: Sendable {
+        /// The call was made. The request is the caller's, without the session's defaults.
+        case created(Request)
+        /// A handle's ``DataRequest/resume()`` after it was held up.
+        case resumed
+        /// A handle's ``DataRequest/suspend()``.
+        case suspended
+        /// An adapter has returned; the request is what it made.
+        case adapted(Request)
+        /// The request, completed with the session's defaults, waits for a slot.
+        case queued(Request)
+        /// It has a slot: a connection is being made or found.
+        case admitted
+        /// The connection is ready, the request goes out.
+        case connected
+        /// A head of 1xx has come.
+        case informational(ResponseHead)
+        /// The final head has come.
+        case head(ResponseHead)
+        /// The request on the wire has ended, with an error or with its whole answer.
+        case attemptEnded(Metrics, (any Error)?)
+        /// The answer was a redirect, which is followed.
+        case redirected(Redirect)
+        /// The attempt has failed, and another follows after a while.
+        case retrying(after: Duration, because: (any Error)?)
+        /// The caller gets an answer.
+        case finished(Response)
+        /// The caller gets an error: ``TrellisError``, `CancellationError`, or what a step threw.
+        case failed(any Error)
+    }
+}

@@ -1,0 +1,141 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Which events a call brings, in which order.
+@Suite(.timeLimit(.minutes(1)))
+struct RequestEventTests {
+    /// The events up to the first end of a call, as words.
+    private func words(
+        _ session: Session, until last: String, during body: () async throws -> Void
+    ) async rethrows -> [String] {
+        let events = session.events
+        try await body()
+        var words: [String] = []
+        for await event in events {
+            words.append(event.word)
+            if event.word == last { break }
+        }
+        return words
+    }
+
+    @Test func success() async throws {
+        let session = Session(transport: MockTransport { _ in .text("hello") })
+        let words = try await words(session, until: "finished 200") {
+            _ = try await session.data(Request("http://a.example/").withAdapter(Adapter { request, _ in request }))
+        }
+        #expect(
+            words == ["created", "adapted", "queued", "admitted", "connected", "head 200", "ended", "finished 200"])
+    }
+
+    @Test func retry() async throws {
+        let session = Session(transport: MockTransport { _ in MockResponse(status: 503) })
+        let request = Request("http://a.example/").withRetrier(
+            Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
+        let events = session.events
+        _ = try await session.data(request)
+        var words: [String] = []
+        var attempts: [Int] = []
+        for await event in events {
+            words.append(event.word)
+            attempts.append(event.attempt)
+            if event.word.hasPrefix("finished") { break }
+        }
+        let attempt = ["queued", "admitted", "connected", "head 503", "ended"]
+        #expect(words == ["created"] + attempt + ["retrying"] + attempt + ["finished 503"])
+        #expect(attempts == Array(repeating: 1, count: 7) + Array(repeating: 2, count: 6))
+    }
+
+    @Test func failure() async throws {
+        let session = Session(
+            transport: MockTransport { _ in throw TransportFailure(.exchangeFailed(.receive("reset"))) })
+        let words = await words(session, until: "failed receive") {
+            _ = try? await session.data("http://a.example/")
+        }
+        #expect(words == ["created", "queued", "admitted", "connected", "ended receive", "failed receive"])
+    }
+
+    @Test func cancellationAndSuspension() async throws {
+        let scripted = Scripted()
+        let events = scripted.session.events
+        let handle = scripted.session.request("http://localhost/")
+        handle.resume()
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        await scripted.session.settle()
+        handle.suspend()
+        handle.resume()
+        handle.cancel()
+        var words: [String] = []
+        for await event in events {
+            words.append(event.word)
+            if event.word.hasPrefix("failed") { break }
+        }
+        #expect(
+            words == [
+                "created", "resumed", "queued", "admitted", "connected", "suspended", "resumed", "ended cancelled",
+                "failed cancelled",
+            ])
+    }
+
+    @Test func monitorsSeeEverythingInOrderAndAsMuchAsTheBufferHolds() async throws {
+        let seen = Locked<[String]>([])
+        let gate = LoopbackServer.Gate()
+        let done = LoopbackServer.Gate()
+        var configuration = SessionConfiguration()
+        configuration.eventMonitors = [
+            ClosureEventMonitor { event in
+                try? await gate.opened()
+                seen.withLock { $0.append(event.word) }
+                if event.word.hasPrefix("finished") { done.open() }
+            }
+        ]
+        configuration.eventBufferSize = 3
+        let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
+        _ = try await session.data("http://a.example/")
+        await session.settle()
+        gate.open()
+        try await done.opened()
+        #expect(seen.withLock { Array($0.suffix(3)) } == ["head 200", "ended", "finished 200"])
+        #expect(session.droppedEventCount >= 3)
+    }
+
+    @Test func anObserverThatLeavesCostsNothingMore() async throws {
+        let session = Session(transport: MockTransport { _ in .text("hello") })
+        do {
+            var events = session.events.makeAsyncIterator()
+            #expect(session.hub.isObserved)
+            async let first = events.next(isolation: nil)
+            _ = try await session.data("http://a.example/")
+            #expect(await first?.word == "created")
+        }
+        #expect(!session.hub.isObserved)
+    }
+}
+
+extension RequestEvent {
+    /// The kind, and what tells two of a kind apart.
+    fileprivate var word: String {
+        switch kind {
+        case .created: "created"
+        case .resumed: "resumed"
+        case .suspended: "suspended"
+        case .adapted: "adapted"
+        case .queued: "queued"
+        case .admitted: "admitted"
+        case .connected: "connected"
+        case .informational(let head): "informational \(head.status.code)"
+        case .head(let head): "head \(head.status.code)"
+        case .attemptEnded(_, let error): error.map { "ended \(name($0))" } ?? "ended"
+        case .redirected(let redirect): "redirected \(redirect.status.code)"
+        case .retrying: "retrying"
+        case .finished(let response): "finished \(response.status.code)"
+        case .failed(let error): "failed \(name(error))"
+        }
+    }
+
+    private func name(_ error: any Error) -> String { (error as? TrellisError)?.kind.rawValue ?? "\(error)" }
+}
