@@ -11,6 +11,8 @@ extension TrellisError {
         case truncatedBody = "truncated_body"
         case malformedResponse = "malformed_response"
         case bodyTooLarge = "body_too_large"
+        case tooManyRedirects = "too_many_redirects"
+        case redirectRefused = "redirect_refused"
         case contentCoding = "content_coding"
         case http2, http3, unsupported
         case unacceptableStatus = "unacceptable_status"
@@ -49,6 +51,8 @@ extension TrellisError {
         case .bodyFailed(.lengthMismatch): .invalidRequest
         case .bodyFailed(.sourceFailed), .other: .other
         case .bodyFailed(.notReplayable): .bodyNotReplayable
+        case .redirectFailed(.tooMany), .redirectFailed(.loop): .tooManyRedirects
+        case .redirectFailed(.refused): .redirectRefused
         case .unsupported: .unsupported
         }
     }

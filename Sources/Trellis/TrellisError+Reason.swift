@@ -21,6 +21,8 @@ extension TrellisError {
         case serializationFailed(SerializationFailure)
         /// The request's body failed.
         case bodyFailed(BodyFailure)
+        /// A redirect is not followed.
+        case redirectFailed(RedirectFailure)
         /// The running libcurl lacks what was asked for.
         case unsupported(String)
         /// Something inside the framework or libcurl; the text is libcurl's.
@@ -127,6 +129,16 @@ extension TrellisError {
         case text(encoding: String)
     }
 
+    /// Why a redirect is not followed; ``TrellisError/response`` has it.
+    public enum RedirectFailure: Sendable, Hashable {
+        /// ``RedirectPolicy/maximumRedirects`` had been followed before.
+        case tooMany(limit: Int)
+        /// The chain came to this URL too often.
+        case loop(url: String)
+        /// It leads where no request may go, or nowhere.
+        case refused(String)
+    }
+
     /// How a request's body failed.
     public enum BodyFailure: Sendable, Hashable {
         /// The file cannot be used.
@@ -181,6 +193,10 @@ extension TrellisError.Reason: CustomStringConvertible {
             "the body's source promised \(promised) bytes and gave \(given)"
         case .bodyFailed(.sourceFailed): "the body's source failed"
         case .bodyFailed(.notReplayable): "the body would have had to be sent again, and cannot be"
+        case .redirectFailed(.tooMany(limit: ...0)): "there is a redirect, and none is followed"
+        case .redirectFailed(.tooMany(let limit)): "there are more than \(limit) redirects in a row"
+        case .redirectFailed(.loop(let url)): "the redirects lead to \(url) again and again"
+        case .redirectFailed(.refused(let why)): "the redirect is refused: \(why)"
         case .unsupported(let what): "not supported by the running libcurl: \(what)"
         case .other(let what): what
         }
