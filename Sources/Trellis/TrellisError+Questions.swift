@@ -13,6 +13,8 @@ extension TrellisError {
         case bodyTooLarge = "body_too_large"
         case tooManyRedirects = "too_many_redirects"
         case redirectRefused = "redirect_refused"
+        case circuitOpen = "circuit_open"
+        case rateLimited = "rate_limited"
         case contentCoding = "content_coding"
         case http2, http3, unsupported
         case unacceptableStatus = "unacceptable_status"
@@ -53,6 +55,8 @@ extension TrellisError {
         case .bodyFailed(.notReplayable): .bodyNotReplayable
         case .redirectFailed(.tooMany), .redirectFailed(.loop): .tooManyRedirects
         case .redirectFailed(.refused): .redirectRefused
+        case .limited(.circuitOpen): .circuitOpen
+        case .limited(.rate): .rateLimited
         case .unsupported: .unsupported
         }
     }
@@ -88,7 +92,7 @@ extension TrellisError {
     var isPassing: Bool {
         switch reason {
         case .connectionFailed, .timedOut(.connect), .timedOut(.responseHead), .timedOut(.idle), .exchangeFailed,
-            .invalidResponse(.bodyCutShort):
+            .invalidResponse(.bodyCutShort), .limited:
             true
         default: false
         }

@@ -24,6 +24,8 @@ extension RetryPolicy {
         guard let error = error as? TrellisError else { return false }
         switch error.reason {
         case .validationFailed(.status(let code)): return retryableHTTPStatusCodes.contains(code)
+        // It would be over before the limit is, or wait for it twice.
+        case .limited: return false
         default: return error.isPassing
         }
     }

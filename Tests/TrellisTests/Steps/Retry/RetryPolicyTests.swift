@@ -62,6 +62,7 @@ struct RetryPolicyTests {
             (.securityFailed(.untrusted("x")), .connecting, false),
             (.cancelled(.explicitly), .connecting, false), (.invalidRequest(.url("x")), .composing, false),
             (.timedOut(.total), .queued, false),
+            (.limited(.rate(host: "x", wait: .zero, maximumWait: .zero)), .composing, false),
             // It may have arrived.
             (.exchangeFailed(.connectionLost), .sending, false), (.timedOut(.responseHead), .sending, false),
             (.exchangeFailed(.receive("x")), .receiving, false),
