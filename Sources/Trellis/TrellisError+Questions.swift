@@ -11,6 +11,10 @@ extension TrellisError {
         case truncatedBody = "truncated_body"
         case malformedResponse = "malformed_response"
         case bodyTooLarge = "body_too_large"
+        case tooManyRedirects = "too_many_redirects"
+        case redirectRefused = "redirect_refused"
+        case circuitOpen = "circuit_open"
+        case rateLimited = "rate_limited"
         case contentCoding = "content_coding"
         case http2, http3, unsupported
         case unacceptableStatus = "unacceptable_status"
@@ -49,6 +53,10 @@ extension TrellisError {
         case .bodyFailed(.lengthMismatch): .invalidRequest
         case .bodyFailed(.sourceFailed), .other: .other
         case .bodyFailed(.notReplayable): .bodyNotReplayable
+        case .redirectFailed(.tooMany), .redirectFailed(.loop): .tooManyRedirects
+        case .redirectFailed(.refused): .redirectRefused
+        case .limited(.circuitOpen): .circuitOpen
+        case .limited(.rate): .rateLimited
         case .unsupported: .unsupported
         }
     }
@@ -73,13 +81,19 @@ extension TrellisError {
     /// The same request may succeed if it is sent again: the failure is one of the moment, and sending again does no harm
     /// because the method is idempotent (RFC 9110, section 9.2.2) or nothing was sent.
     public var isRetryable: Bool {
+        if case .validationFailed(.status(let code)) = reason {
+            // Statuses that speak of the moment: RFC 9110, section 15; RFC 6585, section 4.
+            return [408, 429, 500, 502, 503, 504].contains(code) && (method?.isIdempotent ?? false)
+        }
+        return isPassing && (!maySentBytes || (method?.isIdempotent ?? false))
+    }
+
+    /// The failure is one of the moment, whatever the request was. Statuses are left to whoever asks.
+    var isPassing: Bool {
         switch reason {
         case .connectionFailed, .timedOut(.connect), .timedOut(.responseHead), .timedOut(.idle), .exchangeFailed,
-            .invalidResponse(.bodyCutShort):
-            !maySentBytes || (method?.isIdempotent ?? false)
-        case .validationFailed(.status(let code)):
-            // Statuses that speak of the moment: RFC 9110, section 15; RFC 6585, section 4.
-            [408, 429, 500, 502, 503, 504].contains(code) && (method?.isIdempotent ?? false)
+            .invalidResponse(.bodyCutShort), .limited:
+            true
         default: false
         }
     }

@@ -21,6 +21,10 @@ extension TrellisError {
         case serializationFailed(SerializationFailure)
         /// The request's body failed.
         case bodyFailed(BodyFailure)
+        /// A redirect is not followed.
+        case redirectFailed(RedirectFailure)
+        /// A limit of the session keeps the request from being sent.
+        case limited(LimitFailure)
         /// The running libcurl lacks what was asked for.
         case unsupported(String)
         /// Something inside the framework or libcurl; the text is libcurl's.
@@ -127,6 +131,25 @@ extension TrellisError {
         case text(encoding: String)
     }
 
+    /// Why a redirect is not followed; ``TrellisError/response`` has it.
+    public enum RedirectFailure: Sendable, Hashable {
+        /// ``RedirectPolicy/maximumRedirects`` had been followed before.
+        case tooMany(limit: Int)
+        /// The chain came to this URL too often.
+        case loop(url: String)
+        /// It leads where no request may go, or nowhere.
+        case refused(String)
+    }
+
+    /// Which limit keeps a request from being sent.
+    public enum LimitFailure: Sendable, Hashable {
+        /// The ``RateLimit`` would hold it up for longer than it may.
+        case rate(host: String, wait: Duration, maximumWait: Duration)
+        /// The host's ``CircuitBreaker`` is open, because so many of its last requests failed; for so long yet, or (`nil`) until
+        /// the request has succeeded that was let through to see.
+        case circuitOpen(host: String, failures: Int, requests: Int, nextAttempt: Duration?)
+    }
+
     /// How a request's body failed.
     public enum BodyFailure: Sendable, Hashable {
         /// The file cannot be used.
@@ -181,6 +204,17 @@ extension TrellisError.Reason: CustomStringConvertible {
             "the body's source promised \(promised) bytes and gave \(given)"
         case .bodyFailed(.sourceFailed): "the body's source failed"
         case .bodyFailed(.notReplayable): "the body would have had to be sent again, and cannot be"
+        case .redirectFailed(.tooMany(limit: ...0)): "there is a redirect, and none is followed"
+        case .redirectFailed(.tooMany(let limit)): "there are more than \(limit) redirects in a row"
+        case .redirectFailed(.loop(let url)): "the redirects lead to \(url) again and again"
+        case .redirectFailed(.refused(let why)): "the redirect is refused: \(why)"
+        case .limited(.rate(let host, let wait, let maximumWait)):
+            "the rate limit of \(host) would hold the request up for \(wait.rounded), which is more than "
+                + maximumWait.rounded
+        case .limited(.circuitOpen(let host, let failures, let requests, let nextAttempt)):
+            "the circuit to \(host) is open after \(failures) of \(requests) requests failed; "
+                + (nextAttempt.map { "next attempt in \($0.rounded)" }
+                    ?? "a request is under way to see whether it can be closed")
         case .unsupported(let what): "not supported by the running libcurl: \(what)"
         case .other(let what): what
         }

@@ -97,7 +97,7 @@ extension TrellisError.Phase {
 
 extension Duration {
     /// Seconds with one decimal, or whole milliseconds below one second.
-    fileprivate var rounded: String {
+    var rounded: String {
         let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
         return milliseconds < 1000 ? "\(milliseconds) ms" : "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s"
     }

@@ -60,6 +60,13 @@ struct TrellisErrorTests {
         Row(.bodyFailed(.lengthMismatch(promised: 1, given: 2)), .invalidRequest),
         Row(.bodyFailed(.sourceFailed), .other),
         Row(.bodyFailed(.notReplayable), .bodyNotReplayable),
+        Row(.redirectFailed(.tooMany(limit: 20)), .tooManyRedirects),
+        Row(.redirectFailed(.loop(url: "x")), .tooManyRedirects),
+        Row(.redirectFailed(.refused("x")), .redirectRefused),
+        Row(
+            .limited(.circuitOpen(host: "x", failures: 1, requests: 2, nextAttempt: nil)), .circuitOpen,
+            retryable: true),
+        Row(.limited(.rate(host: "x", wait: .zero, maximumWait: .zero)), .rateLimited, retryable: true),
         Row(.unsupported("x"), .unsupported),
         Row(.other("x"), .other),
     ]
@@ -88,7 +95,7 @@ struct TrellisErrorTests {
                 "invalid_url", "invalid_request", "dns", "connect", "tls", "untrusted", "timeout_connect",
                 "timeout_idle",
                 "timeout_deadline", "cancelled", "send", "receive", "truncated_body", "malformed_response",
-                "body_too_large",
+                "body_too_large", "too_many_redirects", "redirect_refused", "circuit_open", "rate_limited",
                 "content_coding", "http2", "http3", "unsupported", "unacceptable_status",
                 "unacceptable_content_type", "serialization", "body_not_replayable", "file", "other",
             ])

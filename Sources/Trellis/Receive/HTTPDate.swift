@@ -1,0 +1,92 @@
+import FoundationEssentials
+
+/// An instant as HTTP's fields have it, to the second (RFC 9110, section 5.6.7).
+struct HTTPDate: Hashable, Comparable, Sendable {
+    /// Without leap seconds; before 1970 negative.
+    let secondsSince1970: Int64
+
+    /// An instant.
+    init(secondsSince1970: Int64) { self.secondsSince1970 = secondsSince1970 }
+
+    /// Reads one of the three forms that a recipient has to read:
+    ///
+    /// - `Sun, 06 Nov 1994 08:49:37 GMT`, the form that is written today;
+    /// - `Sunday, 06-Nov-94 08:49:37 GMT`, of RFC 850;
+    /// - `Sun Nov  6 08:49:37 1994`, of C's `asctime`.
+    ///
+    /// Names may be written in any case, and the name of the day need not be that of the date, which many servers get wrong;
+    /// anything else that deviates makes it no date.
+    ///
+    /// - Parameter now: What a year of two digits is near: at most 50 years in the future.
+    init?(_ text: String, now: HTTPDate) {
+        var scanner = HTTPDateScanner(text)
+        guard let name = scanner.letters() else { return nil }
+        let isShort = HTTPDateScanner.shortDays.contains(name)
+        let seconds: Int64?
+        if isShort, scanner.skip(", ") {
+            seconds = scanner.fixedDate()
+        } else if HTTPDateScanner.longDays.contains(name), scanner.skip(", ") {
+            seconds = scanner.rfc850Date(now: now)
+        } else if isShort, scanner.skip(" ") {
+            seconds = scanner.asctimeDate()
+        } else {
+            return nil
+        }
+        guard let seconds, scanner.isAtEnd else { return nil }
+        secondsSince1970 = seconds
+    }
+
+    /// The instant as Foundation has it.
+    var date: Date { Date(timeIntervalSince1970: Double(secondsSince1970)) }
+
+    /// The present second.
+    static var now: HTTPDate { HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)) }
+
+    static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.secondsSince1970 < right.secondsSince1970 }
+}
+
+// MARK: The calendar
+
+extension HTTPDate {
+    /// A day of the Gregorian calendar and a time of it; `nil` if there is no such day or time. A leap second is the second
+    /// after it.
+    init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+        guard (1...12).contains(month), (1...Self.days(inMonth: month, of: year)).contains(day) else { return nil }
+        guard (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second) else { return nil }
+        let days = Self.daysSince1970(year: year, month: month, day: day)
+        secondsSince1970 = Int64(((days * 24 + hour) * 60 + minute) * 60 + second)
+    }
+
+    /// The year it falls into.
+    var year: Int {
+        let days = Int((Double(secondsSince1970) / 86_400).rounded(.down))
+        var year = 1970 + Int((Double(days) / 365.2425).rounded(.down))
+        while Self.daysSince1970(year: year, month: 1, day: 1) > days { year -= 1 }
+        while Self.daysSince1970(year: year + 1, month: 1, day: 1) <= days { year += 1 }
+        return year
+    }
+
+    private static func days(inMonth month: Int, of year: Int) -> Int {
+        switch month {
+        case 2: isLeap(year) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    private static func isLeap(_ year: Int) -> Bool {
+        year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
+    }
+
+    private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
+        // Leap days before the year, from the year 1 on; 477 of them before 1970.
+        let before = year - 1
+        let leapDays = floored(before, by: 4) - floored(before, by: 100) + floored(before, by: 400)
+        let months = (1..<month).reduce(0) { $0 + days(inMonth: $1, of: year) }
+        return (year - 1970) * 365 + leapDays - 477 + months + day - 1
+    }
+
+    private static func floored(_ value: Int, by divisor: Int) -> Int {
+        value >= 0 ? value / divisor : -((-value + divisor - 1) / divisor)
+    }
+}

@@ -1,0 +1,101 @@
+import CurlEngine
+
+/// The circuit of one host, as a value.
+struct Circuit: HostState {
+    /// What a request may do.
+    enum Entry: Hashable {
+        /// It is sent; what comes of it is told with the permit.
+        case admitted(Permit)
+        /// It is not.
+        case refused(Refusal)
+    }
+
+    /// Ties what comes of a request to the state in which it was let through.
+    struct Permit: Hashable, Sendable {
+        fileprivate let era: Int
+        fileprivate let isProbe: Bool
+    }
+
+    /// Why a circuit is open, and for how long yet.
+    struct Refusal: Hashable, Sendable {
+        let failures: Int
+        let requests: Int
+        /// `nil`: as soon as the request that is under way has succeeded.
+        let nextAttempt: Duration?
+    }
+
+    private enum Phase {
+        case closed
+        case open(until: EngineInstant)
+        /// One request is under way to see whether the host is well again.
+        case probing
+    }
+
+    private let breaker: CircuitBreaker
+    private var phase = Phase.closed
+    private var window: SlidingWindow
+    /// One more with each change: what was let through before says nothing about what is now.
+    private var era = 0
+    private var failures = 0
+    private var requests = 0
+
+    init(_ breaker: CircuitBreaker) {
+        self.breaker = breaker
+        window = SlidingWindow(length: breaker.window)
+    }
+
+    /// Asks whether a request may be sent.
+    mutating func enter(at now: EngineInstant) -> Entry {
+        switch phase {
+        case .closed: return .admitted(Permit(era: era, isProbe: false))
+        case .open(let end) where end > now: return .refused(refusal(.nanoseconds(end.nanoseconds(since: now))))
+        case .open:
+            change(to: .probing)
+            return .admitted(Permit(era: era, isProbe: true))
+        case .probing: return .refused(refusal(nil))
+        }
+    }
+
+    /// Tells what came of a request. Each permit is told about once.
+    mutating func leave(_ permit: Permit, _ outcome: CircuitBreaker.Outcome, at now: EngineInstant) {
+        guard permit.era == era else { return }
+        guard !permit.isProbe else { return probed(outcome, at: now) }
+        guard outcome != .neutral else { return }
+        window.count(outcome == .failure, at: now)
+        guard window.total >= max(breaker.minimumRequests, 1), window.marked > 0,
+            Double(window.marked) >= Double(window.total) * breaker.failureRatio
+        else { return }
+        (failures, requests) = (window.marked, window.total)
+        open(at: now)
+    }
+
+    mutating func isForgettable(at now: EngineInstant) -> Bool {
+        guard case .closed = phase else { return false }
+        window.advance(to: now)
+        return window.total == 0
+    }
+
+    private mutating func probed(_ outcome: CircuitBreaker.Outcome, at now: EngineInstant) {
+        switch outcome {
+        case .success:
+            window = SlidingWindow(length: breaker.window)
+            change(to: .closed)
+        case .failure: open(at: now)
+        // The next request is the one to see.
+        case .neutral: change(to: .open(until: now))
+        }
+    }
+
+    private mutating func open(at now: EngineInstant) {
+        change(to: .open(until: now.advanced(by: breaker.openDuration)))
+    }
+
+    private mutating func change(to phase: Phase) {
+        self.phase = phase
+        era += 1
+    }
+
+    private func refusal(_ nextAttempt: Duration?) -> Refusal {
+        Refusal(failures: failures, requests: requests, nextAttempt: nextAttempt)
+    }
+}

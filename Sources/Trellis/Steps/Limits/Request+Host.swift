@@ -1,0 +1,15 @@
+extension Request {
+    /// What limits per host go by: the host in lower case, and the port unless it is the scheme's own. Empty for a URL that is
+    /// relative.
+    var limitedHost: String { Self.limitedHost(of: url) }
+
+    /// As ``limitedHost``, of a URL.
+    static func limitedHost(of url: String) -> String {
+        let reference = URLReference(url)
+        guard let authority = reference.authority?.lowercased() else { return "" }
+        let host = authority.lastIndex(of: "@").map { String(authority[authority.index(after: $0)...]) } ?? authority
+        let port = reference.scheme?.lowercased() == "https" ? ":443" : ":80"
+        if host.hasSuffix(port) { return String(host.dropLast(port.count)) }
+        return host.hasSuffix(":") ? String(host.dropLast()) : host
+    }
+}

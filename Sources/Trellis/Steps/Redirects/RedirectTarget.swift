@@ -1,0 +1,73 @@
+import CurlEngine
+
+/// Where a `Location` leads. What is compared, connected to and sent comes from one parser.
+struct RedirectTarget: Sendable {
+    /// What was requested, without user information and fragment.
+    let from: String
+    /// What is requested next, without user information and fragment.
+    let to: String
+    /// What is requested next, with both.
+    let url: String
+    /// Scheme, host or port is another one.
+    let changesOrigin: Bool
+    /// From `https` to `http`.
+    let isDowngrade: Bool
+
+    /// Finds the target.
+    ///
+    /// - Parameters:
+    ///   - location: The value of the field, not empty.
+    ///   - request: The URL of the request as its writer had it, with user information and fragment.
+    ///   - sent: The URL of the request as it was sent; used where the other one is relative.
+    init(_ location: String, of request: String, sentTo sent: String) throws(TrellisError) {
+        let base = try Self.parse(URLReference(request).scheme == nil ? sent : request)
+        let reference = URLReference(location)
+        try Self.check(reference, location)
+        let resolved = reference.resolved(against: URLReference(base.text))
+        let target = try Self.parse(resolved.text)
+        from = base.text
+        to = target.text
+        changesOrigin = base.origin != target.origin
+        isDowngrade = base.scheme == "https" && target.scheme == "http"
+        let userInformation =
+            changesOrigin ? "" : Self.userInformation(resolved.text) ?? Self.userInformation(request) ?? ""
+        let fragment = reference.fragment ?? URLReference(request).fragment
+        url = Self.url(target, userInformation, fragment)
+    }
+
+    private static func url(_ target: WireURL, _ userInformation: String, _ fragment: String?) -> String {
+        let rest = target.text.dropFirst(target.scheme.utf8.count + 3)
+        return "\(target.scheme)://\(userInformation)\(rest)" + (fragment.map { "#\($0)" } ?? "")
+    }
+
+    private static func check(_ reference: URLReference, _ location: String) throws(TrellisError) {
+        // What was no UTF-8 has become this: nobody could tell what was meant.
+        guard !location.unicodeScalars.contains("\u{fffd}") else { throw refused("its Location is no text") }
+        guard let scheme = reference.scheme else { return }
+        guard ["http", "https"].contains(scheme.lowercased()) else {
+            throw refused("its scheme is \(scheme.prefix(32)), not http or https")
+        }
+        // libcurl would take `https:/a/b` for the host `a`, and browsers for a path.
+        guard !(reference.authority ?? "").isEmpty else { throw refused("its Location has no host") }
+    }
+
+    private static func parse(_ text: String) throws(TrellisError) -> WireURL {
+        do throws(WireURL.ParseFailure) {
+            return try WireURL(parsing: text)
+        } catch {
+            switch error {
+            case .empty, .relative: throw refused("its Location is not absolute")
+            case .unsupportedScheme(let scheme): throw refused("its scheme is \(scheme.prefix(32)), not http or https")
+            case .malformed(let why): throw refused("its Location is malformed: \(why)")
+            }
+        }
+    }
+
+    private static func refused(_ why: String) -> TrellisError { TrellisError(.redirectFailed(.refused(why))) }
+
+    /// The part of a URL before the host, with the `@`.
+    private static func userInformation(_ url: String) -> String? {
+        guard let authority = URLReference(url).authority, let at = authority.lastIndex(of: "@") else { return nil }
+        return String(authority[...at])
+    }
+}

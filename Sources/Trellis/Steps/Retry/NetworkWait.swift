@@ -1,0 +1,71 @@
+import CurlEngine
+
+/// A wait for the network, which looks every now and then: on Linux a default route comes and goes with it.
+struct NetworkWait: Sendable {
+    let limit: Duration
+    var interval = Duration.milliseconds(100)
+    var isThere: @Sendable () -> Bool = { DefaultRoute.isThere() }
+    var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+
+    /// Returns whether the network was away and is back: `false` at once where it is there, and at the limit, or in a cancelled
+    /// task, where it is not.
+    func untilThereIsOneAgain() async -> Bool {
+        guard !isThere() else { return false }
+        var waited = Duration.zero
+        while waited < limit {
+            let next = min(interval, limit - waited)
+            guard (try? await pause(next)) != nil else { return false }
+            waited += next
+            if isThere() { return true }
+        }
+        return false
+    }
+}
+
+/// Whether there is a way to hosts that are not on a network of the machine's own, as the kernel's tables have it.
+enum DefaultRoute {
+    /// Reads the tables. Where they cannot be read, there is assumed to be one.
+    static func isThere() -> Bool {
+        let (four, six) = (text(ofFileAt: "/proc/net/route"), text(ofFileAt: "/proc/net/ipv6_route"))
+        guard four != nil || six != nil else { return true }
+        return isInIPv4Table(four ?? "") || isInIPv6Table(six ?? "")
+    }
+
+    /// `Iface Destination Gateway Flags …`, numbers in hexadecimal digits; the first line is a heading.
+    static func isInIPv4Table(_ table: String) -> Bool {
+        table.split(separator: "\n").contains { line in
+            let columns = line.split { $0 == " " || $0 == "\t" }
+            return columns.count > 3 && columns[0] != "lo" && columns[1] == "00000000" && isUsable(columns[3])
+        }
+    }
+
+    /// Destination, its prefix's length, source, its prefix's length, next hop, metric, references, use, flags and interface.
+    static func isInIPv6Table(_ table: String) -> Bool {
+        table.split(separator: "\n").contains { line in
+            let columns = line.split { $0 == " " || $0 == "\t" }
+            return columns.count > 9 && columns[9] != "lo" && columns[1] == "00"
+                && columns[0].allSatisfy { $0 == "0" } && isUsable(columns[8])
+        }
+    }
+
+    /// It is up (`RTF_UP`), and not one that refuses what it is asked to carry (`RTF_REJECT`).
+    private static func isUsable(_ flags: Substring) -> Bool {
+        UInt32(flags, radix: 16).map { $0 & 0x201 == 0x001 } ?? false
+    }
+
+    private static func text(ofFileAt path: String) -> String? {
+        do {
+            var reader = try FileReader(path: path)
+            var bytes: [UInt8] = []
+            // More is not looked at: a machine with so many routes has a network.
+            while bytes.count < 1 << 20 {
+                let chunk = try reader.read(atMost: 16 << 10)
+                guard !chunk.isEmpty else { break }
+                bytes += chunk
+            }
+            return String(decoding: bytes, as: UTF8.self)
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,14 @@
+@testable import Trellis
+
+/// Whatever a server says, a wait is none or a finite one, and a date is one that can be computed with.
+func fuzzDates(_ input: FuzzInput) {
+    let text = String(decoding: input.body, as: UTF8.self)
+    let now = HTTPDate(secondsSince1970: Int64(input.choice) << 24)
+    if let date = HTTPDate(text, now: now) {
+        precondition((-1...10_000).contains(date.year), "a year of more than four digits")
+        precondition(HTTPDate(text.uppercased(), now: now) == date, "another date in capitals")
+    }
+    if let delay = RetryAfter.delay(of: text, now: now) {
+        precondition(delay >= .zero && delay <= .seconds(1 << 40), "a delay without an end")
+    }
+}

@@ -1,0 +1,181 @@
+import CurlEngine
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// A circuit opens, looks and closes.
+struct CircuitTests {
+    static func circuit(ratio: Double = 0.5, minimum: Int = 4) -> Circuit {
+        var breaker = CircuitBreaker()
+        breaker.failureRatio = ratio
+        breaker.minimumRequests = minimum
+        return Circuit(breaker)
+    }
+
+    /// Sends requests with outcomes, in one second; returns how many were let through.
+    @discardableResult
+    static func send(
+        _ outcomes: [CircuitBreaker.Outcome], to circuit: inout Circuit, at second: Double = 100
+    ) -> Int {
+        outcomes.count { outcome in
+            guard case .admitted(let permit) = circuit.enter(at: .at(.seconds(second))) else { return false }
+            circuit.leave(permit, outcome, at: .at(.seconds(second)))
+            return true
+        }
+    }
+
+    static func refusal(_ circuit: inout Circuit, at second: Double) -> Circuit.Refusal? {
+        if case .refused(let refusal) = circuit.enter(at: .at(.seconds(second))) { refusal } else { nil }
+    }
+
+    @Test(
+        arguments: [
+            ([], 0.5, false), ([.failure, .failure, .failure], 0.5, false),
+            ([.failure, .failure, .success, .success], 0.5, true),
+            ([.failure, .success, .success, .success], 0.5, false),
+            ([.success, .success, .failure, .failure], 0.5, true),
+            // A success that makes the record long enough shows how bad it is, too.
+            ([.failure, .failure, .failure, .success], 0.5, true),
+            ([.failure, .failure, .failure, .neutral], 0.5, false),
+            ([.failure, .failure, .failure, .failure], 1, true), ([.failure, .failure, .failure, .success], 1, false),
+            ([.success, .success, .success, .success], 0, false), ([.success, .success, .success, .failure], 0, true),
+            ([.failure, .failure, .failure, .failure], 2, false),
+        ] as [([CircuitBreaker.Outcome], Double, Bool)])
+    func enoughFailuresOpenIt(_ outcomes: [CircuitBreaker.Outcome], _ ratio: Double, _ isOpen: Bool) {
+        var circuit = Self.circuit(ratio: ratio)
+        #expect(Self.send(outcomes, to: &circuit) == outcomes.count)
+        #expect((Self.refusal(&circuit, at: 100) != nil) == isOpen)
+    }
+
+    @Test func oldFailuresDoNotCount() {
+        var circuit = Self.circuit()
+        Self.send([.failure, .failure, .failure], to: &circuit, at: 100)
+        Self.send([.failure, .success], to: &circuit, at: 110)
+        #expect(Self.refusal(&circuit, at: 110) == nil)
+    }
+
+    @Test func anOpenCircuitSaysWhyAndHowLong() {
+        var circuit = Self.circuit()
+        Self.send([.success, .failure, .failure, .failure], to: &circuit)
+        let refusal = Self.refusal(&circuit, at: 101.75)
+        #expect(refusal?.failures == 3)
+        #expect(refusal?.requests == 4)
+        #expect(refusal?.nextAttempt == .milliseconds(3250))
+    }
+
+    @Test func afterAWhileOneRequestIsLetThrough() throws {
+        var circuit = Self.circuit()
+        Self.send([.failure, .failure, .failure, .failure], to: &circuit)
+        #expect(Self.refusal(&circuit, at: 104.9) != nil)
+        guard case .admitted(let probe) = circuit.enter(at: .at(.seconds(105))) else {
+            throw TrellisError(.other("refused"))
+        }
+        let refusal = try #require(Self.refusal(&circuit, at: 106))
+        #expect(refusal.nextAttempt == nil)
+        circuit.leave(probe, .success, at: .at(.seconds(107)))
+        // With a clean record.
+        #expect(Self.send([.failure, .failure, .failure], to: &circuit, at: 107) == 3)
+        #expect(Self.send([.success], to: &circuit, at: 107) == 1)
+    }
+
+    @Test func aFailureOpensItForTheSameTimeAgain() {
+        var circuit = Self.circuit()
+        Self.send([.failure, .failure, .failure, .failure], to: &circuit)
+        #expect(Self.send([.failure, .success], to: &circuit, at: 105) == 1)
+        #expect(Self.refusal(&circuit, at: 109.9)?.nextAttempt == .milliseconds(100))
+        #expect(Self.send([.success, .success], to: &circuit, at: 110) == 2)
+    }
+
+    @Test func aCancelledProbeIsFollowedByAnother() {
+        var circuit = Self.circuit()
+        Self.send([.failure, .failure, .failure, .failure], to: &circuit)
+        #expect(Self.send([.neutral, .neutral, .success, .success], to: &circuit, at: 105) == 4)
+    }
+
+    @Test(arguments: [.success, .failure, .neutral] as [CircuitBreaker.Outcome])
+    func whatWasLetThroughBeforeSaysNothingNow(_ outcome: CircuitBreaker.Outcome) throws {
+        var circuit = Self.circuit()
+        guard case .admitted(let slow) = circuit.enter(at: .at(.seconds(100))) else {
+            throw TrellisError(.other("refused"))
+        }
+        Self.send([.failure, .failure, .failure, .failure], to: &circuit)
+        circuit.leave(slow, outcome, at: .at(.seconds(101)))
+        #expect(Self.refusal(&circuit, at: 101)?.nextAttempt == .seconds(4))
+        guard case .admitted(let probe) = circuit.enter(at: .at(.seconds(105))) else {
+            throw TrellisError(.other("refused"))
+        }
+        circuit.leave(slow, outcome, at: .at(.seconds(105)))
+        #expect(Self.refusal(&circuit, at: 105) != nil)
+        circuit.leave(probe, .success, at: .at(.seconds(105)))
+        #expect(Self.refusal(&circuit, at: 105) == nil)
+    }
+
+    @Test func onlyAWellCircuitIsForgettable() {
+        var circuit = Self.circuit()
+        #expect(circuit.isForgettable(at: .at(.seconds(100))) == true)
+        Self.send([.failure, .failure, .failure, .failure], to: &circuit)
+        #expect(circuit.isForgettable(at: .at(.seconds(1000))) == false)
+        Self.send([.success], to: &circuit, at: 1000)
+        #expect(circuit.isForgettable(at: .at(.seconds(1000))) == true)
+    }
+
+    // MARK: Outcomes
+
+    @Test(
+        arguments: [
+            (200, .success), (301, .success), (404, .success), (429, .success), (500, .failure), (501, .success),
+            (502, .failure), (503, .failure), (504, .failure), (505, .success),
+        ] as [(Int, CircuitBreaker.Outcome)])
+    func whatAStatusSays(_ status: Int, _ outcome: CircuitBreaker.Outcome) {
+        #expect(CircuitBreaker.Outcome(status: status, error: nil) == outcome)
+        let error = TrellisError(.validationFailed(.status(status)))
+        #expect(CircuitBreaker.Outcome(status: nil, error: error) == outcome)
+    }
+
+    @Test(
+        arguments: [
+            (.connectionFailed(.unreachable("x")), .failure), (.securityFailed(.handshake("x")), .failure),
+            (.timedOut(.idle), .failure), (.timedOut(.total), .neutral), (.exchangeFailed(.connectionLost), .failure),
+            (.invalidResponse(.bodyCutShort("x")), .failure), (.invalidResponse(.bodyTooLarge(limit: 1)), .success),
+            (.cancelled(.explicitly), .neutral), (.bodyFailed(.sourceFailed), .neutral),
+            (.securityFailed(.untrusted("x")), .neutral), (.other("x"), .neutral),
+        ] as [(TrellisError.Reason, CircuitBreaker.Outcome)])
+    func whatAnErrorSays(_ reason: TrellisError.Reason, _ outcome: CircuitBreaker.Outcome) {
+        #expect(CircuitBreaker.Outcome(status: nil, error: TrellisError(reason)) == outcome)
+    }
+
+    @Test func othersErrorsSayNothing() {
+        #expect(CircuitBreaker.Outcome(status: nil, error: CancellationError()) == .neutral)
+        #expect(CircuitBreaker.Outcome(status: nil, error: nil) == .neutral)
+    }
+
+    // MARK: Hosts
+
+    @Test func hostsHaveCircuitsOfTheirOwnAndTheErrorSaysWhich() throws {
+        let clock = TestClock()
+        var breaker = CircuitBreaker()
+        breaker.minimumRequests = 20
+        let table = CircuitTable(breaker, clock: clock.engineSide)
+        for number in 0..<20 {
+            let permit = try table.enter(host: "api.example.com")
+            // The last of them makes it the half.
+            table.leave(permit, number >= 8 ? .failure : .success, host: "api.example.com")
+        }
+        clock.advance(by: .milliseconds(1800))
+        let error = #expect(throws: TrellisError.self) { try table.enter(host: "api.example.com") }
+        #expect(error?.kind == .circuitOpen)
+        #expect(error?.maySentBytes == false)
+        #expect(
+            error?.description
+                == "the circuit to api.example.com is open after 12 of 20 requests failed; next attempt in 3.2 s")
+        _ = try table.enter(host: "b.example")
+        clock.advance(by: .milliseconds(3250))
+        _ = try table.enter(host: "api.example.com")
+        let second = #expect(throws: TrellisError.self) { try table.enter(host: "api.example.com") }
+        #expect(
+            second?.description
+                == "the circuit to api.example.com is open after 12 of 20 requests failed; "
+                + "a request is under way to see whether it can be closed")
+    }
+}

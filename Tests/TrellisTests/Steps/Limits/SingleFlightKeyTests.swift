@@ -1,0 +1,52 @@
+import HTTPTypes
+import Testing
+
+@testable import Trellis
+
+/// Which requests can share an answer.
+struct SingleFlightKeyTests {
+    static let url = "http://a.example/?q=1"
+    static let fields: HTTPFields = [.accept: "a/b", .userAgent: "x"]
+
+    @Test(
+        arguments: [
+            ("GET", nil, true), ("HEAD", nil, true), ("POST", nil, false), ("OPTIONS", nil, false),
+            ("QUERY", nil, false), ("PUT", nil, false), ("GET", "x", false),
+        ] as [(String, String?, Bool)])
+    func safeRequestsWithoutABody(_ method: String, _ body: String?, _ isShared: Bool) throws {
+        let method = try #require(HTTPRequest.Method(method))
+        let request = Request(Self.url, method: method, body: body.map { .string($0) })
+        #expect((SingleFlightKey(request) != nil) == isShared)
+    }
+
+    static let request = Request(url, headerFields: fields)
+
+    @Test(arguments: [
+        request,
+        Request("\(url)#top", headerFields: fields),
+        Request(url, headerFields: [.userAgent: "x", .accept: "a/b"]),
+        Request(url, headerFields: HTTPFields([HTTPField(name: .accept, value: "a/b")]))
+            .addingHeader(HTTPField(name: .init("user-AGENT") ?? .userAgent, value: "x")),
+    ])
+    func theseAreTheSame(_ request: Request) {
+        #expect(SingleFlightKey(request) == SingleFlightKey(Self.request))
+    }
+
+    @Test(arguments: [
+        Request("http://a.example/?q=2", headerFields: fields), Request("http://b.example/?q=1", headerFields: fields),
+        request.withMethod(.head), request.withHeader(.accept("c/d")), request.withoutHeader(.accept),
+        request.withAuthorization(bearerToken: "x"), request.addingHeader(.accept("a/b")),
+        request.withTimeouts(Timeouts(total: .seconds(1))), request.withHTTPVersion(.http1Only),
+        request.withMaximumBodySize(.bytes(1)), request.withContentDecoding(false),
+        Request(url, headerFields: HTTPFields([.accept("a/b:user-agent"), .userAgent("x")])),
+    ])
+    func theseAreNot(_ request: Request) {
+        #expect(SingleFlightKey(request) != SingleFlightKey(Self.request))
+    }
+
+    @Test func theOrderWithinANameCounts() {
+        let one = Request(Self.url, headerFields: [.accept("a/b"), .accept("c/d")])
+        let other = Request(Self.url, headerFields: [.accept("c/d"), .accept("a/b")])
+        #expect(SingleFlightKey(one) != SingleFlightKey(other))
+    }
+}

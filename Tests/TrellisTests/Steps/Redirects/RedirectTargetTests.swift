@@ -1,0 +1,111 @@
+import HTTPTypes
+import Testing
+
+@testable import Trellis
+
+/// Where a `Location` leads, and where it must not.
+struct RedirectTargetTests {
+    typealias Outcome = RedirectPolicyTests.Outcome
+
+    static func target(_ location: String, of url: String = "https://ann:pw@a.example/x/y?q=1#top") -> String? {
+        (try? RedirectTarget(location, of: url, sentTo: "https://a.example/x/y?q=1"))?.url
+    }
+
+    @Test(arguments: [
+        ("/b", "https://ann:pw@a.example/b#top"), ("b", "https://ann:pw@a.example/x/b#top"),
+        ("../b?r=2", "https://ann:pw@a.example/b?r=2#top"), ("?r=2", "https://ann:pw@a.example/x/y?r=2#top"),
+        ("#end", "https://ann:pw@a.example/x/y?q=1#end"), ("/b#", "https://ann:pw@a.example/b#"),
+        (".", "https://ann:pw@a.example/x/#top"), ("/../../b", "https://ann:pw@a.example/b#top"),
+        ("//a.example/b", "https://ann:pw@a.example/b#top"), ("https://a.example", "https://ann:pw@a.example/#top"),
+        ("//b.example/b", "https://b.example/b#top"), ("https://b.example/b#c", "https://b.example/b#c"),
+        // User information of the location's own, for the same origin alone.
+        ("https://bob:no@a.example/b", "https://bob:no@a.example/b#top"),
+        ("//bob@b.example/b", "https://b.example/b#top"),
+        // Spaces and what is not ASCII are encoded; international names, too.
+        ("/b c", "https://ann:pw@a.example/b%20c#top"),
+        ("/ü?é=“x”", "https://ann:pw@a.example/%C3%BC?%C3%A9=%E2%80%9Cx%E2%80%9D#top"),
+        ("/%zz", "https://ann:pw@a.example/%zz#top"), ("https://bücher.example/", "https://xn--bcher-kva.example/#top"),
+        ("/a:b", "https://ann:pw@a.example/a:b#top"), ("./a:b", "https://ann:pw@a.example/x/a:b#top"),
+        ("https://[::1]:8443/b", "https://[::1]:8443/b#top"),
+    ])
+    func itIsResolvedAgainstTheURL(_ location: String, _ url: String) {
+        #expect(Self.target(location) == url)
+    }
+
+    @Test func aRelativeRequestIsWhereItWasSent() {
+        #expect(Self.target("b", of: "y") == "https://a.example/x/b")
+    }
+
+    @Test func withoutAFragmentThereIsNone() {
+        #expect(Self.target("/b", of: "https://a.example/") == "https://a.example/b")
+    }
+
+    @Test(arguments: [
+        "file:///etc/passwd", "FILE:///etc/passwd", "javascript:alert(1)", "data:text/html,x", "ftp://a.example/",
+        "ws://a.example/", "gopher://a.example/", "about:blank", "mailto:a@b.example", "localhost:8080/a", "a:b",
+        "https:", "https:b", "https:/b.example", "https://", "https:///b.example", "http:\\\\b.example\\",
+        "//", "///b.example", "https://:80/", "https://user@/", "https://b.example:99999/", "https://b.example:x/",
+        "https://b.example./", "//b.example./", "https://a.example./b", "https://b .example/",
+        "https://b.example/\r\nX: y", "/b\r\nSet-Cookie: a=b", "/b\nc", "/b\u{0}c", "\t/b", "/b\u{7f}",
+        "https://b%00.example/", "https://[::1/", "https://[zz]/", "/b\u{fffd}",
+    ])
+    func theseAreRefused(_ location: String) {
+        #expect(throws: TrellisError.self) {
+            try RedirectTarget(location, of: "https://a.example/x", sentTo: "https://a.example/x")
+        }
+        do {
+            _ = try RedirectTarget(location, of: "https://a.example/x", sentTo: "https://a.example/x")
+        } catch {
+            #expect(error.kind == .redirectRefused)
+            #expect(!error.isRetryable)
+        }
+    }
+
+    @Test(
+        arguments: [
+            ([], .answer), ([""], .answer), (["", ""], .answer), (["/b", ""], .follow("GET https://a.example/b")),
+            (["/b", "/b"], .follow("GET https://a.example/b")), (["/b", "/c"], .failure(.redirectRefused)),
+        ] as [([String], Outcome)])
+    func oneLocationOrNone(_ locations: [String], _ outcome: Outcome) {
+        let request = Request("https://a.example/a")
+        let response = RedirectPolicyTests.response(302, locations, to: request.url)
+        #expect(Outcome(RedirectPolicy().decision(for: response, to: request, redirects: [])) == outcome)
+    }
+
+    @Test(
+        arguments: [
+            ("https://a.example/", "http://a.example/", false, .failure(.redirectRefused)),
+            ("https://a.example/", "http://b.example/", false, .failure(.redirectRefused)),
+            ("https://a.example/", "HTTP://a.example/", false, .failure(.redirectRefused)),
+            ("https://a.example/", "http://b.example/", true, .follow("GET http://b.example/")),
+            ("http://a.example/", "https://a.example/", false, .follow("GET https://a.example/")),
+            ("http://a.example/", "http://b.example/", false, .follow("GET http://b.example/")),
+        ] as [(String, String, Bool, Outcome)])
+    func encryptionIsNotGivenUp(_ url: String, _ location: String, _ isAllowed: Bool, _ outcome: Outcome) {
+        var policy = RedirectPolicy()
+        policy.allowsDowngrade = isAllowed
+        #expect(Outcome(RedirectPolicyTests.decision(302, location, of: Request(url), policy: policy)) == outcome)
+    }
+
+    @Test func secretsStayBehindOnTheWayDown() throws {
+        var policy = RedirectPolicy()
+        policy.allowsDowngrade = true
+        let request = Request("https://a.example/").withAuthorization(bearerToken: "x")
+        let next = try RedirectPolicyTests.next(
+            RedirectPolicyTests.decision(302, "http://a.example/", of: request, policy: policy))
+        #expect(next.headerFields.isEmpty)
+    }
+
+    @Test func theSentenceSaysWhyAndShowsNoSecret() throws {
+        let request = Request("https://ann:pw@a.example/x?token=abc")
+        guard case .refuse(let error) = RedirectPolicyTests.decision(302, "file:///secret", of: request) else {
+            throw TrellisError(.other("not refused"))
+        }
+        #expect(
+            error.description
+                == "GET https://a.example/x?token=REDACTED: the redirect is refused: its scheme is file, not http or https"
+        )
+        #expect(error.response?.status == .found)
+        #expect(error.maySentBytes)
+    }
+}

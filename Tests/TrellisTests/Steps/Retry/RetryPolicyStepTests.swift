@@ -1,0 +1,120 @@
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The policy as an interceptor: keys, budget and deadline.
+struct RetryPolicyStepTests {
+    static let unavailable = RetryPolicyTests.answer(.get, 503)
+
+    static func delay(_ result: RetryResult) -> Duration? {
+        if case .retryAfter(let delay) = result { delay } else { nil }
+    }
+
+    static func key(
+        _ policy: RetryPolicy, call: UInt64, attempt: Int = 1, method: HTTPRequest.Method = .post,
+        fields: HTTPFields = [:]
+    ) async throws -> String? {
+        let request = Request("http://a.example/", method: method, headerFields: fields)
+        return try await policy.adapt(request, context: .test(id: call, attempt: attempt)).headerFields[.idempotencyKey]
+    }
+
+    // MARK: Keys
+
+    @Test func aCallHasOneKeyForAllItsAttempts() async throws {
+        let policy = RetryPolicy(addsIdempotencyKey: true)
+        let key = try #require(try await Self.key(policy, call: 1))
+        #expect(try await Self.key(policy, call: 1, attempt: 2) == key)
+        #expect(try await Self.key(policy, call: 2) != key)
+        #expect(try await Self.key(RetryPolicy(addsIdempotencyKey: true), call: 1) != key)
+    }
+
+    @Test func aKeyIsARandomUUID() async throws {
+        let policy = RetryPolicy(addsIdempotencyKey: true)
+        var keys: Set<String> = []
+        for call in 0..<1000 as Range<UInt64> {
+            let key = try #require(try await Self.key(policy, call: call))
+            #expect(key.contains(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/))
+            keys.insert(key)
+        }
+        #expect(keys.count == 1000)
+    }
+
+    @Test func aKeyIsAddedOnlyWhereItIsWanted() async throws {
+        let policy = RetryPolicy(addsIdempotencyKey: true)
+        #expect(try await Self.key(policy, call: 1, method: .get) == nil)
+        #expect(try await Self.key(policy, call: 1, fields: [.idempotencyKey: "mine"]) == "mine")
+        #expect(try await Self.key(RetryPolicy(), call: 1) == nil)
+    }
+
+    // MARK: Deadline and budget
+
+    @Test(
+        arguments: [
+            (nil, .milliseconds(500)), (.milliseconds(501), .milliseconds(500)), (.milliseconds(500), nil),
+            (.zero, nil),
+        ] as [(Duration?, Duration?)])
+    func aRetryThatCannotBeginInTimeIsNotWaitedFor(_ remaining: Duration?, _ delay: Duration?) async {
+        let policy = RetryPolicy { 1 }
+        let result = await policy.retry(Self.unavailable, context: .test(remaining: remaining))
+        #expect(Self.delay(result) == delay)
+    }
+
+    @Test func theBudgetEndsRetries() async {
+        let policy = RetryPolicy(budget: RetryBudget(ratio: 0, minimumRetries: 2, clock: TestClock().engineSide)) { 1 }
+        let copy = policy
+        #expect(Self.delay(await policy.retry(Self.unavailable, context: .test())) != nil)
+        // Neither costs anything.
+        #expect(Self.delay(await policy.retry(Self.unavailable, context: .test(remaining: .zero))) == nil)
+        #expect(Self.delay(await policy.retry(RetryPolicyTests.answer(.get, 404), context: .test())) == nil)
+        #expect(Self.delay(await copy.retry(Self.unavailable, context: .test())) != nil)
+        #expect(Self.delay(await policy.retry(Self.unavailable, context: .test())) == nil)
+        let elsewhere = FailedAttempt(request: Request("http://b.example/"), response: Self.unavailable.response)
+        #expect(Self.delay(await policy.retry(elsewhere, context: .test())) != nil)
+    }
+
+    @Test func firstAttemptsFillTheBudget() async throws {
+        let policy = RetryPolicy(budget: RetryBudget(ratio: 0.5, minimumRetries: 0, clock: TestClock().engineSide)) {
+            1
+        }
+        let request = Request("http://a.example/")
+        for attempt in [1, 2, 3] { _ = try await policy.adapt(request, context: .test(attempt: attempt)) }
+        #expect(Self.delay(await policy.retry(Self.unavailable, context: .test())) == nil)
+        _ = try await policy.adapt(request, context: .test())
+        #expect(Self.delay(await policy.retry(Self.unavailable, context: .test())) != nil)
+    }
+
+    @Test func withoutABudgetThereIsNoEnd() async {
+        let policy = RetryPolicy(budget: nil) { 1 }
+        for _ in 0..<100 { #expect(Self.delay(await policy.retry(Self.unavailable, context: .test())) != nil) }
+    }
+
+    // MARK: Lost connections
+
+    @Test(
+        arguments: [
+            (.exchangeFailed(.connectionLost), true), (.exchangeFailed(.receive("x")), true),
+            (.exchangeFailed(.send("x")), true), (.exchangeFailed(.http2("x")), true),
+            (.invalidResponse(.bodyCutShort("x")), true), (.invalidResponse(.malformed("x")), false),
+            (.connectionFailed(.unreachable("x")), false), (.timedOut(.idle), false),
+            (.validationFailed(.status(503)), false),
+        ] as [(TrellisError.Reason, Bool)])
+    func lostConnectionsAlone(_ reason: TrellisError.Reason, _ isRetried: Bool) async {
+        let policy = ConnectionLostRetryPolicy()
+        let result = await policy.retry(RetryPolicyTests.failure(.get, reason), context: .test())
+        #expect((Self.delay(result) != nil) == isRetried)
+        let post = await policy.retry(RetryPolicyTests.failure(.post, reason), context: .test())
+        #expect(Self.delay(post) == nil)
+    }
+
+    @Test func anAnswerIsNoLostConnection() async {
+        #expect(Self.delay(await ConnectionLostRetryPolicy().retry(Self.unavailable, context: .test())) == nil)
+    }
+
+    @Test func lostConnectionsHaveKeysToo() async throws {
+        let policy = ConnectionLostRetryPolicy(RetryPolicy(addsIdempotencyKey: true))
+        let request = Request("http://a.example/", method: .post)
+        #expect(try await policy.adapt(request, context: .test()).hasIdempotencyKey)
+    }
+}
