@@ -92,7 +92,8 @@ package enum WholeFile {
     private static func fill(_ descriptor: Int32, _ data: Data, _ mode: mode_t) -> FileReader.Failure? {
         var rest = data[...]
         while !rest.isEmpty {
-            let count = unsafe rest.withUnsafeBytes { bytes in unsafe write(descriptor, bytes.baseAddress, bytes.count) }
+            let count = unsafe rest.withUnsafeBytes { bytes in unsafe write(descriptor, bytes.baseAddress, bytes.count)
+            }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { return .system }
             rest = rest.dropFirst(count)

@@ -130,7 +130,9 @@ struct CookieStore: Sendable {
     // MARK: Removing
 
     mutating func remove(_ cookie: Cookie) -> Bool {
-        guard let index = entries[cookie.domain]?.firstIndex(where: { cookie.replaces($0.cookie) }) else { return false }
+        guard let index = entries[cookie.domain]?.firstIndex(where: { cookie.replaces($0.cookie) }) else {
+            return false
+        }
         remove(at: index, of: cookie.domain)
         return true
     }

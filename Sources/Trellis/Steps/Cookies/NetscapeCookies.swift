@@ -64,7 +64,9 @@ struct NetscapeCookies {
         var text = Data(Self.header.utf8)
         for cookie in cookies where Self.canHold(cookie) {
             let domain = cookie.domain.hasPrefix("[") ? String(cookie.domain.dropFirst().dropLast()) : cookie.domain
-            let seconds = cookie.expires.map { min(max($0.timeIntervalSince1970.rounded(.up), 1), Double(Self.lastSecond)) }
+            let seconds = cookie.expires.map {
+                min(max($0.timeIntervalSince1970.rounded(.up), 1), Double(Self.lastSecond))
+            }
             let fields = [
                 (cookie.isHTTPOnly ? "#HttpOnly_" : "") + (cookie.isHostOnly ? "" : ".") + domain,
                 cookie.isHostOnly ? "FALSE" : "TRUE", cookie.path, cookie.isSecure ? "TRUE" : "FALSE",
