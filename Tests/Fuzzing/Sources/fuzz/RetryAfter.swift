@@ -1,7 +1,7 @@
 @testable import Trellis
 
 /// Whatever a server says, a wait is none or a finite one, and a date is one that can be computed with.
-func fuzzDates(_ input: FuzzInput) {
+func fuzzRetryAfter(_ input: FuzzInput) {
     let text = String(decoding: input.body, as: UTF8.self)
     let now = HTTPDate(secondsSince1970: Int64(input.choice) << 24)
     if let date = HTTPDate(text, now: now) {
