@@ -14,6 +14,7 @@ let package = Package(
     name: "trellis",
     products: [
         .library(name: "Trellis", targets: ["Trellis"]),
+        .library(name: "TrellisFoundation", targets: ["TrellisFoundation"]),
         .library(name: "TrellisTesting", targets: ["TrellisTesting"]),
     ],
     dependencies: [
@@ -28,12 +29,20 @@ let package = Package(
             name: "Trellis",
             dependencies: ["CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
+        // URLRequest and HTTPURLResponse. The only place that links FoundationNetworking.
+        .target(
+            name: "TrellisFoundation",
+            dependencies: ["Trellis", .product(name: "HTTPTypes", package: "swift-http-types")],
+            swiftSettings: settings),
         .target(
             name: "TrellisTesting",
             dependencies: ["Trellis", "CurlEngine", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: settings),
         .testTarget(name: "CurlEngineTests", dependencies: ["CurlEngine", "TrellisTesting"], swiftSettings: settings),
         .testTarget(name: "TrellisTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
+        .testTarget(
+            name: "TrellisFoundationTests", dependencies: ["Trellis", "TrellisFoundation", "TrellisTesting"],
+            swiftSettings: settings),
         .testTarget(
             name: "TrellisTestingTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),
         .testTarget(name: "IntegrationTests", dependencies: ["Trellis", "TrellisTesting"], swiftSettings: settings),

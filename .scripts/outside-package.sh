@@ -36,4 +36,13 @@ print("A static binary of an outside package made its request.")
 SWIFT
 
 swift build --package-path "$folder" -c release --static-swift-stdlib
-"$(swift build --package-path "$folder" -c release --static-swift-stdlib --show-bin-path)/outside"
+binary=$(swift build --package-path "$folder" -c release --static-swift-stdlib --show-bin-path)/outside
+"$binary"
+
+# What is linked into it has its name in the symbols. The other name shows that they are there.
+grep -q FoundationEssentials "$binary"
+if grep -q FoundationNetworking "$binary"; then
+    echo "FoundationNetworking is linked into a program that uses Trellis alone." >&2
+    exit 1
+fi
+echo "FoundationNetworking is not linked into it."

@@ -42,8 +42,10 @@ extension TrellisError {
         case method(String)
         /// A field holds bytes that would end its line.
         case headerField(String)
-        /// The method cannot have a body.
+        /// The method cannot have a body, or the body is none that can be sent.
         case body(String)
+        /// The parameters cannot be encoded; what says so is ``TrellisError/underlying``.
+        case parameters(String)
     }
 
     /// Why no connection came about.
@@ -129,6 +131,11 @@ extension TrellisError {
         case decoding(type: String, why: String)
         /// The bytes are no text in the encoding that was asked for.
         case text(encoding: String)
+        /// The body does not have the format that it is read as, such as `multipart`.
+        case format(String)
+        /// An element of a stream, such as `line 7`, cannot be decoded; ``TrellisError/underlying`` is the
+        /// ``UndecodableElement``.
+        case element(String, type: String, why: String)
     }
 
     /// Why a redirect is not followed; ``TrellisError/response`` has it.
@@ -171,6 +178,7 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .invalidRequest(.method(let method)): "the method \(method) cannot be requested"
         case .invalidRequest(.headerField(let name)): "the header field \(name) holds bytes that no field may hold"
         case .invalidRequest(.body(let why)): "the body cannot be sent: \(why)"
+        case .invalidRequest(.parameters(let why)): "the parameters cannot be encoded: \(why)"
         case .connectionFailed(.nameResolution(let why)): "the name could not be resolved: \(why)"
         case .connectionFailed(.unreachable(let why)): "no connection: \(why)"
         case .securityFailed(.handshake(let why)): "the TLS handshake failed: \(why)"
@@ -199,6 +207,9 @@ extension TrellisError.Reason: CustomStringConvertible {
             "the response has no body, and \(type) cannot be made of nothing"
         case .serializationFailed(.decoding(let type, let why)): "the response is no \(type): \(why)"
         case .serializationFailed(.text(let encoding)): "the response is no text in \(encoding)"
+        case .serializationFailed(.format(let why)): "the response cannot be read: \(why)"
+        case .serializationFailed(.element(let which, let type, let why)):
+            "\(which) of the response is no \(type): \(why)"
         case .bodyFailed(.file(let path, let why)): "the file \(path) cannot be sent: \(why)"
         case .bodyFailed(.lengthMismatch(let promised, let given)):
             "the body's source promised \(promised) bytes and gave \(given)"
@@ -223,5 +234,10 @@ extension TrellisError.Reason: CustomStringConvertible {
 
 extension TrellisError.Reason {
     /// The words say what the underlying error would say again.
-    var tellsCause: Bool { if case .serializationFailed = self { true } else { false } }
+    var tellsCause: Bool {
+        switch self {
+        case .serializationFailed, .invalidRequest(.parameters): true
+        default: false
+        }
+    }
 }

@@ -26,7 +26,7 @@ public struct TrellisError: Error, Sendable {
     /// How the body of that response begins.
     public internal(set) var bodyExcerpt: BodyExcerpt?
 
-    init(
+    package init(
         _ reason: Reason, method: HTTPRequest.Method? = nil, url: String? = nil, phase: Phase = .composing,
         metrics: Metrics = Metrics(), underlying: (any Error)? = nil
     ) {

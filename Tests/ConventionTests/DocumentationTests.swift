@@ -31,7 +31,7 @@ struct DocumentationTests {
         code[..<index].lastIndex { !$0.isEmpty && !$0.hasPrefix(" ") && !$0.hasPrefix("}") }
     }
 
-    @Test(arguments: ["Sources/Trellis", "Sources/TrellisTesting"])
+    @Test(arguments: ["Sources/Trellis", "Sources/TrellisFoundation", "Sources/TrellisTesting"])
     func everyPublicDeclarationHasAComment(_ folder: String) {
         let violations = SourceTree.files(in: folder).flatMap(Self.undocumented)
         #expect(violations.isEmpty, "\(violations.joined(separator: "\n"))")

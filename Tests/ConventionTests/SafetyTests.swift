@@ -19,7 +19,6 @@ struct SafetyTests {
 
     @Test(arguments: [
         "fatalError", "DispatchQueue", "NSLock", "NSRecursiveLock", "OSAllocatedUnfairLock", "usleep",
-        "FoundationNetworking",
         "preconditionFailure",
     ])
     func noFileUses(_ word: String) {

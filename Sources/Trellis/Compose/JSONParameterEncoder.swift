@@ -24,7 +24,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
         do {
             request.body = .data(try encoder.encode(parameters), contentType: "application/json")
         } catch {
-            throw TrellisError.parameters(error, request, isQuery: false)
+            throw TrellisError.parameters(error, request)
         }
     }
 

@@ -10,7 +10,8 @@
 public protocol ParameterEncoder: Sendable {
     /// Puts parameters into a request. A `Content-Type` that the request has stays as it is.
     ///
-    /// - Throws: Whatever keeps them from being encoded. The encoders of the framework throw ``TrellisError`` whose
+    /// - Throws: Whatever keeps them from being encoded. The encoders of the framework throw ``TrellisError`` of kind
+    ///   ``TrellisError/Kind/invalidRequest`` with the reason ``TrellisError/InvalidRequest/parameters(_:)``, whose
     ///   ``TrellisError/underlying`` is the `EncodingError` with its coding path, or what a type's own encoding threw.
     func encode(_ parameters: some Encodable & Sendable, into request: inout Request) throws
 }
@@ -32,16 +33,15 @@ public protocol ParameterEncoding: Sendable {
 
 extension TrellisError {
     /// The parameters of a request could not be encoded.
-    static func parameters(_ error: any Error, _ request: Request, isQuery: Bool) -> TrellisError {
-        var why = "the parameters cannot be encoded"
+    static func parameters(_ error: any Error, _ request: Request) -> TrellisError {
+        var why = "\(error)"
         if case EncodingError.invalidValue(_, let context) = error {
             let path = context.codingPath.map(\.formDescription).joined(separator: ".")
-            if !path.isEmpty { why += ", at \(path)" }
-            why += ": \(context.debugDescription)"
+            why = path.isEmpty ? context.debugDescription : "at \(path): \(context.debugDescription)"
+            if let cause = context.underlyingError { why += " (\(cause))" }
         }
         return TrellisError(
-            .invalidRequest(isQuery ? .url(why) : .body(why)), method: request.method, url: request.url,
-            underlying: error)
+            .invalidRequest(.parameters(why)), method: request.method, url: request.url, underlying: error)
     }
 }
 

@@ -35,7 +35,7 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
                 request.body = .data(Data(form.utf8), contentType: "application/x-www-form-urlencoded; charset=utf-8")
             }
         } catch {
-            throw TrellisError.parameters(error, request, isQuery: isQuery)
+            throw TrellisError.parameters(error, request)
         }
     }
 }

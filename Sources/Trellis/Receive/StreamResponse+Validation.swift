@@ -57,16 +57,22 @@ extension StreamResponse {
         let request = source.request ?? Request(head.url)
         do {
             try await validator.validate(Answer(request: request, response: head, body: nil))
-        } catch var error as TrellisError where error.response != nil {
-            error.bodyExcerpt = await excerpt(within: patience)
-            source.cancel(explicitly: false)
-            try Task.checkCancellation()
-            throw error
+        } catch let error as TrellisError where error.response != nil {
+            throw try await refuse(error, patience: patience)
         } catch {
             source.cancel(explicitly: false)
             throw error
         }
         return self
+    }
+
+    /// Ends the transfer of a response that is not accepted. Returns the error with what comes of the body until then.
+    func refuse(_ error: TrellisError, patience: Duration = .seconds(1)) async throws -> TrellisError {
+        var error = error
+        error.bodyExcerpt = await excerpt(within: patience)
+        source.cancel(explicitly: false)
+        try Task.checkCancellation()
+        return error
     }
 
     /// What comes of the body, up to the limit. Ends the transfer if that takes longer.

@@ -12,8 +12,8 @@ import HTTPTypes
 /// ```
 ///
 /// It connects when the first event is asked for. The sequence ends when the server answers 204, and throws what no new
-/// attempt can mend: any other status than 200, a type other than `text/event-stream`, an untrusted certificate. Leaving the
-/// loop or cancelling its task ends it at once, wherever it is.
+/// attempt can mend: any other status than 200 (kind ``TrellisError/Kind/unacceptableStatus``), a type other than
+/// `text/event-stream` (kind ``TrellisError/Kind/unacceptableContentType``), an untrusted certificate. Leaving the loop or cancelling its task ends it at once, wherever it is.
 public struct EventSource: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
@@ -83,10 +83,9 @@ public struct EventSource: AsyncSequence, Sendable {
                     let parser = ServerSentEventParser(limit: connection.limit, lastEventID: state.lastEventID ?? "")
                     return .reading(BodyReader(parser, response.chunks))
                 case .stop: return .ended
-                case .fail(var error):
-                    error.method = request.method
-                    error.url = URLRedaction.redact(request.url)
-                    throw error
+                case .fail(let failure):
+                    let answer = Answer(request: request, response: response.head, body: nil)
+                    throw try await response.refuse(answer.error(.validationFailed(failure)))
                 }
             } catch {
                 return try place(after: error)

@@ -4,12 +4,12 @@ import HTTPTypes
 /// What an event source knows between two connections, and what it decides. A pure machine.
 struct EventSourceState {
     /// What to do with a response.
-    enum Verdict {
+    enum Verdict: Equatable {
         /// It is a stream of events.
         case read
         /// The server wants no more connections.
         case stop
-        case fail(TrellisError)
+        case fail(TrellisError.ValidationFailure)
     }
 
     let reconnection: EventSourceReconnection
@@ -25,10 +25,10 @@ struct EventSourceState {
     /// (WHATWG HTML, section 9.2.3).
     mutating func judge(status: Int, contentType: String?) -> Verdict {
         if status == 204 { return .stop }
-        guard status == 200 else { return .fail(.noEventStream("it has the status \(status)")) }
+        guard status == 200 else { return .fail(.status(status)) }
         let type = contentType?.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased()
         guard type == "text/event-stream" else {
-            return .fail(.noEventStream(contentType.map { "it is of the type \($0)" } ?? "it has no Content-Type"))
+            return .fail(.contentType(contentType, acceptable: ["text/event-stream"]))
         }
         failures = 0
         return .read
@@ -71,10 +71,6 @@ extension HTTPField.Name {
 }
 
 extension TrellisError {
-    fileprivate static func noEventStream(_ why: String) -> TrellisError {
-        TrellisError(.invalidResponse(.malformed("it is no stream of events: \(why)")), phase: .receiving)
-    }
-
     /// The network or the server may be better soon.
     fileprivate var mayPass: Bool {
         switch reason {

@@ -8,13 +8,14 @@ struct RequestPreparation: Sendable {
     static let inlineBodyLimit = 64 << 10
 
     private let configuration: SessionConfiguration
-    private let defaultFields: HTTPFields
+    /// The fields of a request without any of its own, but for `Accept-Encoding`.
+    let defaultFields: HTTPFields
     /// The lines of a request without fields of its own.
     let defaultLines: HeaderLines
     private let defaultLimits: TimeLimits
     private let urls = WireURLCache()
     /// `nil` without a base URL and default query items: then there is nothing to do.
-    private let urlDefaults: URLDefaults?
+    let urlDefaults: URLDefaults?
 
     init(_ configuration: SessionConfiguration) {
         self.configuration = configuration

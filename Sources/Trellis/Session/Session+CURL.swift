@@ -2,17 +2,16 @@ import HTTPTypes
 
 extension Session {
     /// A command line with which curl sends what this session would: ``Request/cURLDescription(_:)`` with the session's
-    /// default fields, limits, versions and trust.
+    /// base URL, default query items and fields, limits, versions and trust.
     ///
     /// - Parameter options: What is shown, and how; the session fills in what it leaves open.
-    /// - Throws: Whatever the request's own conversion throws.
+    /// - Throws: Whatever the request's own conversion throws; ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a
+    ///   relative URL where the base URL is none.
     public func cURLDescription(
         of request: some RequestConvertible, _ options: CURLDescriptionOptions = CURLDescriptionOptions()
     ) throws -> String {
         var options = options
-        var fields = configuration.defaultHeaderFields
-        if let userAgent = configuration.userAgent, fields[.userAgent] == nil { fields[.userAgent] = userAgent }
-        for field in fields where !options.defaultHeaderFields.contains(field.name) {
+        for field in preparation.defaultFields where !options.defaultHeaderFields.contains(field.name) {
             options.defaultHeaderFields.append(field)
         }
         options.timeouts = options.timeouts ?? configuration.timeouts
@@ -23,6 +22,8 @@ extension Session {
         if let path = configuration.tls.additionalCertificateAuthorityFile {
             options.furtherArguments += ["--cacert", path]
         }
-        return try request.asRequest().cURLDescription(options)
+        var request = try request.asRequest()
+        if let defaults = preparation.urlDefaults { request = try defaults.completing(request) }
+        return request.cURLDescription(options)
     }
 }

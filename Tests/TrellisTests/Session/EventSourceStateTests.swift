@@ -8,24 +8,24 @@ import Testing
 struct EventSourceStateTests {
     // MARK: Responses
 
-    enum Verdict: Equatable, Sendable { case read, stop, fail }
+    private static func wrong(_ type: String?) -> EventSourceState.Verdict {
+        .fail(.contentType(type, acceptable: ["text/event-stream"]))
+    }
 
-    static let responses: [(Int, String?, Verdict)] = [
+    static let responses: [(Int, String?, EventSourceState.Verdict)] = [
         (200, "text/event-stream", .read), (200, "Text/Event-Stream; charset=utf-8", .read),
-        (200, "text/event-stream;x", .read), (200, " text/event-stream ", .read), (200, "text/event-streams", .fail),
-        (200, "text/plain", .fail), (200, "", .fail), (200, nil, .fail), (204, nil, .stop),
-        (204, "text/event-stream", .stop), (201, "text/event-stream", .fail), (205, "text/event-stream", .fail),
-        (301, "text/event-stream", .fail), (404, "text/event-stream", .fail), (503, "text/event-stream", .fail),
+        (200, "text/event-stream;x", .read), (200, " text/event-stream ", .read),
+        (200, "text/event-streams", wrong("text/event-streams")), (200, "text/plain", wrong("text/plain")),
+        (200, "", wrong("")), (200, nil, wrong(nil)), (204, nil, .stop), (204, "text/event-stream", .stop),
+        (201, "text/event-stream", .fail(.status(201))), (205, "text/event-stream", .fail(.status(205))),
+        (301, "text/event-stream", .fail(.status(301))), (404, "text/plain", .fail(.status(404))),
+        (503, "text/event-stream", .fail(.status(503))),
     ]
 
     @Test(arguments: responses)
-    func onlyAStreamOfEventsIsRead(_ status: Int, _ type: String?, _ verdict: Verdict) {
+    func onlyAStreamOfEventsIsRead(_ status: Int, _ type: String?, _ verdict: EventSourceState.Verdict) {
         var state = EventSourceState(.init())
-        switch state.judge(status: status, contentType: type) {
-        case .read: #expect(verdict == .read)
-        case .stop: #expect(verdict == .stop)
-        case .fail: #expect(verdict == .fail)
-        }
+        #expect(state.judge(status: status, contentType: type) == verdict)
     }
 
     // MARK: Delays
@@ -82,6 +82,7 @@ struct EventSourceStateTests {
         (.cancelled(.explicitly), false), (.cancelled(.sessionShutDown), false),
         (.invalidResponse(.malformed("x")), false), (.invalidResponse(.bodyTooLarge(limit: 1)), false),
         (.bodyFailed(.notReplayable), false), (.unsupported("x"), false), (.other("x"), false),
+        (.validationFailed(.status(503)), false),
     ]
 
     @Test(arguments: reasons)

@@ -137,14 +137,34 @@ struct EventSourceTests {
         #expect(await reading.value == .answer("a#"))
     }
 
-    @Test(arguments: [(500, "text/event-stream"), (200, "text/html"), (301, "text/event-stream")])
-    func anyOtherAnswerIsAnErrorForGood(_ status: Int, _ type: String) async throws {
-        let reading = read()
-        let attempt = try await answer("", status: status, type: type)
-        let end = await reading.value
-        #expect(end.isFailure, "\(end)")
-        try await attempt.wait(for: .cancel)
+    static let refused: [(Int, String, TrellisError.ValidationFailure)] = [
+        (500, "text/event-stream", .status(500)), (301, "text/event-stream", .status(301)),
+        (200, "text/html", .contentType("text/html", acceptable: ["text/event-stream"])),
+    ]
+
+    @Test(arguments: refused)
+    func anyOtherAnswerIsAnErrorForGood(
+        _ status: Int, _ type: String, _ failure: TrellisError.ValidationFailure
+    ) async throws {
+        let events = scripted.session.events(from: "http://localhost/?token=a")
+        let reading = Task { () -> TrellisError? in
+            do { for try await _ in events {} } catch { return error as? TrellisError }
+            return nil
+        }
+        try await answer("why not", status: status, type: type).end()
+        let error = try #require(await reading.value)
+        #expect(error.reason == .validationFailed(failure))
+        #expect(error.url == "http://localhost/?token=REDACTED" && error.method == .get)
+        #expect(error.response?.status.code == status)
+        #expect(error.bodyExcerpt?.text == "why not")
         #expect(scripted.transport.attempts.count == 1)
+    }
+
+    @Test func aBodyWithoutAnEndIsNotWaitedFor() async throws {
+        let reading = read()
+        let attempt = try await answer("", status: 503)
+        #expect(await reading.value == .failed(.validationFailed(.status(503))))
+        try await attempt.wait(for: .cancel)
     }
 
     @Test func failuresInARowEndItWhereTheyAreLimited() async throws {

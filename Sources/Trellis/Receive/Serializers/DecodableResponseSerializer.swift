@@ -60,21 +60,3 @@ extension ResponseSerializer {
         DecodableResponseSerializer(type, decoder: decoder, preprocessor: preprocessor, emptyBodies: emptyBodies)
     }
 }
-
-extension DecodingError {
-    /// What went wrong and where, in few words.
-    fileprivate var reason: String {
-        let (context, key): (Context, (any CodingKey)?) =
-            switch self {
-            case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
-                (context, nil)
-            case .keyNotFound(let key, let context): (context, key)
-            @unknown default: (Context(codingPath: [], debugDescription: "\(self)"), nil)
-            }
-        let what = key.map { "there is no \"\($0.stringValue)\"" } ?? context.debugDescription
-        let path = context.codingPath.reduce(into: "") { path, key in
-            path += key.intValue.map { "[\($0)]" } ?? (path.isEmpty ? key.stringValue : ".\(key.stringValue)")
-        }
-        return path.isEmpty ? what : "at \(path): \(what)"
-    }
-}

@@ -25,7 +25,7 @@ struct ElementDecoder<Value>: Sendable {
         } catch {
             let element = UndecodableElement(
                 unit: element.unit, number: element.number, bytes: element.bytes, cause: error)
-            guard let whenUndecodable else { throw TrellisError.undecodable(element) }
+            guard let whenUndecodable else { throw TrellisError.undecodable(element, as: "\(Value.self)") }
             try whenUndecodable(element)
             return nil
         }

@@ -4,7 +4,7 @@ extension HTTPFields {
     /// The fields of a part's head, one a line; a line that begins with white space goes on with the one before it
     /// (RFC 5322, section 2.2.3).
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/malformedResponse`` for a line that is no field.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` for a line that is no field.
     init(partHead bytes: ArraySlice<UInt8>) throws(TrellisError) {
         self.init()
         var unfolded: [[UInt8]] = []

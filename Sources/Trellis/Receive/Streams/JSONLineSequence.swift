@@ -31,8 +31,8 @@ public struct JSONLineSequence<Value>: AsyncSequence, Sendable {
 
         /// The next value, `nil` at the end.
         ///
-        /// - Throws: ``TrellisError`` whose ``TrellisError/underlying`` is an ``UndecodableElement`` with the number of the
-        ///   line, or what the handler for those threw; as ``LineSequence/Iterator/next()``.
+        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization``, whose ``TrellisError/underlying`` is an
+        ///   ``UndecodableElement`` with the number of the line, or what the handler for those threw; as ``LineSequence/Iterator/next()``.
         public mutating func next() async throws -> Value? {
             while let element = try await reader.next() {
                 do {

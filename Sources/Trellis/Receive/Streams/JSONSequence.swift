@@ -30,8 +30,8 @@ public struct JSONSequence<Value>: AsyncSequence, Sendable {
 
         /// The next value, `nil` at the end.
         ///
-        /// - Throws: ``TrellisError`` whose ``TrellisError/underlying`` is an ``UndecodableElement`` with the number of the
-        ///   text, or what the handler for those threw; of kind ``TrellisError/Kind/bodyTooLarge`` for a text above the
+        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization``, whose ``TrellisError/underlying`` is an
+        ///   ``UndecodableElement`` with the number of the text, or what the handler for those threw; of kind ``TrellisError/Kind/bodyTooLarge`` for a text above the
         ///   limit; and as ``ResponseBody/Iterator/next()``.
         public mutating func next() async throws -> Value? {
             while let element = try await reader.next() {

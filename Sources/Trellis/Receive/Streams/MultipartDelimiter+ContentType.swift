@@ -1,13 +1,12 @@
 extension MultipartDelimiter {
     /// The boundary in the value of a `Content-Type` (RFC 9110, section 8.3.1).
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/malformedResponse`` where there is none, or the type is not
-    ///   `multipart`.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableContentType`` where the type is not `multipart`, of
+    ///   kind ``TrellisError/Kind/serialization`` where it has no boundary.
     init(contentType: String?) throws(TrellisError) {
-        guard let contentType else { throw .malformedStream("a multipart body without a Content-Type") }
-        let type = contentType.prefix { $0 != ";" }
-        guard type.lowercased().hasPrefix("multipart/") else {
-            throw .malformedStream("a body of type \(type), not multipart")
+        let type = contentType?.prefix { $0 != ";" } ?? ""
+        guard let contentType, type.lowercased().hasPrefix("multipart/") else {
+            throw .wrongStream(contentType, acceptable: "multipart/*")
         }
         guard let boundary = Self.parameter("boundary", in: contentType.dropFirst(type.count)), !boundary.isEmpty,
             boundary.utf8.count <= 256

@@ -45,9 +45,10 @@ public struct MultipartSequence: AsyncSequence, Sendable {
 
         /// The next part, `nil` at the end.
         ///
-        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/malformedResponse`` where the `Content-Type` has no boundary
-        ///   or the head of a part is malformed, of kind ``TrellisError/Kind/bodyTooLarge`` for a head above the limit, of
-        ///   kind ``TrellisError/Kind/truncatedBody`` for a body without its last boundary (`multipart/x-mixed-replace` needs
+        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableContentType`` where the `Content-Type` is not
+        ///   `multipart`, of kind ``TrellisError/Kind/serialization`` where it has no boundary or the head of a part is
+        ///   malformed, of kind ``TrellisError/Kind/bodyTooLarge`` for a head above the limit, of kind
+        ///   ``TrellisError/Kind/truncatedBody`` for a body without its last boundary (`multipart/x-mixed-replace` needs
         ///   none); and as ``ResponseBody/Iterator/next()``.
         public mutating func next() async throws -> MultipartPart? {
             switch state {

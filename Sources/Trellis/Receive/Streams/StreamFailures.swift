@@ -8,7 +8,12 @@ extension TrellisError {
 
     /// The body does not have the format that it is read as.
     static func malformedStream(_ why: String) -> TrellisError {
-        TrellisError(.invalidResponse(.malformed(why)), phase: .receiving)
+        TrellisError(.serializationFailed(.format(why)), phase: .receiving)
+    }
+
+    /// The body is not of the type that it is read as.
+    static func wrongStream(_ contentType: String?, acceptable: String) -> TrellisError {
+        TrellisError(.validationFailed(.contentType(contentType, acceptable: [acceptable])), phase: .receiving)
     }
 
     /// The body ended before what it is read as.
@@ -17,8 +22,10 @@ extension TrellisError {
     }
 
     /// An element of a stream cannot be decoded.
-    static func undecodable(_ element: UndecodableElement) -> TrellisError {
-        let which = "\(element.unit.rawValue) \(element.number) of the body"
-        return TrellisError(.other("\(which) cannot be decoded"), phase: .receiving, underlying: element)
+    static func undecodable(_ element: UndecodableElement, as type: String) -> TrellisError {
+        let why = (element.cause as? DecodingError)?.reason ?? "\(element.cause)"
+        return TrellisError(
+            .serializationFailed(.element("\(element.unit.rawValue) \(element.number)", type: type, why: why)),
+            phase: .receiving, underlying: element)
     }
 }

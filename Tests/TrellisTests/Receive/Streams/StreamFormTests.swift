@@ -212,7 +212,7 @@ struct StreamFormTests {
         let (stream, _) = try await open()
         var reader = stream.chunks.parts(contentType: "text/plain").makeAsyncIterator()
         let error = await #expect(throws: TrellisError.self) { try await reader.next() }
-        #expect(error?.kind == .malformedResponse)
+        #expect(error?.kind == .unacceptableContentType)
         #expect(try await reader.next() == nil)
     }
 }

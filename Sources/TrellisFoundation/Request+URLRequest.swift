@@ -1,0 +1,82 @@
+import Foundation
+public import FoundationNetworking
+import HTTPTypes
+public import Trellis
+
+extension URLRequest: RequestConvertible {
+    /// The same request for a ``Session``: `Request(self)`, where it says what becomes of each property.
+    ///
+    /// - Throws: As `Request.init(_:refining:)`.
+    public func asRequest() throws -> Request { try Request(self) }
+}
+
+extension Request {
+    /// What a `URLRequest` asks for: its method, URL, header fields and the bytes of its body.
+    ///
+    /// ```swift
+    /// var request = URLRequest(url: url)
+    /// request.httpMethod = "PUT"
+    /// request.httpBody = Data("on".utf8)
+    /// let (data, response) = try await session.data(request)
+    /// ```
+    ///
+    /// `timeoutInterval` counts where it is not 60 seconds, the interval of a request that says nothing: it is how long the
+    /// request may wait for a connection, for the response's head, or without a byte. An interval that is infinite, or longer
+    /// than a year, means no such limits. One that is not positive means nothing.
+    ///
+    /// A body that is empty is none. `URLSession` calls the body of a `POST` without a `Content-Type` a form; here it goes
+    /// without a type. Cookies, caching, service types and the like belong to `URLSession` and are left out.
+    ///
+    /// - Parameters:
+    ///   - urlRequest: The request.
+    ///   - timeouts: Limits on time of which those that `timeoutInterval` speaks of are replaced. Where it counts, the request
+    ///     no longer has its session's: name them here if they are not the defaults. ``Timeouts/total`` becomes as long as the
+    ///     interval if it was shorter.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` without a URL; of kind
+    ///   ``TrellisError/Kind/invalidRequest`` for a method or a field that cannot be sent, and for an `httpBodyStream`: a
+    ///   stream that is read once, blocks its thread and belongs to no task can be neither sent again nor cancelled. Give the
+    ///   bytes, the file's path or an asynchronous sequence as ``Request/body``.
+    public init(_ urlRequest: URLRequest, refining timeouts: Timeouts = Timeouts()) throws {
+        guard let url = urlRequest.url else { throw TrellisError(.invalidRequest(.url("the URLRequest has none"))) }
+        let name = urlRequest.httpMethod ?? "GET"
+        guard let method = HTTPRequest.Method(name) else {
+            throw TrellisError(.invalidRequest(.method(name)), url: url.absoluteString)
+        }
+        func refusal(_ why: TrellisError.InvalidRequest) -> TrellisError {
+            TrellisError(.invalidRequest(why), method: method, url: url.absoluteString)
+        }
+        guard urlRequest.httpBodyStream == nil else {
+            throw refusal(.body("it is an InputStream; give its bytes, a file or an asynchronous sequence instead"))
+        }
+        self.init(url.absoluteString, method: method)
+        // The order of a dictionary would be another in each run.
+        for (name, value) in (urlRequest.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {
+            // What would end the line is not made harmless: who put it there has to know.
+            guard let name = HTTPField.Name(name), !value.utf8.contains(where: { [0, 10, 13].contains($0) }) else {
+                throw refusal(.headerField(name))
+            }
+            headerFields.append(HTTPField(name: name, value: value))
+        }
+        if let bytes = urlRequest.httpBody, !bytes.isEmpty { body = .data(bytes) }
+        self.timeouts = timeouts.refined(by: urlRequest.timeoutInterval)
+    }
+}
+
+extension Timeouts {
+    /// With a `timeoutInterval` of a `URLRequest`; `nil` for one that says nothing.
+    fileprivate func refined(by interval: TimeInterval) -> Timeouts? {
+        guard interval > 0, interval != URLRequest.unchangedTimeoutInterval else { return nil }
+        let limit: Duration? = interval <= 366 * 86_400 ? .seconds(interval) : nil
+        var timeouts = self
+        timeouts.connect = limit
+        timeouts.responseHead = limit
+        timeouts.idle = limit
+        if let total { timeouts.total = limit.map { max($0, total) } }
+        return timeouts
+    }
+}
+
+extension URLRequest {
+    /// The interval of a request that was not given another, in seconds.
+    static var unchangedTimeoutInterval: TimeInterval { 60 }
+}

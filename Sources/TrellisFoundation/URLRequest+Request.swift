@@ -1,0 +1,81 @@
+import Foundation
+public import FoundationNetworking
+import HTTPTypes
+public import Trellis
+
+extension URLRequest {
+    /// The same request for `URLSession`: method, URL, header fields and body.
+    ///
+    /// Fields that repeat a name become one, their values joined with commas (RFC 9110, section 5.3), those of `Cookie` with
+    /// semicolons. The body's content type becomes a field, unless there is one. `Content-Length` and `Transfer-Encoding` are
+    /// left to `URLSession`.
+    ///
+    /// A body in memory, or a form whose parts are, becomes `httpBody`; a file becomes an `httpBodyStream`.
+    ///
+    /// ``Timeouts/idle`` becomes `timeoutInterval`, in whole seconds, as `URLSession` on Linux counts them; seven days if there
+    /// is no limit. A `URLRequest` has no place for the other limits on time, the version of HTTP, the limit on the response's
+    /// body and the compression of the body: it is sent as it is.
+    ///
+    /// - Throws: What the request's own making threw; ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a URL that is
+    ///   not absolute, of kind ``TrellisError/Kind/file`` for a file that cannot be opened, and of kind
+    ///   ``TrellisError/Kind/invalidRequest`` for a body that is made while it is sent: a sequence of chunks, or a form with files
+    ///   or such sequences.
+    public init(_ request: Request) throws {
+        let request = try request.asRequest()
+        guard let url = URL(string: request.url), url.host?.isEmpty == false,
+            ["http", "https"].contains(url.scheme?.lowercased())
+        else {
+            throw TrellisError(
+                .invalidRequest(.url("it is not absolute, or not of http or https")), method: request.method,
+                url: request.url)
+        }
+        self.init(url: url)
+        httpMethod = request.method.rawValue
+        if let timeouts = request.timeouts { timeoutInterval = timeouts.idle?.wholeSeconds ?? 7 * 86_400 }
+        allHTTPHeaderFields = request.headerFields.joinedValues { $0 != .contentLength && $0 != .transferEncoding }
+        if let type = request.body?.contentType, request.headerFields[.contentType] == nil {
+            setValue(type, forHTTPHeaderField: "Content-Type")
+        }
+        try setBody(request)
+    }
+
+    private mutating func setBody(_ request: Request) throws(TrellisError) {
+        var source = request.body?.source
+        if case .multipart(let form) = source, let bytes = try form.pieces().joined() { source = .data(bytes) }
+        switch source {
+        case nil: break
+        case .data(let bytes): httpBody = bytes
+        case .file(let path):
+            guard FileManager.default.isReadableFile(atPath: path), let stream = InputStream(fileAtPath: path) else {
+                throw TrellisError(
+                    .bodyFailed(.file(path: path, why: "it cannot be opened")), method: request.method, url: request.url
+                )
+            }
+            httpBodyStream = stream
+        case .stream, .multipart:
+            throw TrellisError(
+                .invalidRequest(.body("it is made while it is sent, which a URLRequest cannot say")),
+                method: request.method, url: request.url)
+        }
+    }
+}
+
+extension [RequestBody.Source] {
+    /// All in one; `nil` where one is not in memory.
+    fileprivate func joined() -> Data? {
+        var all = Data()
+        for piece in self {
+            guard case .data(let bytes) = piece else { return nil }
+            all += bytes
+        }
+        return all
+    }
+}
+
+extension Duration {
+    /// Whole seconds, rounded up and at least one: less than one would be nothing.
+    fileprivate var wholeSeconds: TimeInterval {
+        let (seconds, attoseconds) = components
+        return TimeInterval(max(1, seconds + (attoseconds > 0 ? 1 : 0)))
+    }
+}

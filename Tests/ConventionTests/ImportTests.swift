@@ -1,0 +1,44 @@
+import Testing
+
+/// What a target links follows from what its files import.
+struct ImportTests {
+    /// The modules that the files of a folder import, each with the first file that does.
+    static func imports(in files: [SourceFile]) -> [String: String] {
+        let pattern = /(?m)^[ \t]*(?:@\w+(?:\([^)]*\))?[ \t]+)*(?:\w+[ \t]+)?import[ \t]+(?:\w+[ \t]+)?(\w+)/
+        return files.reduce(into: [:]) { imports, file in
+            for match in file.code.matches(of: pattern) {
+                if imports[String(match.output.1)] == nil { imports[String(match.output.1)] = file.path }
+            }
+        }
+    }
+
+    private static func imports(of target: String) -> [String: String] {
+        imports(in: SourceTree.sources.filter { $0.path.hasPrefix("Sources/\(target)/") })
+    }
+
+    /// `FoundationNetworking` brings a libcurl of its own, and `Foundation` the tables of ICU.
+    @Test(
+        arguments: ["CurlEngine", "Trellis", "TrellisTesting"], ["FoundationNetworking", "Foundation", "FoundationXML"])
+    func theCoreLinksNoMoreOfFoundationThanItsEssentials(_ target: String, _ module: String) {
+        #expect(Self.imports(of: target)[module] == nil)
+    }
+
+    @Test func foundationNetworkingHasATargetOfItsOwn() {
+        let files = SourceTree.sources.filter { !$0.lines(mentioning: "FoundationNetworking").isEmpty }
+        #expect(!files.isEmpty)
+        #expect(files.filter { !$0.path.hasPrefix("Sources/TrellisFoundation/") }.map(\.path) == [])
+    }
+
+    @Test(arguments: ["CurlEngine", "Trellis", "TrellisTesting"])
+    func nothingDependsOnTheTargetForFoundation(_ target: String) {
+        #expect(Self.imports(of: target)["TrellisFoundation"] == nil)
+    }
+
+    @Test(arguments: [
+        "import A", "public import A", "@_exported public import A", "@testable import A", "import struct A.B",
+        "private import A", "  import A",
+    ])
+    func everyFormOfAnImportIsFound(_ text: String) {
+        #expect(Self.imports(in: [SourceFile(path: "x", text: text, code: "\(text)\nb")]) == ["A": "x"])
+    }
+}

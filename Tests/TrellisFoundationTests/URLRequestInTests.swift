@@ -1,0 +1,137 @@
+import Foundation
+import FoundationNetworking
+import HTTPTypes
+import Testing
+import Trellis
+import TrellisFoundation
+import TrellisTesting
+
+/// What a session is asked by a `URLRequest`.
+struct URLRequestInTests {
+    private static func request(
+        _ url: String = "http://localhost/a?b=c", _ change: (inout URLRequest) -> Void = { _ in }
+    ) throws -> URLRequest {
+        var request = URLRequest(url: try #require(URL(string: url)))
+        change(&request)
+        return request
+    }
+
+    /// Why there is no request.
+    private static func failure(_ change: (inout URLRequest) -> Void) throws -> TrellisError {
+        let request = try request("http://localhost/a?b=c", change)
+        return try #require(throws: TrellisError.self) { try request.asRequest() }
+    }
+
+    @Test func aURLIsAPlainGET() throws {
+        let request = try Self.request().asRequest()
+        #expect(request.method == .get)
+        #expect(request.url == "http://localhost/a?b=c")
+        #expect(request.headerFields.isEmpty)
+        #expect(request.body == nil)
+        #expect(request.timeouts == nil)
+    }
+
+    @Test(arguments: ["DELETE", "PATCH", "QUERY", "get", "made-up"])
+    func theMethodIsWhatFoundationMakesOfIt(_ method: String) throws {
+        let request = try Self.request { $0.httpMethod = method }
+        #expect(try request.asRequest().method.rawValue == request.httpMethod)
+    }
+
+    @Test func aURLThatIsRelativeToAnotherIsResolved() throws {
+        let url = try #require(URL(string: "c?d", relativeTo: URL(string: "http://localhost/a/b")))
+        #expect(try Self.request { $0.url = url }.asRequest().url == "http://localhost/a/c?d")
+    }
+
+    @Test func fieldsComeInTheOrderOfTheirNames() throws {
+        let request = try Self.request {
+            $0.setValue("3", forHTTPHeaderField: "X-C")
+            $0.setValue("1", forHTTPHeaderField: "Accept")
+            $0.addValue("2", forHTTPHeaderField: "accept")
+            $0.setValue("", forHTTPHeaderField: "X-A")
+        }
+        #expect(
+            try request.asRequest().headerFields.map { "\($0.name.rawName): \($0.value)" }
+                == ["Accept: 1,2", "X-A: ", "X-C: 3"])
+    }
+
+    @Test(arguments: ["a\r\nX-B: c", "a\nb", "a\rb", "a\0b"])
+    func aFieldThatWouldEndItsLineIsRefused(_ value: String) throws {
+        // `setValue` leaves such a value out by itself.
+        let error = try Self.failure { $0.allHTTPHeaderFields = ["X-A": value] }
+        #expect(error.reason == .invalidRequest(.headerField("X-A")))
+        #expect(error.url == "http://localhost/a?b=c")
+    }
+
+    @Test func aFieldWhoseNameIsNoneIsRefused() throws {
+        let error = try Self.failure { $0.setValue("b", forHTTPHeaderField: "X A") }
+        #expect(error.reason == .invalidRequest(.headerField("X A")))
+    }
+
+    @Test func aMethodThatIsNoneIsRefused() throws {
+        let error = try Self.failure { $0.httpMethod = "GET /" }
+        #expect(error.reason == .invalidRequest(.method("GET /")))
+    }
+
+    @Test func aRequestWithoutAURLIsRefused() throws {
+        let request = try Self.request { $0.url = nil }
+        #expect { try request.asRequest() } throws: { ($0 as? TrellisError)?.kind == .invalidURL }
+    }
+
+    @Test func aStreamIsRefusedWithWhatToGiveInstead() throws {
+        let error = try Self.failure { $0.httpBodyStream = InputStream(data: Data("x".utf8)) }
+        #expect(error.kind == .invalidRequest)
+        #expect("\(error)".contains("InputStream"))
+        #expect("\(error)".contains("asynchronous sequence"))
+    }
+
+    // MARK: Time
+
+    /// Seconds, and the limits for connecting, head and silence (`nil`: none), and in total.
+    static let intervals: [(Double, Duration?, Duration?)] = [
+        (5, .seconds(5), .seconds(300)), (0.25, .milliseconds(250), .seconds(300)),
+        (300, .seconds(300), .seconds(300)), (400, .seconds(400), .seconds(400)), (.infinity, nil, nil),
+        (1e12, nil, nil),
+    ]
+
+    @Test(arguments: intervals)
+    func anIntervalIsHowLongNothingMayHappen(
+        _ interval: Double, _ limit: Duration?, _ total: Duration?
+    ) throws {
+        let timeouts = try Self.request { $0.timeoutInterval = interval }.asRequest().timeouts
+        #expect(timeouts == Timeouts(connect: limit, responseHead: limit, idle: limit, total: total))
+    }
+
+    @Test(arguments: [60, 0, -1, .nan] as [Double])
+    func anIntervalThatSaysNothingLeavesTheSessionsLimits(_ interval: Double) throws {
+        #expect(try Self.request { $0.timeoutInterval = interval }.asRequest().timeouts == nil)
+    }
+
+    @Test(arguments: [(nil, nil), (.seconds(2), .seconds(5)), (.seconds(9), .seconds(9))] as [(Duration?, Duration?)])
+    func theLimitInTotalIsTheCallers(_ total: Duration?, _ expected: Duration?) throws {
+        let request = try Self.request { $0.timeoutInterval = 5 }
+        #expect(try Request(request, refining: Timeouts(total: total)).timeouts?.total == expected)
+    }
+
+    // MARK: On the way
+
+    @Test(arguments: [("PUT", "on", "PUT on"), ("POST", "", "POST "), ("GET", "", "GET "), ("GET", "q", "GET q")])
+    func aSessionSendsIt(_ method: String, _ body: String, _ seen: String) async throws {
+        let server = try LoopbackServer.http { .text("\($0.method) \(String(decoding: $0.body, as: UTF8.self))") }
+        let request = try Self.request(server.url("/")) {
+            $0.httpMethod = method
+            $0.httpBody = Data(body.utf8)
+        }
+        let (data, response) = try await Session.default.data(request)
+        #expect(String(decoding: data, as: UTF8.self) == seen)
+        #expect(try #require(HTTPURLResponse(response)).statusCode == 200)
+    }
+
+    @Test func anEmptyBodyIsNone() throws {
+        // `HEAD` with a body would be refused.
+        let request = try Self.request {
+            $0.httpMethod = "HEAD"
+            $0.httpBody = Data()
+        }
+        #expect(try request.asRequest().body == nil)
+    }
+}

@@ -1,0 +1,62 @@
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The command line for what a session would send.
+@Suite(.timeLimit(.minutes(1)))
+struct SessionCURLTests {
+    private static func session(_ change: (inout SessionConfiguration) -> Void) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.userAgent = nil
+        configuration.acceptLanguage = nil
+        configuration.timeouts = Timeouts(connect: nil, responseHead: nil, idle: nil, total: nil)
+        configuration.decodesContent = false
+        change(&configuration)
+        return Session(configuration: configuration, transport: MockTransport { _ in .text("") })
+    }
+
+    private static func arguments(
+        _ request: Request = Request("http://localhost/"), _ change: (inout SessionConfiguration) -> Void
+    ) async throws -> [String] {
+        await Shell.curl(called: try session(change).cURLDescription(of: request)).arguments
+    }
+
+    /// The fields that a session sends, and the ones that it shows.
+    @Test func theFieldsAreThoseThatAreSent() async throws {
+        let change: @Sendable (inout SessionConfiguration) -> Void = {
+            $0.userAgent = "tool/1"
+            $0.acceptLanguage = "de-AT, de;q=0.9"
+            $0.defaultHeaderFields = [.accept: "a/b", .from: "ann"]
+        }
+        let request = Request("http://localhost/", headerFields: [.accept: "text/html"])
+        let shown = try await Self.arguments(request, change)
+        let sent = try Self.session(change).request(request).request.headerFields
+        #expect(sent.count == 4 && sent[.acceptLanguage] == "de-AT, de;q=0.9")
+        let fields = sent.flatMap { ["--header", "\($0.name.rawName): \($0.value)"] }
+        #expect(shown == fields + ["http://localhost/"])
+    }
+
+    @Test(arguments: [nil, "fr"] as [String?])
+    func theLanguageIsTheSessionsUnlessTheRequestHasOne(_ own: String?) async throws {
+        var request = Request("http://localhost/")
+        request.headerFields[.acceptLanguage] = own
+        let arguments = try await Self.arguments(request) { $0.acceptLanguage = "de" }
+        #expect(arguments == ["--header", "Accept-Language: \(own ?? "de")", "http://localhost/"])
+    }
+
+    @Test func theURLIsTheOneThatIsRequested() async throws {
+        let arguments = try await Self.arguments(Request("users?page=2")) {
+            $0.baseURL = "http://localhost/v2/"
+            $0.defaultQueryItems = [URLQueryItem(name: "lang", value: "de")]
+        }
+        #expect(arguments == ["http://localhost/v2/users?page=2&lang=de"])
+    }
+
+    @Test func aBaseURLThatIsNoneIsAnErrorHereToo() {
+        let session = Self.session { $0.baseURL = "v2" }
+        #expect { try session.cURLDescription(of: "users") } throws: { ($0 as? TrellisError)?.kind == .invalidURL }
+    }
+}
