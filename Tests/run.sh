@@ -174,6 +174,11 @@ for leaf in Benchmarks Examples; do
         leave_out "leaf package $leaf" "it is not there"
     fi
 done
+if Tests/Fuzzing/run.sh --available; then
+    step "fuzzing, a few seconds each" Tests/Fuzzing/run.sh --smoke
+else
+    leave_out "fuzzing" "the toolchain has no libFuzzer"
+fi
 step "the client" env TRELLIS_EXAMPLES_BIN="$PWD/Examples/.build/debug" Examples/test.sh
 step "the tour" Examples/run.sh
 step "instructions of a small request" Benchmarks/run.sh --check-instructions

@@ -1,36 +1,85 @@
 #!/usr/bin/env bash
-# Fuzzes the machines that read what a server sends, with libFuzzer, which comes with Swift's toolchain.
+# Fuzzes what reads a server's answer and what writes forms, with libFuzzer, which comes with Swift's toolchain.
 #
 #   Tests/Fuzzing/run.sh                    each for a minute
 #   Tests/Fuzzing/run.sh 600                each for so many seconds
 #   Tests/Fuzzing/run.sh 600 events lines   some of them
+#   Tests/Fuzzing/run.sh --smoke            each for 5 seconds, from Corpus/ alone, and nothing kept
+#   Tests/Fuzzing/run.sh --available        only says, by its exit status, whether there is a libFuzzer
 #
-# What was found to be interesting is kept between runs in .build-fuzzing/corpus, inputs that crash in
-# .build-fuzzing/crashes; `.build-fuzzing/release/fuzz NAME FILE` runs one again. Corpus/ has what a run begins with.
+#   lines, events, text, multipart   the machines under streams: the same result however a body is cut, and bounded
+#   form                             URLEncodedFormEncoder with every knob turned: only characters that are allowed, the pairs
+#                                    of a plain model, in the same order each time
+#   form-data                        MultipartFormData: as long as it says, and the parts that were put in, for a strict reader
+#                                    of its own and for the framework's
+#   cookies, cookie-dates            Set-Cookie fields and cookie files; dates of every shape
+#   retry-after                      Retry-After and the dates of HTTP
+#
+# What was found to be interesting is kept between runs in .build-fuzzing/corpus, what was said in .build-fuzzing/logs, inputs
+# that fail in .build-fuzzing/crashes; `SWIFT_BACKTRACE=enable=no .build-fuzzing/release/fuzz NAME FILE` runs one again.
+# Corpus/ has what a run begins with. Exit status: 0 nothing found, 1 something found, 2 a run was ended from outside.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(cd "$here/../.." && pwd)/.build-fuzzing
 
-seconds=${1:-60}
-[[ $seconds =~ ^[0-9]+$ ]] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 64; }
-shift || true
-names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(lines events multipart text retry-after cookies cookie-dates)
+# Gold, the default linker, and dead-stripping lose the instrumentation.
+instrumented=(-sanitize=address,fuzzer -use-ld=lld)
+available() {
+    local folder status=0
+    folder=$(mktemp -d)
+    echo '@_cdecl("LLVMFuzzerTestOneInput") public func one(_ s: UnsafeRawPointer?, _ n: Int) -> CInt { 0 }' > "$folder/one.swift"
+    swiftc -parse-as-library "${instrumented[@]}" -o "$folder/one" "$folder/one.swift" >/dev/null 2>&1 || status=1
+    rm -rf "$folder"
+    return $status
+}
 
-# Optimised, because speed finds more. Gold, the default linker, and dead-stripping lose the instrumentation.
+seconds=60 corpora=$scratch/corpus
+case ${1:-} in
+    --available) available; exit ;;
+    --smoke)
+        seconds=5 corpora=$(mktemp -d)
+        trap 'rm -rf "$corpora"' EXIT
+        shift
+        ;;
+    '') ;;
+    *[!0-9]*) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 64 ;;
+    *) seconds=$1; shift ;;
+esac
+names=("$@")
+[ ${#names[@]} -gt 0 ] || names=(lines events multipart text form form-data retry-after cookies cookie-dates)
+
+# Optimised, because speed finds more.
 swift build --package-path "$here" --scratch-path "$scratch" -c release --disable-dead-strip \
-    -Xswiftc -enable-testing -Xswiftc -sanitize=address,fuzzer -Xswiftc -use-ld=lld
+    -Xswiftc -enable-testing -Xswiftc "${instrumented[0]}" -Xswiftc "${instrumented[1]}"
 
 # The runtime's own crash report would come before libFuzzer's, which keeps the input.
 export SWIFT_BACKTRACE=enable=no
-failed=()
-mkdir -p "$scratch/crashes"
-for name in "${names[@]}"; do
-    mkdir -p "$scratch/corpus/$name"
+found=() ended=()
+mkdir -p "$scratch/crashes" "$scratch/logs"
+
+# fuzz NAME: says what became of it. A status without an input has its reason: a signal from outside (for which libFuzzer has 72),
+# or what a sanitizer saw only when the process ended, which is in the log.
+fuzz() {
+    local name=$1 log=$scratch/logs/$1.log status=0 input
+    mkdir -p "$corpora/$name"
     echo "=== $name, $seconds s"
     "$scratch/release/fuzz" "$name" -max_total_time="$seconds" -max_len=1024 -timeout=10 -rss_limit_mb=1024 \
         -artifact_prefix="$scratch/crashes/$name-" -print_final_stats=1 -verbosity=0 \
-        "$scratch/corpus/$name" "$here/Corpus/$name" || failed+=("$name")
-done
-[ ${#failed[@]} -eq 0 ] || { echo "Fuzzing failed: ${failed[*]}"; exit 1; }
+        "$corpora/$name" "$here/Corpus/$name" >"$log" 2>&1 || status=$?
+    grep -vE '^"|^####' "$log" || true
+    [ $status -ne 0 ] || return 0
+    input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
+    if [ -n "$input" ]; then
+        found+=("$name (exit status $status, the input is in $input)")
+    elif [ $status -eq 72 ] || [ $status -gt 128 ]; then
+        ended+=("$name (exit status $status)")
+    else
+        found+=("$name (exit status $status without an input, the reason is in $log)")
+    fi
+}
+
+for name in "${names[@]}"; do fuzz "$name"; done
+[ ${#ended[@]} -eq 0 ] || echo "Ended from outside: ${ended[*]}"
+[ ${#found[@]} -eq 0 ] || { echo "Fuzzing failed: ${found[*]}"; exit 1; }
+[ ${#ended[@]} -eq 0 ] || exit 2
 echo "Fuzzing found nothing."

@@ -1,5 +1,25 @@
 /// Makes names and values of what an encoder has written.
 struct FormWriter {
+    /// A member of an object: its key as it is written and as it was.
+    private struct Member {
+        let written: String
+        let key: String
+        let value: FormNode
+
+        init(_ written: String, _ key: String, _ value: FormNode) {
+            (self.written, self.key, self.value) = (written, key, value)
+        }
+
+        /// In the order of the Unicode scalars, which is that of the bytes of UTF-8; `String` compares composed characters.
+        /// Keys that have become the same must not come in the order of a dictionary, which changes with every process.
+        static func < (one: Member, other: Member) -> Bool {
+            if one.written.utf8.elementsEqual(other.written.utf8) {
+                return one.key.utf8.lexicographicallyPrecedes(other.key.utf8)
+            }
+            return one.written.utf8.lexicographicallyPrecedes(other.written.utf8)
+        }
+    }
+
     private let options: URLEncodedFormEncoder
     private var bytes: [UInt8] = []
 
@@ -35,10 +55,11 @@ struct FormWriter {
     }
 
     private mutating func writeMembers(of object: FormNode, _ name: String?) {
-        var members = zip(object.keys, object.children).map { (key: options.keyEncoding.encode($0), value: $1) }
-        if options.alphabetizeKeyValuePairs { members.sort { $0.key < $1.key } }
-        for (key, value) in members {
-            write(value, name: name.map { $0 + options.keyPathEncoding.suffix(key) } ?? key)
+        var members = zip(object.keys, object.children).map { Member(options.keyEncoding.encode($0), $0, $1) }
+        if options.alphabetizeKeyValuePairs { members.sort(by: <) }
+        for member in members {
+            let key = member.written
+            write(member.value, name: name.map { $0 + options.keyPathEncoding.suffix(key) } ?? key)
         }
     }
 

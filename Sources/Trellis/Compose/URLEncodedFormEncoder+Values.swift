@@ -42,9 +42,10 @@ extension URLEncodedFormEncoder {
         case secondsSince1970
         /// The milliseconds since the beginning of 1970, with their fraction: `500.0`.
         case millisecondsSince1970
-        /// `1970-01-01T00:00:00Z` (RFC 3339). Fractions of a second are cut off.
+        /// `1970-01-01T00:00:00Z` (RFC 3339), in the Gregorian calendar. Fractions of a second are cut off. A year that has not
+        /// four digits is an error.
         case iso8601
-        /// `1970-01-01T00:00:00.500Z` (RFC 3339). What is less than a millisecond is cut off.
+        /// `1970-01-01T00:00:00.500Z` (RFC 3339), as ``iso8601``. What is less than a millisecond is cut off.
         case iso8601WithFractionalSeconds
         /// What a closure makes of it, for example `{ $0.formatted(style) }` or with a formatter of your own. What it throws is
         /// the error's underlying error.
@@ -53,11 +54,11 @@ extension URLEncodedFormEncoder {
         func text(_ value: Date) throws -> String? {
             switch self {
             case .deferredToDate: nil
-            case .secondsSince1970: "\(value.timeIntervalSince1970)"
-            case .millisecondsSince1970: "\(value.timeIntervalSince1970 * 1000)"
-            case .iso8601: value.formatted(.iso8601)
-            case .iso8601WithFractionalSeconds:
-                value.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+            // An interpolation would write the bits of what is no number.
+            case .secondsSince1970: value.timeIntervalSince1970.description
+            case .millisecondsSince1970: (value.timeIntervalSince1970 * 1000).description
+            case .iso8601: try Timestamp.text(value, withMilliseconds: false)
+            case .iso8601WithFractionalSeconds: try Timestamp.text(value, withMilliseconds: true)
             case .custom(let text): try text(value)
             }
         }

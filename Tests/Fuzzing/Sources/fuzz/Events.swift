@@ -9,13 +9,15 @@ func fuzzEvents(_ input: FuzzInput) {
     let whole = MachineOutcome(parser, [input.body])
     for pieces in input.cuts {
         let outcome = MachineOutcome(parser, pieces)
-        precondition(outcome.outputs == whole.outputs, "other events")
-        precondition(outcome.failure == whole.failure, "another failure")
+        expect(outcome.outputs == whole.outputs, "other events")
+        expect(outcome.failure == whole.failure, "another failure")
     }
     for event in whole.outputs {
         // A byte that is no UTF-8 becomes three.
-        precondition(event.data.utf8.count <= 3 * limit, "an event above the limit")
-        precondition(!event.event.isEmpty && !event.id.utf8.contains(0))
-        precondition(!event.data.utf8.contains(13) && !event.event.utf8.contains(10) && !event.id.utf8.contains(10))
+        expect(event.data.utf8.count <= 3 * limit, "an event above the limit")
+        expect(!event.event.isEmpty && !event.id.utf8.contains(0), "no name, or NUL in the id")
+        expect(
+            !event.data.utf8.contains(13) && !event.event.utf8.contains(10) && !event.id.utf8.contains(10),
+            "a line break")
     }
 }

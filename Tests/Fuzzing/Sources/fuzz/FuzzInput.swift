@@ -15,10 +15,16 @@ struct FuzzInput {
         body = Array(bytes.dropFirst(2))
     }
 
+    /// Decisions that the body makes.
+    var choices: Choices { Choices(body) }
+
     /// The body in one piece, byte by byte, and in pieces of lengths that the input chose.
-    var cuts: [[[UInt8]]] {
+    var cuts: [[[UInt8]]] { cuts(of: body) }
+
+    /// As ``cuts``, of other bytes.
+    func cuts(of bytes: [UInt8]) -> [[[UInt8]]] {
         var pieces: [[UInt8]] = []
-        var rest = body[...]
+        var rest = bytes[...]
         var state = seed &* 0x9E37_79B9_7F4A_7C15
         while !rest.isEmpty {
             state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -27,6 +33,6 @@ struct FuzzInput {
             pieces.append(Array(rest.prefix(length)))
             rest = rest.dropFirst(length)
         }
-        return [[body], body.map { [$0] }, pieces]
+        return [[bytes], bytes.map { [$0] }, pieces]
     }
 }

@@ -12,10 +12,10 @@ func fuzzText(_ input: FuzzInput) {
     let wholeLines = MachineOutcome(lines, [input.body])
     for pieces in input.cuts {
         let strings = MachineOutcome(StringJoiner(), pieces).outputs
-        precondition(strings.joined().utf8.elementsEqual(text.utf8), "another text")
+        expect(strings.joined().utf8.elementsEqual(text.utf8), "another text")
         let texts = MachineOutcome(sequence, pieces)
-        precondition(texts.outputs == wholeTexts.outputs && texts.failure == wholeTexts.failure, "other texts")
+        expect(texts.outputs == wholeTexts.outputs && texts.failure == wholeTexts.failure, "other texts")
         let values = MachineOutcome(lines, pieces)
-        precondition(values.outputs == wholeLines.outputs && values.failure == wholeLines.failure, "other lines")
+        expect(values.outputs == wholeLines.outputs && values.failure == wholeLines.failure, "other lines")
     }
 }

@@ -3,7 +3,8 @@ import Glibc
 
 /// What there is to fuzz. Each takes an input and stops the process where something is wrong.
 let fuzzers: [String: (FuzzInput) -> Void] = [
-    "lines": fuzzLines, "events": fuzzEvents, "multipart": fuzzMultipart, "text": fuzzText,
+    "lines": fuzzLines, "events": fuzzEvents, "multipart": fuzzMultipart, "text": fuzzText, "form": fuzzForm,
+    "form-data": fuzzFormData,
     "retry-after": fuzzRetryAfter, "cookies": fuzzCookies, "cookie-dates": fuzzCookieDates,
 ]
 

@@ -1,0 +1,42 @@
+import FoundationEssentials
+
+@testable import Trellis
+
+/// A form says what its value is: the same pairs in the same order, in the characters that are allowed.
+func fuzzForm(_ input: FuzzInput) {
+    var choices = input.choices
+    let settings = FormSettings(&choices)
+    let value = FormValue.form(&choices)
+    let text = try? settings.encoder.encode(value)
+    expect(text == (try? settings.encoder.encode(value)), "another text for the same value")
+    let model = try? FormModel.pairs(of: value, settings.encoder)
+    expect((text == nil) == (model == nil), "a form where there is none, or none where there is")
+    guard let text, let model else { return }
+    let pairs = FormText(settings).pairs(text)
+    expect(pairs != nil, "a character that is not allowed: \(text)")
+    expect(pairs == model, "\(pairs ?? []) instead of \(model)")
+    checkDictionaries(value, text, settings.encoder)
+    for member in value.keys { checkWords(member) }
+}
+
+/// Those of other capacities, which are in another order, and those whose types nobody knows.
+private func checkDictionaries(_ value: FormValue, _ text: String, _ encoder: URLEncodedFormEncoder) {
+    if encoder.alphabetizeKeyValuePairs {
+        expect((try? encoder.encode(value.reordered)) == text, "another text for an equal dictionary")
+    }
+    if case .dictionary(let members) = value {
+        // It takes more calls, so that it may be too deep.
+        let dynamic = try? encoder.encode(DynamicParameters(members.mapValues(\.dynamic)))
+        expect(dynamic == nil || dynamic == text, "another text for a dictionary without types")
+    }
+}
+
+/// Words are what the key is made of.
+private func checkWords(_ key: String) {
+    typealias Encoding = URLEncodedFormEncoder.KeyEncoding
+    let letters = key.lowercased().unicodeScalars.filter { !"_-".unicodeScalars.contains($0) }
+    for encoding in [Encoding.convertToSnakeCase, .convertToKebabCase] {
+        let words = encoding.encode(key).unicodeScalars.filter { !"_-".unicodeScalars.contains($0) }
+        expect(words.elementsEqual(letters), "other letters")
+    }
+}
