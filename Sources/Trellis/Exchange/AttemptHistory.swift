@@ -17,4 +17,7 @@ final class AttemptHistory: Sendable {
         self.start = start
         self.observer = observer
     }
+
+    /// A redirect has led from one origin to another.
+    var hasLeftOrigin: Bool { redirects.contains { $0.changesOrigin } }
 }

@@ -15,4 +15,10 @@ public struct Redirect: Sendable, Hashable {
         self.from = from
         self.to = to
     }
+
+    /// It leads to another origin (RFC 6454, section 4).
+    var changesOrigin: Bool {
+        let (from, to) = (URLReference(from), URLReference(to))
+        return from.scheme != to.scheme || from.authority != to.authority
+    }
 }

@@ -19,6 +19,8 @@ actor CallActor: EngineActor {
     nonisolated let request: Request
     /// The first attempt, where no step has a say in it.
     nonisolated let first: RequestActor?
+    /// When the call was made; `nil`: when it is started.
+    private nonisolated let start: EngineInstant?
     private nonisolated let limit: UInt64?
     private nonisolated let clock: any EngineClock
     private nonisolated let journey: Journey
@@ -35,13 +37,14 @@ actor CallActor: EngineActor {
     private var attempt: RequestActor?
 
     init(
-        _ request: Request, first: RequestActor?, limit: UInt64?, executor: EngineExecutor, clock: any EngineClock,
-        hub: EventHub, journey: @escaping Journey
+        _ request: Request, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
+        clock: any EngineClock, hub: EventHub, journey: @escaping Journey
     ) {
         id = Self.count.add(1, ordering: .relaxed).newValue
         observer = hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil
         self.request = request
         self.first = first
+        self.start = start
         attempt = first
         self.limit = limit
         self.executor = executor
@@ -79,7 +82,7 @@ actor CallActor: EngineActor {
     /// In the task that asks first: its priority and its task-local values are the journey's.
     private nonisolated func begin() {
         guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
-        let deadline = CallDeadline(start: clock.now(), limit: limit, clock: clock)
+        let deadline = CallDeadline(start: start ?? clock.now(), limit: limit, clock: clock)
         let driver = Task(executorPreference: globalConcurrentExecutor) { [journey] in
             let result: Result<StepResponse, any Error>
             do { result = .success(try await journey(self, deadline)) } catch { result = .failure(error) }

@@ -9,27 +9,41 @@ extension Session {
         // Compose: what is asked.
         let request = try convertible.asRequest()
         // Steps: what surrounds the attempts, on a journey of its own.
-        if hasSteps(request) { return try await call(request, isCollected: true).collected().pair }
+        if hasSteps(request) { return try await call(request, isCollected: true, start: start).collected().pair }
         // Session: completed with the defaults, and checked. Exchange: an actor, which waits for its turn, hands itself to
         // the transport and receives.
-        return try await attempt(preparation.prepare(request, isCollected: true, start: start)).collected()
+        let attempt = try attempt(preparation.prepare(request, isCollected: true, start: start))
+        let (body, response) = try await attempt.collected()
+        guard response.mayRedirect else { return (body, response) }
+        // Steps: the journey goes on from here.
+        let answer = StepResponse(response: response, body: body)
+        return try await call(request, isCollected: true, start: start, answered: answer).collected().pair
     }
 
     /// The same, with the request that was answered.
     func answer(_ convertible: some RequestConvertible) async throws -> Answer {
         let start = clock.now()
         let request = try convertible.asRequest()
-        if hasSteps(request) { return try await call(request, isCollected: true).collected() }
-        return try await attempt(preparation.prepare(request, isCollected: true, start: start)).answer()
+        if hasSteps(request) { return try await call(request, isCollected: true, start: start).collected() }
+        let attempt = try attempt(preparation.prepare(request, isCollected: true, start: start))
+        let answer = try await attempt.answer()
+        guard answer.response.mayRedirect else { return answer }
+        let first = StepResponse(response: answer.response, body: answer.body ?? Data())
+        return try await call(request, isCollected: true, start: start, answered: first).collected()
     }
 
     /// Sends a request and returns as soon as the head has come.
     func open(_ convertible: some RequestConvertible) async throws -> StreamResponse {
         let start = clock.now()
         let request = try convertible.asRequest()
-        if hasSteps(request) { return StreamResponse(try await call(request, isCollected: false).answer()) }
+        if hasSteps(request) {
+            return StreamResponse(try await call(request, isCollected: false, start: start).answer())
+        }
         let prepared = try preparation.prepare(request, isCollected: false, start: start)
-        return StreamResponse(try await stream(attempt(prepared)) { try await $0.head(inbox: $1) })
+        let answer = try await stream(attempt(prepared)) { try await $0.head(inbox: $1) }
+        guard answer.response.mayRedirect else { return StreamResponse(answer) }
+        return StreamResponse(
+            try await call(request, isCollected: false, start: start, answered: answer).answer())
     }
 
     private func hasSteps(_ request: Request) -> Bool {
@@ -37,7 +51,7 @@ extension Session {
     }
 
     /// A request as an actor that has not started.
-    func attempt(_ prepared: PreparedRequest) -> RequestActor {
+    private func attempt(_ prepared: PreparedRequest) -> RequestActor {
         RequestActor(prepared, executor: engine, transport: transport, admission: actor)
     }
 
@@ -50,12 +64,22 @@ extension Session {
     }
 
     /// A request with its steps, which has not started.
-    func call(_ request: Request, isCollected: Bool, first: RequestActor? = nil) -> CallActor {
+    ///
+    /// - Parameters:
+    ///   - start: When the call was made; `nil`: when it is started.
+    ///   - first: The first attempt, where no step has a say in it.
+    ///   - answered: What the first attempt has brought already.
+    private func call(
+        _ request: Request, isCollected: Bool, start: EngineInstant? = nil, first: RequestActor? = nil,
+        answered: StepResponse? = nil
+    ) -> CallActor {
         let steps = configuration.steps.followed(by: request.steps)
         let limit = preparation.limits(of: request).total
-        return CallActor(request, first: first, limit: limit, executor: engine, clock: clock, hub: hub) {
-            [self] call, deadline in
-            let journey = Journey(session: self, call: call, steps: steps, isCollected: isCollected, deadline: deadline)
+        return CallActor(
+            request, first: first, start: start, limit: limit, executor: engine, clock: clock, hub: hub
+        ) { [self] call, deadline in
+            var journey = Journey(session: self, call: call, steps: steps, isCollected: isCollected, deadline: deadline)
+            journey.answered = answered
             return try await journey.answer(to: request)
         }
     }
@@ -106,8 +130,13 @@ private struct Journey: Sendable {
     let isCollected: Bool
     var context: CallContext
 
+    /// What the first request on the wire has brought already.
+    var answered: StepResponse?
+
     /// What the call's handle has made already.
-    var first: RequestActor? { context.attempt == 1 && context.redirects.isEmpty ? call.first : nil }
+    var first: RequestActor? { isFirst ? call.first : nil }
+
+    private var isFirst: Bool { context.attempt == 1 && context.redirects.isEmpty }
 
     init(session: Session, call: CallActor, steps: Steps, isCollected: Bool, deadline: CallDeadline) {
         self.session = session
@@ -119,7 +148,8 @@ private struct Journey: Sendable {
 
     /// Once a call: the steps around it, and inside of them the attempts.
     func answer(to request: Request) async throws -> StepResponse {
-        try await through(steps.calls[...], request) { try await attempts(at: $0) }
+        let request = try session.preparation.completingURL(of: request)
+        return try await through(steps.calls[...], request) { try await attempts(at: $0) }
     }
 
     /// As often as the retriers want.
@@ -143,14 +173,43 @@ private struct Journey: Sendable {
                 request = try await adapter.adapt(request, context: context)
                 call.observer?.tell(.adapted(request))
             }
-            return .success(try await hop(request))
+            return .success(try await hops(request))
         } catch {
             return .failure(error)
         }
     }
 
-    /// Once a request on the wire: the steps around it, and inside of them the exchange.
+    /// As far as redirects lead.
+    private func hops(_ request: Request) async throws -> StepResponse {
+        var journey = self
+        var request = request
+        while true {
+            let answer = try await journey.hop(request)
+            let policy = steps.redirects ?? RedirectPolicy()
+            guard
+                let (next, redirect) = try await policy.next(
+                    after: answer.response, to: request, handler: steps.redirectHandler, context: journey.context)
+            else { return answer }
+            call.observer?.tell(.redirected(redirect))
+            await answer.discard()
+            journey.context.redirects.append(redirect)
+            request = next
+        }
+    }
+
+    /// Once a request on the wire: with its cookies, the steps around it, and inside of them the exchange.
     private func hop(_ request: Request) async throws -> StepResponse {
+        if isFirst, let answered { return answered }
+        guard let jar = steps.cookies, let url = CookieURL(request.url) else {
+            return try await exchange(request)
+        }
+        let answer = try await exchange(request.adding(await jar.cookies(for: url)))
+        let fields = answer.response.headerFields[values: .setCookie]
+        if !fields.isEmpty { await jar.store(fields, from: url) }
+        return answer
+    }
+
+    private func exchange(_ request: Request) async throws -> StepResponse {
         try await through(steps.attempts[...], request) { try await session.exchange($0, self) }
     }
 
@@ -198,4 +257,9 @@ private struct Journey: Sendable {
 
 extension Result {
     fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+}
+
+extension Response {
+    /// Its status is that of a redirect, followed or not.
+    fileprivate var mayRedirect: Bool { (300..<400).contains(responseHead.status.code) }
 }

@@ -48,15 +48,13 @@ struct RequestPreparation: Sendable {
         // A type that makes requests of others does not ask each of them whether its URL could be made.
         if let failure = request.conversionFailure { throw failure }
         do throws(TrellisError) {
-            if let urlDefaults {
+            // What has a history was completed when its call began: a redirect leads away from the session's defaults.
+            if let urlDefaults, history == nil {
                 return try assemble(urlDefaults.completing(request), isCollected, start, isDeferred, history)
             }
             return try assemble(request, isCollected, start, isDeferred, history)
         } catch {
-            var error = error
-            error.method = request.method
-            error.url = URLRedaction.redact(request.url)
-            throw error
+            throw error.naming(request)
         }
     }
 
@@ -70,7 +68,8 @@ struct RequestPreparation: Sendable {
         try Self.resolveBody(of: &request, defaults: defaultFields)
         let (body, streamed) = try Self.body(request)
         let wire = TransferOptions(
-            url: url, method: request.method.rawValue, headerLines: try lines(&request, url, hasBody: body.exists),
+            url: url, method: request.method.rawValue,
+            headerLines: try lines(&request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false),
             body: body,
             version: try Self.version(request.httpVersion ?? configuration.httpVersion, url),
             mayBeReplayed: request.method.isIdempotent,
@@ -86,6 +85,17 @@ struct RequestPreparation: Sendable {
 
     /// The limits on time that hold for a request.
     func limits(of request: Request) -> TimeLimits { request.timeouts.map(TimeLimits.init) ?? defaultLimits }
+
+    /// The request with the URL that the session makes of it.
+    func completingURL(of request: Request) throws -> Request {
+        guard let urlDefaults else { return request }
+        if let failure = request.conversionFailure { throw failure }
+        do throws(TrellisError) {
+            return try urlDefaults.completing(request)
+        } catch {
+            throw error.naming(request)
+        }
+    }
 
     // MARK: Checks
 
@@ -172,14 +182,14 @@ struct RequestPreparation: Sendable {
     // MARK: Fields
 
     private func lines(
-        _ request: inout Request, _ url: WireURL, hasBody: Bool
+        _ request: inout Request, _ url: WireURL, hasBody: Bool, hasLeft: Bool
     ) throws(TrellisError) -> HeaderLines? {
         let decodes = request.decodesContent ?? configuration.decodesContent
-        if request.headerFields.isEmpty, !hasBody, url.user == nil, decodes == configuration.decodesContent {
+        if request.headerFields.isEmpty, !hasBody, !hasLeft, url.user == nil, decodes == configuration.decodesContent {
             request.headerFields = defaultFields
             return nil
         }
-        complete(&request, url)
+        complete(&request, url, hasLeft: hasLeft)
         var lines = HeaderLines()
         for field in request.headerFields where field.name != .contentLength && field.name != .transferEncoding {
             guard lines.append(field) else { throw TrellisError(.invalidRequest(.headerField(field.name.rawName))) }
@@ -193,8 +203,11 @@ struct RequestPreparation: Sendable {
         return lines
     }
 
-    private func complete(_ request: inout Request, _ url: WireURL) {
+    /// - Parameter hasLeft: A redirect has led to an origin that the session's secrets are not meant for.
+    private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) {
+        let policy = configuration.steps.redirects ?? RedirectPolicy()
         for field in defaultFields where !request.headerFields.contains(field.name) {
+            if hasLeft, policy.isBoundToOrigin(field) { continue }
             request.headerFields.append(field)
         }
         if let type = request.body?.contentType, !request.headerFields.contains(.contentType) {
@@ -223,4 +236,13 @@ extension HTTPField {
     /// The codings that the running libcurl decodes.
     fileprivate static let acceptEncoding = HTTPField(
         name: .acceptEncoding, value: ContentCoding.accepted.joined(separator: ", "))
+}
+
+extension TrellisError {
+    fileprivate func naming(_ request: Request) -> TrellisError {
+        var error = self
+        error.method = request.method
+        error.url = URLRedaction.redact(request.url)
+        return error
+    }
 }

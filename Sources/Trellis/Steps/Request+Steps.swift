@@ -1,3 +1,5 @@
+import HTTPTypes
+
 /// The steps of one request.
 extension Request {
     /// What surrounds this request besides its session's steps; `nil` for nothing.
@@ -17,6 +19,11 @@ extension Request {
     /// The request with a retrier more.
     public func withRetrier(_ retrier: any RequestRetrier) -> Request { withSteps { $0.retriers.append(retrier) } }
 
+    /// The request with somebody who is asked about its redirects: `.doNotFollow` makes them answers.
+    public func withRedirectHandler(_ handler: some RedirectHandler) -> Request {
+        withSteps { $0.redirectHandler = handler }
+    }
+
     /// The request with its steps changed.
     public func withSteps(_ change: (inout Steps) -> Void) -> Request {
         var request = self
@@ -24,6 +31,14 @@ extension Request {
         change(&steps)
         request.steps = steps
         return request
+    }
+}
+
+extension Request {
+    /// The request with cookies behind those of its own.
+    func adding(_ cookies: [Cookie]) -> Request {
+        guard !cookies.isEmpty, let value = Cookie.field(cookies, after: headerFields[.cookie]) else { return self }
+        return withHeader(HTTPField(name: .cookie, value: value))
     }
 }
 

@@ -43,6 +43,16 @@ public struct StepResponse: Sendable {
     }
 }
 
+extension StepResponse {
+    /// Nobody wants the body: a short one is read, so that its connection can be kept.
+    func discard() async {
+        guard case .source(let token) = content,
+            let length = response.headerFields[.contentLength].flatMap({ Int($0) }), length <= 64 << 10
+        else { return }
+        _ = try? await token.source.finalResponse()
+    }
+}
+
 extension StreamResponse {
     init(_ answer: StepResponse) { self.init(head: answer.response, token: answer.reader) }
 }

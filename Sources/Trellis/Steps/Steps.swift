@@ -17,6 +17,12 @@ public struct Steps: Sendable {
     public var adapters: [any RequestAdapter] = []
     /// Are asked about each failed attempt, in this order, until one has an opinion.
     public var retriers: [any RequestRetrier] = []
+    /// Which redirects are followed, and what goes along; `nil`: the session's, and for a session `RedirectPolicy()`.
+    public var redirects: RedirectPolicy?
+    /// Is asked about each redirect that would be followed; `nil`: the session's, and for a session ``Redirector/follow``.
+    public var redirectHandler: (any RedirectHandler)?
+    /// Where cookies come from and go to; `nil`: to the session's, and for a session that none are kept.
+    public var cookies: (any CookieStorage)?
     /// Stand around each request on the wire, the first outermost.
     public var attempts: [any RequestStep] = []
 
@@ -29,8 +35,10 @@ public struct Steps: Sendable {
         retriers.append(interceptor)
     }
 
-    /// There is nothing to do.
-    var isEmpty: Bool { calls.isEmpty && adapters.isEmpty && retriers.isEmpty && attempts.isEmpty }
+    /// There is nothing to do but for an answer that is a redirect.
+    var isEmpty: Bool {
+        calls.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && attempts.isEmpty
+    }
 
     /// These steps, and then others.
     func followed(by other: Steps?) -> Steps {
@@ -40,6 +48,9 @@ public struct Steps: Sendable {
         steps.adapters += other.adapters
         steps.retriers += other.retriers
         steps.attempts += other.attempts
+        steps.redirects = other.redirects ?? redirects
+        steps.redirectHandler = other.redirectHandler ?? redirectHandler
+        steps.cookies = other.cookies ?? cookies
         return steps
     }
 }

@@ -10,7 +10,10 @@ extension CallContext {
     ) -> CallContext {
         let clock = TestClock().engineSide
         let deadline = CallDeadline(start: clock.now(), limit: remaining?.clampedNanoseconds, clock: clock)
-        return CallContext(id: id, attempt: attempt, redirects: redirects, deadline: deadline)
+        var context = CallContext(id: id, deadline: deadline)
+        context.attempt = attempt
+        context.redirects = redirects
+        return context
     }
 }
 
