@@ -166,4 +166,14 @@ struct ccurl_codec *_Nullable ccurl_codec_create(int32_t coding, bool encodes, i
 int32_t ccurl_codec_run(struct ccurl_codec *_Nonnull codec, struct ccurl_flow *_Nonnull flow, bool is_last);
 void ccurl_codec_free(struct ccurl_codec *_Nullable codec);
 
+// A hash function, through the OpenSSL that libcurl has loaded or, failing that, the system's. Looked up at run time: no
+// headers are needed to build.
+#define CCURL_DIGEST_CAPACITY 64
+// By OpenSSL's name; NULL where the library or the function is missing or memory has run out.
+void *_Nullable ccurl_digest_create(const char *_Nonnull name);
+bool ccurl_digest_update(void *_Nonnull digest, const void *_Nullable bytes, size_t count);
+// Fills at most CCURL_DIGEST_CAPACITY bytes and returns how many; 0 for a failure. The digest must only be freed then.
+size_t ccurl_digest_finish(void *_Nonnull digest, uint8_t *_Nonnull result);
+void ccurl_digest_free(void *_Nullable digest);
+
 #endif

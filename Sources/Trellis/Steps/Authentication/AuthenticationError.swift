@@ -9,6 +9,10 @@ public enum AuthenticationError: Error, Hashable, Sendable {
     case refreshTimedOut
     /// The refresh ended as if its task had been cancelled. The request's own was not.
     case refreshCancelled
+    /// A `.netrc` file has quotes that do not end in their line.
+    case malformedNetrc(line: Int)
+    /// A `.netrc` file cannot be read.
+    case unreadableNetrc(path: String, why: String)
 }
 
 extension AuthenticationError: CustomStringConvertible {
@@ -19,6 +23,8 @@ extension AuthenticationError: CustomStringConvertible {
         case .excessiveRefresh: "the credential was refreshed too often in a short time, so it was not refreshed again"
         case .refreshTimedOut: "refreshing the credential took too long"
         case .refreshCancelled: "refreshing the credential was cancelled"
+        case .malformedNetrc(let line): "line \(line) of the netrc file has quotes that do not end"
+        case .unreadableNetrc(let path, let why): "the netrc file \(path) cannot be read: \(why)"
         }
     }
 }
