@@ -169,5 +169,14 @@ void ccurl_codec_free(struct ccurl_codec *_Nullable codec);
 // Whether a domain in lower case and ASCII is one under which anyone can register (1) or not (0), as the Public Suffix List
 // says that the libpsl knows which libcurl has loaded; -1 without a list. The first call reads the list.
 int ccurl_suffix_is_public(const char *_Nonnull domain);
+// A hash function, through the OpenSSL that libcurl has loaded or, failing that, the system's. Looked up at run time: no
+// headers are needed to build.
+#define CCURL_DIGEST_CAPACITY 64
+// By OpenSSL's name; NULL where the library or the function is missing or memory has run out.
+void *_Nullable ccurl_digest_create(const char *_Nonnull name);
+bool ccurl_digest_update(void *_Nonnull digest, const void *_Nullable bytes, size_t count);
+// Fills at most CCURL_DIGEST_CAPACITY bytes and returns how many; 0 for a failure. The digest must only be freed then.
+size_t ccurl_digest_finish(void *_Nonnull digest, uint8_t *_Nonnull result);
+void ccurl_digest_free(void *_Nullable digest);
 
 #endif

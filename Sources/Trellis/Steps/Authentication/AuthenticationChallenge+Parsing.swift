@@ -1,0 +1,81 @@
+extension AuthenticationChallenge {
+    /// The challenges of one field.
+    ///
+    /// The comma separates both challenges and parameters: an element that is `name=value` goes on with the challenge before
+    /// it, any other begins with a scheme.
+    static func parse(_ field: String) -> [AuthenticationChallenge] {
+        var challenges: [Draft] = []
+        for element in FieldScanner.elements(of: field) {
+            guard !FieldScanner(element).isAtEnd else { continue }
+            if let (name, value) = parameter(element) {
+                guard !challenges.isEmpty else { continue }
+                challenges[challenges.count - 1].add(name, value)
+            } else if let draft = Draft(element) {
+                challenges.append(draft)
+            } else if !challenges.isEmpty {
+                challenges[challenges.count - 1].isMalformed = true
+            }
+        }
+        return challenges.compactMap(\.challenge)
+    }
+
+    /// `name=value`, `nil` for anything else.
+    private static func parameter(_ text: some StringProtocol) -> (name: String, value: String)? {
+        var scanner = FieldScanner(text)
+        guard let name = scanner.token() else { return nil }
+        scanner.skipSpace()
+        guard scanner.take("=") else { return nil }
+        scanner.skipSpace()
+        guard let value = scanner.tokenOrQuoted() else { return nil }
+        scanner.skipSpace()
+        return scanner.isAtEnd ? (name.lowercased(), value) : nil
+    }
+
+    private struct Draft {
+        private let scheme: String
+        private var parameters: [String: String] = [:]
+        private var token68: String?
+        var isMalformed = false
+
+        /// `nil` where it does not begin with a scheme.
+        init?(_ element: Substring) {
+            let text = element.drop { $0 == " " || $0 == "\t" }
+            let end = text.utf8.firstIndex { !FieldScanner.isTokenByte($0) } ?? text.endIndex
+            let rest = text[end...]
+            guard end > text.startIndex, rest.isEmpty || rest.first == " " || rest.first == "\t" else { return nil }
+            scheme = String(text[..<end])
+            let trimmed = rest.split { $0 == " " || $0 == "\t" }
+            if trimmed.isEmpty { return }
+            if let (name, value) = parameter(rest) {
+                parameters[name] = value
+            } else if trimmed.count == 1, Self.isToken68(trimmed[0]) {
+                token68 = String(trimmed[0])
+            } else {
+                isMalformed = true
+            }
+        }
+
+        mutating func add(_ name: String, _ value: String) {
+            if token68 != nil { isMalformed = true }
+            if parameters[name] == nil { parameters[name] = value }
+        }
+
+        var challenge: AuthenticationChallenge? {
+            isMalformed ? nil : AuthenticationChallenge(scheme: scheme, parameters: parameters, token68: token68)
+        }
+
+        private static func isToken68(_ text: Substring) -> Bool {
+            let characters = text.utf8.prefix { $0 != UInt8(ascii: "=") }
+            return !characters.isEmpty && text.utf8[characters.endIndex...].allSatisfy { $0 == UInt8(ascii: "=") }
+                && characters.allSatisfy {
+                    switch $0 {
+                    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."),
+                        UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "+"), UInt8(ascii: "/"):
+                        true
+                    default: false
+                    }
+                }
+        }
+    }
+}

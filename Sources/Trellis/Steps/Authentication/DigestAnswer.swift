@@ -1,0 +1,103 @@
+import CurlEngine
+import HTTPTypes
+
+/// The answer to a challenge, as a value (RFC 7616, section 3.4).
+struct DigestAnswer: Sendable {
+    let challenge: DigestChallenge
+    let username: String
+    let password: String
+    let method: HTTPRequest.Method
+    /// The path and query of the request.
+    let uri: String
+    /// The nonces that the session began with.
+    let session: DigestNonces
+    /// The server's nonce now: that of the challenge, or one it has given since.
+    let nonce: String
+    /// How many requests have been sent with the nonce, this one included.
+    let count: UInt32
+    /// The hash of the body; `nil`: the body is not protected.
+    let bodyHash: String?
+
+    /// The value of `Authorization`; `nil` where the hash function failed.
+    var field: String? {
+        guard let response, let user = userParameter else { return nil }
+        var parameters = [user, "realm=\(quoted(challenge.realm))", "nonce=\(quoted(nonce))", "uri=\(quoted(uri))"]
+        if let name = challenge.algorithmName { parameters.append("algorithm=\(name)") }
+        if let protection {
+            parameters += ["qop=\(protection.rawValue)", "nc=\(hexadecimalCount)", "cnonce=\(quoted(session.client))"]
+        }
+        parameters.append("response=\(quoted(response))")
+        if let opaque = challenge.opaque { parameters.append("opaque=\(quoted(opaque))") }
+        if challenge.hashesUser { parameters.append("userhash=true") }
+        return "Digest " + parameters.joined(separator: ", ")
+    }
+
+    /// Section 3.4.1.
+    var response: String? {
+        guard let key = hash(sessionKey), let request = hash(requestText) else { return nil }
+        guard let protection else { return hash("\(key):\(nonce):\(request)") }
+        return hash("\(key):\(nonce):\(hexadecimalCount):\(session.client):\(protection.rawValue):\(request)")
+    }
+
+    /// `nil`: as before RFC 2617.
+    private var protection: DigestChallenge.Protection? {
+        if challenge.protections.isEmpty { return nil }
+        return bodyHash == nil ? .method : .methodAndBody
+    }
+
+    /// A1, section 3.4.2.
+    private var sessionKey: String? {
+        let secret = "\(username):\(challenge.realm):\(password)"
+        guard challenge.algorithm.isSession else { return secret }
+        return hash(secret).map { "\($0):\(session.server):\(session.client)" }
+    }
+
+    /// A2, section 3.4.3.
+    private var requestText: String {
+        let text = "\(method.rawValue):\(uri)"
+        return bodyHash.map { "\(text):\($0)" } ?? text
+    }
+
+    /// Section 3.4.4; a name that is not ASCII as RFC 8187 has it, where the server can be expected to know that.
+    private var userParameter: String? {
+        if challenge.hashesUser { return hash("\(username):\(challenge.realm)").map { "username=\"\($0)\"" } }
+        guard challenge.isUTF8, username.utf8.contains(where: { $0 >= 0x80 }) else {
+            return "username=\(quoted(username))"
+        }
+        return "username*=UTF-8''\(Self.percentEncoded(username))"
+    }
+
+    private var hexadecimalCount: String {
+        let digits = String(count, radix: 16)
+        return String(repeating: "0", count: 8 - digits.count) + digits
+    }
+
+    private func hash(_ text: String?) -> String? {
+        text.flatMap { MessageDigest.hash($0, challenge.algorithm.hash) }
+    }
+
+    private func quoted(_ text: String) -> String {
+        var result = "\""
+        for scalar in text.unicodeScalars {
+            if scalar == "\"" || scalar == "\\" { result.unicodeScalars.append("\\") }
+            result.unicodeScalars.append(scalar)
+        }
+        return result + "\""
+    }
+
+    private static func percentEncoded(_ text: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        let plain = Set("!#$&+-.^_`|~".utf8)
+        let bytes = text.utf8.flatMap { byte -> [UInt8] in
+            let isLetter = (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte)
+            return isLetter || plain.contains(byte) ? [byte] : [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// The server's nonce and the client's.
+struct DigestNonces: Hashable, Sendable {
+    let server: String
+    let client: String
+}

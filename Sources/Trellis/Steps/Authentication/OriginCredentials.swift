@@ -1,0 +1,52 @@
+import CurlEngine
+
+/// Credentials by origin: each is sent to its own scheme, host and port, and nowhere else.
+///
+/// ```swift
+/// var credentials = OriginCredentials()
+/// try credentials.set(.bearer(token), for: "https://api.example.com")
+/// try credentials.set(.basic(username: "ada", password: password), for: "http://localhost:8080")
+/// configuration.steps.adapters.append(credentials)
+/// ```
+///
+/// A request with an `Authorization` field or with a name and password in its URL keeps its own. A relative URL, which a
+/// session completes with its base URL, names no origin: its request goes out without.
+///
+/// Redirects: an adapter runs before an attempt, and so the credentials are those of the origin that was asked first. A
+/// redirect within it keeps them. One to another origin drops them, and does not add those of the other origin, even if there
+/// are any.
+public struct OriginCredentials: RequestAdapter, RedactedDescription {
+    private var everywhere: HTTPCredential?
+    private var byOrigin: [String: HTTPCredential] = [:]
+    private let targets = CredentialTargets()
+
+    /// None.
+    public init() {}
+
+    init(everywhere credential: HTTPCredential) { everywhere = credential }
+
+    /// Sets the credential of an origin, or takes it away.
+    ///
+    /// - Parameter origin: A URL whose scheme, host and port count.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where it has none; what the URL's own conversion
+    ///   throws.
+    public mutating func set(_ credential: HTTPCredential?, for origin: some URLConvertible) throws {
+        byOrigin[try CredentialTargets.origin(of: origin)] = credential
+    }
+
+    /// The request with the credential of its origin.
+    public func adapt(_ request: Request, context: CallContext) async throws -> Request { authenticated(request) }
+
+    func authenticated(_ request: Request) -> Request {
+        if let everywhere {
+            // Also of URLs that cannot be read here, being relative.
+            let hasItsOwn =
+                request.headerFields.contains(.authorization) || URLRedaction.hasUserInformation(request.url)
+            return hasItsOwn ? request : request.withHeader(everywhere.field)
+        }
+        guard let url = targets.target(of: request), url.user == nil, let credential = byOrigin[url.origin] else {
+            return request
+        }
+        return request.withHeader(credential.field)
+    }
+}

@@ -1,0 +1,155 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Calls that leave a refresh, and refreshes that hang, come too late or are not wanted any more.
+@Suite(.timeLimit(.minutes(1)))
+struct RefreshEndTests {
+    /// A world whose refresh begins and ends with gates, and takes no notice of its cancellation.
+    struct Gated {
+        let begun = LoopbackServer.Gate(), end = LoopbackServer.Gate(), ended = LoopbackServer.Gate()
+        let world: TokenWorld
+
+        init(timeout: Duration? = nil) {
+            world = TokenWorld(
+                accepting: ["token-1", "token-2", "set"], credential: Token("old", requiresRefresh: true),
+                timeout: timeout
+            ) { [begun, end, ended] number in
+                guard number == 1 else { return Token("token-\(number)") }
+                begun.open()
+                await Task { try? await end.opened() }.value
+                defer { ended.open() }
+                return Token("token-\(number)")
+            }
+        }
+
+        func credential(becomes expected: Token) async {
+            while await world.interceptor.credential != expected { await world.session.settle() }
+        }
+    }
+
+    @Test func aCallThatIsCancelledLeavesAtOnceAndTheRefreshGoesOn() async throws {
+        let gated = Gated()
+        let first = Task { try await gated.world.get() }
+        try await gated.begun.opened()
+        let second = Task { try await gated.world.get() }
+        await gated.world.session.settle()
+        first.cancel()
+        // While the refresh hangs.
+        await #expect(throws: CancellationError.self) { try await first.value }
+        gated.end.open()
+        #expect(try await second.value == "token-1")
+        #expect(gated.world.authenticator.refreshes == 1)
+    }
+
+    @Test func aRefreshThatEverybodyLeftKeepsItsCredential() async throws {
+        let gated = Gated()
+        let call = Task { try await gated.world.get() }
+        try await gated.begun.opened()
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        gated.end.open()
+        await gated.credential(becomes: Token("token-1"))
+        #expect(try await gated.world.get() == "token-1")
+        #expect(gated.world.transport.startedCount == 1)
+    }
+
+    @Test func aRefreshThatTakesTooLongIsGivenUp() async throws {
+        let gated = Gated(timeout: .seconds(10))
+        let isOver = LoopbackServer.Gate()
+        let call = Task {
+            defer { isOver.open() }
+            return try await gated.world.get()
+        }
+        try await gated.begun.opened()
+        while !isOver.isOpen {
+            gated.world.clock.advance(by: .seconds(5))
+            await gated.world.session.settle()
+        }
+        await #expect(throws: AuthenticationError.refreshTimedOut) { try await call.value }
+        // What it brings after all is used.
+        gated.end.open()
+        await gated.credential(becomes: Token("token-1"))
+    }
+
+    @Test func aCredentialThatIsSetLetsEveryoneGoOn() async throws {
+        let gated = Gated()
+        let call = Task { try await gated.world.get() }
+        try await gated.begun.opened()
+        await gated.world.session.settle()
+        await gated.world.interceptor.setCredential(Token("set"))
+        #expect(try await call.value == "set")
+        gated.end.open()
+        try await gated.ended.opened()
+        await gated.world.session.settle()
+        #expect(await gated.world.interceptor.credential == Token("set"))
+    }
+
+    @Test func aCredentialThatIsTakenAwayFailsThoseWhoWait() async throws {
+        let gated = Gated()
+        let call = Task { try await gated.world.get() }
+        try await gated.begun.opened()
+        await gated.world.session.settle()
+        await gated.world.interceptor.setCredential(nil)
+        await #expect(throws: AuthenticationError.missingCredential) { try await call.value }
+        gated.end.open()
+    }
+
+    @Test func aRefreshThatSaysItWasCancelledIsNoCancellationOfTheCall() async throws {
+        let world = TokenWorld(accepting: [], credential: Token("old")) { _ in throw CancellationError() }
+        await #expect(throws: AuthenticationError.refreshCancelled) { try await world.get() }
+    }
+
+    @Test func theDeadlineOfACallHoldsWhileItWaits() async throws {
+        let clock = TestClock()
+        let hanging = LoopbackServer.Gate(), begun = LoopbackServer.Gate()
+        let authenticator = TokenAuthenticator { _ in
+            begun.open()
+            try await hanging.opened()
+            return Token("token-1")
+        }
+        let interceptor = AuthenticationInterceptor(
+            authenticator: authenticator, credential: Token("old", requiresRefresh: true))
+        let transport = MockTransport { _ in MockResponse() }
+        let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)
+        var request = Request("http://a.example/").withInterceptor(interceptor)
+        request.timeouts = Timeouts(total: .seconds(5))
+        let answer = Task { [request] in try await session.data(request) }
+        try await begun.opened()
+        await session.settle()
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(error?.kind == .deadline)
+        hanging.open()
+    }
+
+    @Test func thoseWhoWaitAreLetGoInTheirOrder() async throws {
+        let gate = LoopbackServer.Gate()
+        let begun = LoopbackServer.Gate()
+        let keeper = RefreshActor(
+            TokenAuthenticator { _ in
+                begun.open()
+                try await gate.opened()
+                return Token("token-1")
+            }, credential: Token("old", requiresRefresh: true), window: nil, timeout: nil, clock: ContinuousClock())
+        // All on one executor, so that the order of their ends is that in which they were let go.
+        let session = Session(transport: MockTransport { _ in MockResponse() })
+        let order = Locked<[UInt64]>([])
+        var calls: [Task<Void, any Error>] = []
+        for call in UInt64(1)...50 {
+            calls.append(
+                Task(executorPreference: session.executor) {
+                    _ = try await keeper.credential(for: call)
+                    order.withLock { $0.append(call) }
+                })
+            while await keeper.waitingCount < call { await session.settle() }
+        }
+        try await begun.opened()
+        gate.open()
+        for call in calls { try await call.value }
+        #expect(order.withLock { $0 } == Array(1...50))
+    }
+}
