@@ -160,7 +160,7 @@ actor RequestActor: EngineActor {
         task = transport.start(prepared.transportRequest, events: self)
         // The transport may have answered at once.
         guard !state.isEnded else { return task = nil }
-        if let body = prepared.streamedBody { pump = BodyPump(body, into: self) }
+        if let body = prepared.streamedBody { pump = BodyPump(body, into: self, readsFiles: task is any FileTransportTask) }
     }
 
     private func reportHead() {
@@ -313,6 +313,12 @@ actor RequestActor: EngineActor {
         guard pump === self.pump else { return }
         lastMove = executor.now
         task?.send(chunk)
+    }
+
+    func send(_ file: FileReader, from pump: BodyPump) {
+        guard pump === self.pump, let task = task as? any FileTransportTask else { return }
+        lastMove = executor.now
+        task.send(file)
     }
 
     func finishSending(from pump: BodyPump) {
