@@ -111,29 +111,24 @@ final class EasyHandle {
             set(CURLOPT_UPLOAD, 1)
             set(CURLOPT_CUSTOMREQUEST, options.method)
             unsafe ccurl_set_offset(curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(length ?? -1))
-            if Self.sendsHTTP2Safely || !options.mayBeHTTP2 { setUploadBuffer(length) }
+            setUploadBuffer(length, mayBeHTTP2: options.mayBeHTTP2)
         }
         isPristine = false
         return true
     }
 
-    /// libcurl sends one buffer of a body a turn of the loop. Half a mebibyte still fits into a core's cache, and is only there
-    /// while the transfer runs.
-    private func setUploadBuffer(_ length: Int64?) {
-        set(CURLOPT_UPLOAD_BUFFERSIZE, Int(min(512 << 10, max(16 << 10, length ?? .max))))
+    private func setUploadBuffer(_ length: Int64?, mayBeHTTP2: Bool) {
+        let size = UploadBufferSize.bytes(
+            length: length, mayBeHTTP2: mayBeHTTP2, sendsHTTP2Safely: UploadBufferSize.sendsHTTP2Safely)
+        set(CURLOPT_UPLOAD_BUFFERSIZE, size)
     }
-
-    /// Before 8.1 libcurl sends the same bytes of an HTTP/2 body again, in place of others, where the socket does not take
-    /// all of a buffer at once. One that counts as writable has room for this many.
-    private static let smallUploadBuffer = 16 << 10
-    private static var sendsHTTP2Safely: Bool { LibcurlFeatures.current.isAtLeast(8, 1) }
 
     /// The connection is there, and nothing has been sent.
     func isConnected(for options: TransferOptions) {
-        guard !Self.sendsHTTP2Safely, case .stream(let length) = options.body, options.mayBeHTTP2,
-            options.version != .http2PriorKnowledge, unsafe ccurl_tls_has_no_streams(curl)
+        guard case .stream(let length) = options.body, options.url.scheme == "https",
+            !UploadBufferSize.sendsHTTP2Safely, unsafe ccurl_tls_has_no_streams(curl)
         else { return }
-        setUploadBuffer(length)
+        setUploadBuffer(length, mayBeHTTP2: false)
     }
 
     private func copyPostFields(_ bytes: [UInt8]) -> CURLcode {
@@ -188,7 +183,7 @@ final class EasyHandle {
         set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         receiveBufferSize = 16 << 10
-        if !Self.sendsHTTP2Safely { set(CURLOPT_UPLOAD_BUFFERSIZE, Self.smallUploadBuffer) }
+        if !UploadBufferSize.sendsHTTP2Safely { set(CURLOPT_UPLOAD_BUFFERSIZE, UploadBufferSize.smallest) }
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
         set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)
         set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)

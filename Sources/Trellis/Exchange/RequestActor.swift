@@ -33,10 +33,11 @@ actor RequestActor: EngineActor {
     private var end: TransportEnd?
     private var isPausedByReader = false
     private var hasRestarted = false
+    private var mustStartOnResume = false
     private var isExploring = false
-    private var isBodySent = true
+    var isBodySent = true
     /// When something last moved, as far as it is seen from here, or was let go on.
-    private var lastMove: EngineInstant
+    var lastMove: EngineInstant
 
     // Who waits.
     private var whenCollected: Reply<CollectedResponse>?
@@ -144,6 +145,7 @@ actor RequestActor: EngineActor {
         if effects.contains(.resumeTransport) {
             lastMove = executor.now
             task?.suspend(false)
+            if mustStartOnResume { startAttempt() }
         }
         if effects.contains(.reportHead) { reportHead() }
         if effects.contains(.reportEnd) { reportEnd() }
@@ -155,12 +157,13 @@ actor RequestActor: EngineActor {
     }
 
     private func startAttempt() {
+        mustStartOnResume = false
         isBodySent = prepared.streamedBody == nil
         lastMove = executor.now
         task = transport.start(prepared.transportRequest, events: self)
         // The transport may have answered at once.
         guard !state.isEnded else { return task = nil }
-        if let body = prepared.streamedBody { pump = BodyPump(body, into: self, readsFiles: task is any FileTransportTask) }
+        startPump()
     }
 
     private func reportHead() {
@@ -305,35 +308,6 @@ actor RequestActor: EngineActor {
         handle(.complete)
     }
 
-    // MARK: Called by the pump
-
-    // A pump that was replaced or stopped has nothing more to say.
-
-    func send(_ chunk: Data, from pump: BodyPump) {
-        guard pump === self.pump else { return }
-        lastMove = executor.now
-        task?.send(chunk)
-    }
-
-    func send(_ file: FileReader, from pump: BodyPump) {
-        guard pump === self.pump, let task = task as? any FileTransportTask else { return }
-        lastMove = executor.now
-        task.send(file)
-    }
-
-    func finishSending(from pump: BodyPump) {
-        guard pump === self.pump else { return }
-        isBodySent = true
-        lastMove = executor.now
-        task?.finishSending()
-        updateTimer()
-    }
-
-    func bodyFailed(_ error: TrellisError, from pump: BodyPump) {
-        guard pump === self.pump else { return }
-        fail(error)
-    }
-
     /// A kept connection was dead, and libcurl cannot rewind a stream, or cannot tell over HTTP/2: an idempotent request whose
     /// body can be made again goes out once more.
     private func mayRestart(after failure: TransportFailure) -> Bool {
@@ -348,13 +322,15 @@ actor RequestActor: EngineActor {
         end = nil
         informational = []
         pump?.stop()
-        startAttempt()
-        if state.isSuspended { task?.suspend(true) }
+        pump = nil
+        task = nil
+        // What is held up sends nothing: not even a request that has been on its way before.
+        if state.isSuspended { mustStartOnResume = true } else { startAttempt() }
     }
 
     // MARK: Time
 
-    private func updateTimer() {
+    func updateTimer() {
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         if let deadline = timer?.deadline, deadline <= expiry.instant { return }
         let timer = timer ?? EngineTimer(self)
