@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -66,6 +67,14 @@ uint64_t ccurl_monotonic_ns(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+ptrdiff_t ccurl_read_cached(int fd, void *buffer, size_t count, int64_t offset) {
+  struct iovec room = {.iov_base = buffer, .iov_len = count};
+  ssize_t got;
+  do got = preadv2(fd, &room, 1, offset, RWF_NOWAIT);
+  while (got < 0 && errno == EINTR);
+  return got < 0 && errno == EAGAIN ? 0 : got;
 }
 
 void *ccurl_mutex_create(void) {

@@ -25,14 +25,29 @@ CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
   return set_host(parameters, host, 0) ? CURLE_OK : CURLE_SSL_CERTPROBLEM;
 }
 
-bool ccurl_tls_has_streams(CURL *easy) {
+// What ALPN agreed on; false where nobody can tell.
+static bool negotiated(CURL *easy, const unsigned char **name, unsigned *length) {
   struct curl_tlssessioninfo *session = NULL;
   void (*get_protocol)(const void *, const unsigned char **, unsigned *) =
       (void (*)(const void *, const unsigned char **, unsigned *))dlsym(RTLD_DEFAULT, "SSL_get0_alpn_selected");
   if (get_protocol == NULL || curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK) return false;
   if (session == NULL || session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL) return false;
+  get_protocol(session->internals, name, length);
+  return true;
+}
+
+static bool names_streams(const unsigned char *name, unsigned length) {
+  return length == 2 && name[0] == 'h' && (name[1] == '2' || name[1] == '3');
+}
+
+bool ccurl_tls_has_streams(CURL *easy) {
   const unsigned char *name = NULL;
   unsigned length = 0;
-  get_protocol(session->internals, &name, &length);
-  return length == 2 && name[0] == 'h' && (name[1] == '2' || name[1] == '3');
+  return negotiated(easy, &name, &length) && names_streams(name, length);
+}
+
+bool ccurl_tls_has_no_streams(CURL *easy) {
+  const unsigned char *name = NULL;
+  unsigned length = 0;
+  return negotiated(easy, &name, &length) && !names_streams(name, length);
 }

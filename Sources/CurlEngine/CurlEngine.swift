@@ -20,6 +20,9 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     var now: EngineInstant { executor.now }
 
+    /// Runs `body` on the engine thread.
+    func submit(_ body: @escaping @Sendable () -> Void) { executor.submit(body) }
+
     /// How many sockets are open.
     package var openSocketCount: Int { unsafe multi?.sockets.openCount ?? 0 }
 
@@ -104,6 +107,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         let generation = transfer.easy?.socketGeneration ?? 0
         let isHTTP1 = unsafe transfer.parser.isHTTP1
         multi?.remove(transfer)
+        transfer.upload.discard()
         if isHTTP1 { unsafe multi?.sockets.didBecomeIdle(socket, generation: generation) }
         guard !transfer.isCancelled else { return }
         if end.failure == nil, transfer.isHeldUp {

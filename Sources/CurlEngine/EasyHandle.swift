@@ -93,12 +93,7 @@ final class EasyHandle {
     /// Before 8.1 libcurl reads up to 32 KiB of HTTP/2 at once, forgets what does not fit into the transfer's buffer, and
     /// waits for a socket on which nothing more comes.
     private static func minimumBufferSize(_ options: TransferOptions) -> Int {
-        guard !LibcurlFeatures.current.isAtLeast(8, 1) else { return 0 }
-        switch options.version {
-        case .http1: return 0
-        case .http2OverTLS, .http3WithFallback: return options.url.scheme == "https" ? 96 << 10 : 0
-        case .http2PriorKnowledge, .http3Only: return 96 << 10
-        }
+        LibcurlFeatures.current.isAtLeast(8, 1) || !options.mayBeHTTP2 ? 0 : 96 << 10
     }
 
     private func setMethod(_ options: TransferOptions) -> Bool {
@@ -116,9 +111,24 @@ final class EasyHandle {
             set(CURLOPT_UPLOAD, 1)
             set(CURLOPT_CUSTOMREQUEST, options.method)
             unsafe ccurl_set_offset(curl, CURLOPT_INFILESIZE_LARGE, curl_off_t(length ?? -1))
+            setUploadBuffer(length, mayBeHTTP2: options.mayBeHTTP2)
         }
         isPristine = false
         return true
+    }
+
+    private func setUploadBuffer(_ length: Int64?, mayBeHTTP2: Bool) {
+        let size = UploadBufferSize.bytes(
+            length: length, mayBeHTTP2: mayBeHTTP2, sendsHTTP2Safely: UploadBufferSize.sendsHTTP2Safely)
+        set(CURLOPT_UPLOAD_BUFFERSIZE, size)
+    }
+
+    /// The connection is there, and nothing has been sent.
+    func isConnected(for options: TransferOptions) {
+        guard case .stream(let length) = options.body, options.url.scheme == "https",
+            !UploadBufferSize.sendsHTTP2Safely, unsafe ccurl_tls_has_no_streams(curl)
+        else { return }
+        setUploadBuffer(length, mayBeHTTP2: false)
     }
 
     private func copyPostFields(_ bytes: [UInt8]) -> CURLcode {
@@ -173,7 +183,7 @@ final class EasyHandle {
         set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         receiveBufferSize = 16 << 10
-        set(CURLOPT_UPLOAD_BUFFERSIZE, 128 << 10)
+        if !UploadBufferSize.sendsHTTP2Safely { set(CURLOPT_UPLOAD_BUFFERSIZE, UploadBufferSize.smallest) }
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
         set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)
         set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)

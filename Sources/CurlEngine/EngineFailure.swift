@@ -18,6 +18,8 @@ package struct EngineFailure: Error, Sendable {
         case http2
         case http3
         case bodyNotReplayable
+        /// A file that is the request's body could not be read, or not to its end.
+        case bodyFile(path: String)
         case outOfMemory
         /// Larger than libcurl takes: a header line.
         case tooLarge

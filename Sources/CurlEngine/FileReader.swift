@@ -1,25 +1,39 @@
+private import CCurl
 package import FoundationEssentials
 private import Glibc
 
-/// A regular file that is read from the front. Its reads block: use it off the engine thread.
-package struct FileReader: ~Copyable {
+/// The first bytes of a regular file, which are the body of a request.
+///
+/// Opening and ``read(atMost:at:)`` can wait for a disk: use them off the engine thread.
+package final class FileReader: Sendable {
     /// Why a file cannot be used, in words.
     package struct Failure: Error, Hashable, Sendable {
         package let why: String
 
         package init(why: String) { self.why = why }
+
+        /// The file has fewer bytes than were announced.
+        package static let shrunk = Failure(why: "it became shorter while it was sent")
     }
 
+    package let path: String
+    /// How many bytes of it are sent, whatever becomes of the file.
+    package let length: Int64
     private let descriptor: Int32
-    private var offset: Int64 = 0
 
     /// Opens the file.
-    package init(path: String) throws(Failure) {
-        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+    package init(path: String, length: Int64) throws(Failure) {
+        self.path = path
+        self.length = length
+        // Without O_NONBLOCK a pipe that took the file's place would be waited for.
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
         guard descriptor >= 0 else { throw Self.systemFailure() }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw Self.systemFailure() }
+        try Self.checkKind(status)
     }
 
-    deinit { close(descriptor) }
+    deinit { if descriptor >= 0 { close(descriptor) } }
 
     /// The size of a regular, readable file.
     package static func size(path: String) throws(Failure) -> Int64 {
@@ -27,25 +41,45 @@ package struct FileReader: ~Copyable {
         guard !path.utf8.contains(0) else { throw Failure(why: "its path holds a NUL") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw systemFailure() }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            let isDirectory = status.st_mode & S_IFMT == S_IFDIR
-            throw Failure(why: isDirectory ? "it is a directory" : "it is no regular file")
-        }
+        try checkKind(status)
         guard unsafe access(path, R_OK) == 0 else { throw systemFailure() }
         return Int64(status.st_size)
     }
 
-    /// The next bytes, none at the end.
-    package mutating func read(atMost count: Int) throws(Failure) -> Data {
-        guard let buffer = unsafe malloc(count) else { throw Failure(why: "no memory") }
-        let got = unsafe pread(descriptor, buffer, count, off_t(offset))
+    private static func checkKind(_ status: stat) throws(Failure) {
+        guard status.st_mode & S_IFMT != S_IFREG else { return }
+        throw Failure(why: status.st_mode & S_IFMT == S_IFDIR ? "it is a directory" : "it is no regular file")
+    }
+
+    /// Bytes from `offset` on, at least one, of those that are to be sent.
+    package func read(atMost count: Int, at offset: Int64) throws(Failure) -> Data {
+        let count = Int(min(Int64(count), length - offset))
+        guard let buffer = unsafe malloc(max(count, 1)) else { throw Failure(why: "no memory") }
+        var got: Int
+        repeat { got = unsafe pread(descriptor, buffer, count, off_t(offset)) } while got < 0 && errno == EINTR
         guard got > 0 else {
+            let failure = got < 0 ? Self.systemFailure() : .shrunk
             unsafe free(buffer)
-            if got < 0 { throw Self.systemFailure() }
-            return Data()
+            throw failure
         }
-        offset += Int64(got)
         return unsafe Data(bytesNoCopy: buffer, count: got, deallocator: .free)
+    }
+
+    /// What a read that does not wait found.
+    enum Cached {
+        case bytes(Int)
+        /// None: they have to be waited for, or there are none.
+        case none
+        /// Nobody can tell for this file, or an error that ``read(atMost:at:)`` is going to name.
+        case unknown
+    }
+
+    /// Fills `buffer` with what is in memory of the bytes from `offset` on. Never waits for a disk.
+    func readCached(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Cached {
+        guard let start = buffer.baseAddress, offset < length else { return .none }
+        let count = Int(min(Int64(buffer.count), length - offset))
+        let got = unsafe ccurl_read_cached(descriptor, start, count, offset)
+        return got > 0 ? .bytes(got) : got == 0 ? .none : .unknown
     }
 
     private static func systemFailure() -> Failure { Failure(why: unsafe String(cString: strerror(errno))) }

@@ -48,24 +48,6 @@ extension Transfer {
         return isCancelled ? Self.abort : bytes.count
     }
 
-    /// Room for bytes of the request body.
-    func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
-        if isSuspended {
-            appliedPause |= 4
-            return Int(CURL_READFUNC_PAUSE)
-        }
-        let count = unsafe upload.read(into: buffer)
-        if count > 0 {
-            activity = (engine.now, engine.now)
-        }
-        askForBody()
-        if count > 0 || upload.isFinished { return count }
-        isSendingPaused = true
-        appliedPause |= 4
-        return Int(CURL_READFUNC_PAUSE)
-    }
-
     /// The request is about to be sent.
     func isConnected() -> Int32 {
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
@@ -75,6 +57,7 @@ extension Transfer {
             return CURL_PREREQFUNC_ABORT
         }
         activity = (engine.now, engine.now)
+        easy?.isConnected(for: options)
         if wantedPause != 0 {
             // Whatever was asked before there was a connection, libcurl has not taken in.
             appliedPause = 0

@@ -1,5 +1,3 @@
-package import FoundationEssentials
-
 /// One request on its way through libcurl and its response on the way back.
 ///
 /// Belongs to the engine thread.
@@ -53,6 +51,7 @@ package final class Transfer: @unchecked Sendable {
         guard !isCancelled else { return }
         isCancelled = true
         delegate = nil
+        upload.discard()
         engine.update(self)
     }
 
@@ -69,34 +68,6 @@ package final class Transfer: @unchecked Sendable {
         self.isSuspended = isSuspended
         if !isSuspended { activity.last = engine.now }
         engine.update(self)
-    }
-
-    /// Hands on the next chunk of the body.
-    package func send(_ chunk: Data) {
-        hasAskedForBody = false
-        upload.append(chunk)
-        resumeSending()
-    }
-
-    /// Ends the body.
-    package func finishSending() {
-        upload.isFinished = true
-        resumeSending()
-    }
-
-    private func resumeSending() {
-        guard isSendingPaused else {
-            askForBody()
-            return
-        }
-        isSendingPaused = false
-        engine.update(self)
-    }
-
-    func askForBody() {
-        guard !hasAskedForBody, !upload.isFinished, upload.buffered < UploadBuffer.lowWater else { return }
-        hasAskedForBody = true
-        delegate?.transferNeedsBody()
     }
 
     /// The bits for `curl_easy_pause`, which sets both directions at once.

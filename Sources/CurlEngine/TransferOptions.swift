@@ -49,6 +49,15 @@ package final class TransferOptions: Sendable {
         self.receiveBufferSize = receiveBufferSize
         self.maximumHeaderBytes = maximumHeaderBytes
     }
+
+    /// It can turn out to be HTTP/2.
+    var mayBeHTTP2: Bool {
+        switch version {
+        case .http1: false
+        case .http2OverTLS, .http3WithFallback: url.scheme == "https"
+        case .http2PriorKnowledge, .http3Only: true
+        }
+    }
 }
 
 /// Header lines in libcurl's form: `Name: value`, `Name;` for an empty value, `Name:` to leave out one of libcurl's own.

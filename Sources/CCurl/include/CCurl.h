@@ -51,6 +51,8 @@ size_t ccurl_field_next(const void *_Nonnull lines, size_t length, size_t start,
 
 // Whether ALPN (RFC 7301) agreed on HTTP/2 or HTTP/3 for the connection that a transfer has now.
 bool ccurl_tls_has_streams(CURL *_Nonnull easy);
+// Whether it is certain that ALPN did not.
+bool ccurl_tls_has_no_streams(CURL *_Nonnull easy);
 
 CURLcode ccurl_set_tls_function(CURL *_Nonnull easy, ccurl_tls_callback _Nullable function);
 CURLcode ccurl_tls_verify_host(void *_Nullable tls_context, const char *_Nonnull host);
@@ -116,6 +118,10 @@ int ccurl_eventfd_create(void);
 void ccurl_eventfd_signal(int fd);
 void ccurl_eventfd_clear(int fd);
 uint64_t ccurl_monotonic_ns(void);
+
+// Reads what the page cache has of a file, and never waits for a disk. Returns how many bytes, 0 where none are there now
+// or the file ends, -1 where the file system or the kernel cannot say or the read failed.
+ptrdiff_t ccurl_read_cached(int fd, void *_Nonnull buffer, size_t count, int64_t offset);
 
 // A mutex that the thread sanitizer can see.
 void *_Nonnull ccurl_mutex_create(void);

@@ -21,25 +21,15 @@ final class BodyPump: Sendable {
 
     private let state = Locked(State())
 
-    init(_ source: PreparedRequest.StreamedBody, into request: RequestActor) {
+    /// - Parameter readsFiles: The transport takes a file for its bytes.
+    init(_ source: PreparedRequest.StreamedBody, into request: RequestActor, readsFiles: Bool) {
         let target = Target(request)
         let task = Task { [self] in
             do {
-                let sent = Locked(Int64(0))
-                try await source.chunks { chunk in
-                    try await self.awaitRoom()
-                    let total = sent.withLock { total in
-                        total += Int64(chunk.count)
-                        return total
-                    }
-                    if let length = source.length, total > length {
-                        throw TrellisError(.bodyFailed(.lengthMismatch(promised: length, given: total)))
-                    }
-                    target.request?.enter { $0.send(chunk, from: self) }
-                }
-                let total = sent.withLock { $0 }
-                if let length = source.length, total != length {
-                    throw TrellisError(.bodyFailed(.lengthMismatch(promised: length, given: total)))
+                if readsFiles, let path = source.file, let length = source.length {
+                    try await send(fileAt: path, length: length, to: target)
+                } else {
+                    try await send(source, to: target)
                 }
                 target.request?.enter { $0.finishSending(from: self) }
             } catch {
@@ -48,6 +38,35 @@ final class BodyPump: Sendable {
             }
         }
         state.withLock { $0.task = task }
+    }
+
+    private func send(_ source: PreparedRequest.StreamedBody, to target: Target) async throws {
+        let sent = Locked(Int64(0))
+        try await source.chunks { chunk in
+            try await self.awaitRoom()
+            let total = sent.withLock { total in
+                total += Int64(chunk.count)
+                return total
+            }
+            if let length = source.length, total > length {
+                throw TrellisError(.bodyFailed(.lengthMismatch(promised: length, given: total)))
+            }
+            target.request?.enter { $0.send(chunk, from: self) }
+        }
+        let total = sent.withLock { $0 }
+        if let length = source.length, total != length {
+            throw TrellisError(.bodyFailed(.lengthMismatch(promised: length, given: total)))
+        }
+    }
+
+    /// Opens the file here, where nobody minds waiting for a disk, and closes it here too: by then the transport has let go
+    /// of it.
+    private func send(fileAt path: String, length: Int64, to target: Target) async throws {
+        let file = try FileChunks.open(path, length: length)
+        defer { withExtendedLifetime(file) {} }
+        try await awaitRoom()
+        target.request?.enter { $0.send(file, from: self) }
+        try await awaitRoom()
     }
 
     /// Waits until the transport can take another chunk.

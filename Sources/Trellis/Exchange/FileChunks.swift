@@ -10,26 +10,34 @@ enum FileChunks {
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``.
     static func size(ofFileAt path: String) throws(TrellisError) -> Int64 {
-        do throws(FileReader.Failure) {
-            return try FileReader.size(path: path)
-        } catch {
-            throw TrellisError(.bodyFailed(.file(path: path, why: error.why)))
-        }
+        try naming(path) { () throws(FileReader.Failure) in try FileReader.size(path: path) }
     }
 
     /// Sends the first `length` bytes of the file.
     static func send(fileAt path: String, length: Int64, _ send: @Sendable (Data) async throws -> Void) async throws {
-        var left = length
-        do {
-            var reader = try FileReader(path: path)
-            while left > 0 {
-                let chunk = try reader.read(atMost: Int(min(Int64(chunkSize), left)))
-                guard !chunk.isEmpty else { throw FileReader.Failure(why: "it became shorter while it was sent") }
-                left -= Int64(chunk.count)
-                try await send(chunk)
+        let reader = try open(path, length: length)
+        var offset: Int64 = 0
+        while offset < length {
+            let chunk = try naming(path) { () throws(FileReader.Failure) in
+                try reader.read(atMost: chunkSize, at: offset)
             }
-        } catch let failure as FileReader.Failure {
-            throw TrellisError(.bodyFailed(.file(path: path, why: failure.why)))
+            offset += Int64(chunk.count)
+            try await send(chunk)
+        }
+    }
+
+    /// Opens the file, of which `length` bytes are to be sent.
+    static func open(_ path: String, length: Int64) throws(TrellisError) -> FileReader {
+        try naming(path) { () throws(FileReader.Failure) in try FileReader(path: path, length: length) }
+    }
+
+    private static func naming<Result>(
+        _ path: String, _ body: () throws(FileReader.Failure) -> Result
+    ) throws(TrellisError) -> Result {
+        do throws(FileReader.Failure) {
+            return try body()
+        } catch {
+            throw TrellisError(.bodyFailed(.file(path: path, why: error.why)))
         }
     }
 }

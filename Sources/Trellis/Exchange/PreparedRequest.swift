@@ -9,6 +9,8 @@ final class PreparedRequest: Sendable {
         let length: Int64?
         /// The chunks can be made a second time.
         let isReplayable: Bool
+        /// The file that the chunks are the bytes of, for transports that read files themselves.
+        var file: String?
         let chunks: RequestBody.Chunks
     }
 

@@ -14,7 +14,9 @@ extension RequestActor {
         end = nil
         informational = []
         pump?.stop()
-        startAttempt()
-        if state.isSuspended { task?.suspend(true) }
+        pump = nil
+        task = nil
+        // What is held up sends nothing: not even a request that has been on its way before.
+        if state.isSuspended { mustStartOnResume = true } else { startAttempt() }
     }
 }

@@ -33,10 +33,11 @@ actor RequestActor: EngineActor {
     var end: TransportEnd?
     private var isPausedByReader = false
     var hasRestarted = false
+    var mustStartOnResume = false
     private var isExploring = false
-    private var isBodySent = true
+    var isBodySent = true
     /// When something last moved, as far as it is seen from here, or was let go on.
-    private var lastMove: EngineInstant
+    var lastMove: EngineInstant
 
     // Who waits.
     private var whenCollected: Reply<CollectedResponse>?
@@ -146,6 +147,7 @@ actor RequestActor: EngineActor {
         if effects.contains(.resumeTransport) {
             lastMove = executor.now
             task?.suspend(false)
+            if mustStartOnResume { startAttempt() }
         }
         if effects.contains(.reportHead) { reportHead() }
         if effects.contains(.reportEnd) { reportEnd() }
@@ -157,12 +159,13 @@ actor RequestActor: EngineActor {
     }
 
     func startAttempt() {
+        mustStartOnResume = false
         isBodySent = prepared.streamedBody == nil
         lastMove = executor.now
         task = transport.start(prepared.transportRequest, events: self)
         // The transport may have answered at once.
         guard !state.isEnded else { return task = nil }
-        if let body = prepared.streamedBody { pump = BodyPump(body, into: self) }
+        startPump()
     }
 
     private func reportHead() {
@@ -310,32 +313,9 @@ actor RequestActor: EngineActor {
         handle(.complete)
     }
 
-    // MARK: Called by the pump
-
-    // A pump that was replaced or stopped has nothing more to say.
-
-    func send(_ chunk: Data, from pump: BodyPump) {
-        guard pump === self.pump else { return }
-        lastMove = executor.now
-        task?.send(chunk)
-    }
-
-    func finishSending(from pump: BodyPump) {
-        guard pump === self.pump else { return }
-        isBodySent = true
-        lastMove = executor.now
-        task?.finishSending()
-        updateTimer()
-    }
-
-    func bodyFailed(_ error: TrellisError, from pump: BodyPump) {
-        guard pump === self.pump else { return }
-        fail(error)
-    }
-
     // MARK: Time
 
-    private func updateTimer() {
+    func updateTimer() {
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         if let deadline = timer?.deadline, deadline <= expiry.instant { return }
         let timer = timer ?? EngineTimer(self)

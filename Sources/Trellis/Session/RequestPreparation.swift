@@ -156,7 +156,7 @@ struct RequestPreparation: Sendable {
             let length = try FileChunks.size(ofFileAt: path)
             return (
                 .stream(length: length),
-                .init(length: length, isReplayable: true) {
+                .init(length: length, isReplayable: true, file: path) {
                     try await FileChunks.send(fileAt: path, length: length, $0)
                 }
             )

@@ -20,7 +20,7 @@ package struct LibcurlTransport: Transport {
 }
 
 /// One transfer of libcurl's as a transport task.
-final class LibcurlTask: TransportTask, TransferDelegate, @unchecked Sendable {
+final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendable {
     // Unchecked: `transfer` is set once, on the engine thread, before anyone else has the task; after that it is only read,
     // and what it refers to belongs to the engine thread, on which every member is called.
     private var transfer: Transfer?
@@ -36,6 +36,7 @@ final class LibcurlTask: TransportTask, TransferDelegate, @unchecked Sendable {
     func pauseReceiving(_ isPaused: Bool) { transfer?.pauseReceiving(isPaused) }
     func suspend(_ isSuspended: Bool) { transfer?.suspend(isSuspended) }
     func send(_ chunk: Data) { transfer?.send(chunk) }
+    func send(_ file: FileReader) { transfer?.send(file) }
     func finishSending() { transfer?.finishSending() }
     var report: TransportReport { transfer.map { TransportReport($0.report) } ?? TransportReport() }
     var activity: TransportActivity? {

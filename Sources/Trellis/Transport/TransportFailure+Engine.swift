@@ -25,6 +25,7 @@ extension TransportFailure {
         case .http2: .exchangeFailed(.http2(text))
         case .http3: .exchangeFailed(.http3(text))
         case .bodyNotReplayable: .bodyFailed(.notReplayable)
+        case .bodyFile(let path): .bodyFailed(.file(path: path, why: text))
         case .replayRefused: .exchangeFailed(.connectionLost)
         case .head(let head): reason(head)
         case .tooLarge: .invalidResponse(.malformed(text))

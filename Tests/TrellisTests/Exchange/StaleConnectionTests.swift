@@ -54,4 +54,43 @@ struct StaleConnectionTests {
         #expect(transport.attempts.count == 2)
         await session.shutdown()
     }
+
+    /// Suspended is suspended: the second attempt waits for the user too.
+    @Test func aSuspendedRequestGoesOutOnceMoreWhenItIsResumed() async throws {
+        let request = session.request("http://stale.example/")
+        let answer = Task { try await request.response().1.status.code }
+        let first = try await transport.nextAttempt()
+        first.connect()
+        request.suspend()
+        try await first.wait(for: .suspend(true))
+        first.report.reusedConnection = true
+        first.fail(.exchangeFailed(.http2("GOAWAY")), isOfConnection: true)
+        await session.settle()
+        #expect(transport.attempts.count == 1, "nothing is sent while it is suspended")
+        request.resume()
+        let second = try await transport.nextAttempt()
+        #expect(second.calls.isEmpty)
+        second.connect()
+        second.receiveHead(status: 204)
+        second.end()
+        #expect(try await answer.value == 204)
+        await session.shutdown()
+    }
+
+    @Test func aSuspendedRequestThatWouldGoOutOnceMoreCanBeCancelled() async throws {
+        let request = session.request("http://stale.example/")
+        let answer = Task { _ = try await request.data() }
+        let first = try await transport.nextAttempt()
+        first.connect()
+        request.suspend()
+        try await first.wait(for: .suspend(true))
+        first.report.reusedConnection = true
+        first.fail(.exchangeFailed(.http2("GOAWAY")), isOfConnection: true)
+        await session.settle()
+        request.cancel()
+        let error = await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(error?.kind == .cancelled)
+        #expect(transport.attempts.count == 1)
+        await session.shutdown()
+    }
 }

@@ -1,0 +1,86 @@
+import CCurl
+package import FoundationEssentials
+
+/// How the body of the request comes to libcurl.
+extension Transfer {
+    // MARK: From the framework
+
+    /// Hands on the next chunk of the body.
+    package func send(_ chunk: Data) {
+        hasAskedForBody = false
+        upload.append(chunk)
+        resumeSending()
+    }
+
+    /// Hands on a file as the next bytes of the body. More are asked for when it has been read.
+    package func send(_ file: FileReader) {
+        hasAskedForBody = false
+        upload.append(file)
+        resumeSending()
+    }
+
+    /// Ends the body.
+    package func finishSending() {
+        upload.isFinished = true
+        resumeSending()
+    }
+
+    private func resumeSending() {
+        guard isSendingPaused else {
+            askForBody()
+            return
+        }
+        isSendingPaused = false
+        engine.update(self)
+    }
+
+    private func askForBody() {
+        guard !hasAskedForBody, upload.hasRoom else { return }
+        hasAskedForBody = true
+        delegate?.transferNeedsBody()
+    }
+
+    // MARK: To libcurl
+
+    /// Room for bytes of the request body.
+    func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
+        if isSuspended {
+            appliedPause |= 4
+            return Int(CURL_READFUNC_PAUSE)
+        }
+        let count = unsafe upload.read(into: buffer)
+        if count > 0 {
+            activity = (engine.now, engine.now)
+        }
+        if let part = upload.beginFetch(isStarved: count == 0) { fetch(part) }
+        askForBody()
+        if count > 0 || upload.isFinished { return count }
+        isSendingPaused = true
+        appliedPause |= 4
+        return Int(CURL_READFUNC_PAUSE)
+    }
+
+    // MARK: From a disk
+
+    private func fetch(_ part: FileSource.Part) {
+        Task.detached { [self] in
+            let result = Result { () throws(FileReader.Failure) in try part.read() }
+            engine.submit { [self] in didFetch(result, path: part.path) }
+        }
+    }
+
+    private func didFetch(_ result: Result<Data, FileReader.Failure>, path: String) {
+        // Nobody wants it any more.
+        guard upload.file != nil else { return }
+        switch result {
+        case .success(let bytes):
+            upload.endFetch(bytes)
+            resumeSending()
+        case .failure(let error):
+            upload.discard()
+            failure = EngineFailure(kind: .bodyFile(path: path), message: error.why)
+            engine.update(self)
+        }
+    }
+}

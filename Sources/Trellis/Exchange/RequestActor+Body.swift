@@ -1,0 +1,37 @@
+import CurlEngine
+import FoundationEssentials
+
+/// What the pump brings for the request's body.
+extension RequestActor {
+    func startPump() {
+        guard let body = prepared.streamedBody else { return }
+        pump = BodyPump(body, into: self, readsFiles: task is any FileTransportTask)
+    }
+
+    // A pump that was replaced or stopped has nothing more to say.
+
+    func send(_ chunk: Data, from pump: BodyPump) {
+        guard pump === self.pump else { return }
+        lastMove = executor.now
+        task?.send(chunk)
+    }
+
+    func send(_ file: FileReader, from pump: BodyPump) {
+        guard pump === self.pump, let task = task as? any FileTransportTask else { return }
+        lastMove = executor.now
+        task.send(file)
+    }
+
+    func finishSending(from pump: BodyPump) {
+        guard pump === self.pump else { return }
+        isBodySent = true
+        lastMove = executor.now
+        task?.finishSending()
+        updateTimer()
+    }
+
+    func bodyFailed(_ error: TrellisError, from pump: BodyPump) {
+        guard pump === self.pump else { return }
+        fail(error)
+    }
+}

@@ -1,0 +1,176 @@
+import Foundation
+import Testing
+
+@testable import CurlEngine
+
+/// Files on their way to libcurl, from the page cache and from a disk.
+struct FileUploadTests {
+    /// A file that ends with the test, and its bytes.
+    private struct Temporary: ~Copyable {
+        let path: String
+        let content: Data
+
+        init(_ size: Int, seed: UInt64 = 1) throws {
+            var random = SeededGenerator(seed: seed)
+            path = NSTemporaryDirectory() + "trellis-upload-\(UUID())"
+            content = Data((0..<size).map { _ in UInt8.random(in: 0...255, using: &random) })
+            try content.write(to: URL(filePath: path))
+        }
+
+        deinit { _ = unsafe unlink(path) }
+
+        /// Leaves none of it in the page cache, where the file system has one of its own.
+        func evict() throws {
+            let descriptor = unsafe open(path, O_RDONLY)
+            try #require(descriptor >= 0)
+            defer { close(descriptor) }
+            try #require(fsync(descriptor) == 0)
+            try #require(posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0)
+        }
+    }
+
+    /// Reads until the buffer has nothing more, and fetches what it wants.
+    private static func readAll(_ buffer: inout UploadBuffer, size: Int) throws -> (bytes: Data, fetches: Int) {
+        var bytes = Data()
+        var fetches = 0
+        while true {
+            let piece = read(size, from: &buffer)
+            bytes += piece
+            if let part = buffer.beginFetch(isStarved: piece.isEmpty) {
+                fetches += 1
+                buffer.endFetch(try part.read())
+            } else if piece.isEmpty {
+                return (bytes, fetches)
+            }
+        }
+    }
+
+    private static func read(_ count: Int, from buffer: inout UploadBuffer) -> [UInt8] {
+        unsafe [UInt8](unsafeUninitializedCapacity: count) { bytes, filled in
+            filled = unsafe buffer.read(into: UnsafeMutableRawBufferPointer(bytes))
+        }
+    }
+
+    @Test(arguments: [(1, 1), (5000, 100), (1_000_000, 65536), (1_000_000, 999_999)])
+    func aFileInMemoryIsReadWithoutAnyFetch(_ size: Int, _ room: Int) throws {
+        let file = try Temporary(size)
+        var buffer = UploadBuffer()
+        buffer.append(try FileReader(path: file.path, length: Int64(size)))
+        let (bytes, fetches) = try Self.readAll(&buffer, size: room)
+        #expect(bytes == file.content)
+        #expect(fetches == 0)
+        #expect(buffer.file == nil, "a file that was read is closed")
+        #expect(buffer.hasRoom)
+    }
+
+    @Test(arguments: [65536, 300_001])
+    func aFileThatIsNotInMemoryIsFetched(_ room: Int) throws {
+        let file = try Temporary(3_000_000)
+        try file.evict()
+        var buffer = UploadBuffer()
+        buffer.append(try FileReader(path: file.path, length: 3_000_000))
+        #expect(try Self.readAll(&buffer, size: room).bytes == file.content)
+        #expect(buffer.file == nil)
+    }
+
+    @Test(arguments: [1, 4096, 65536, 300_001])
+    func aFileOfWhichNobodyKnowsWhatIsInMemoryIsFetchedWhole(_ room: Int) throws {
+        let size = room == 1 ? 5000 : 1_000_000
+        let file = try Temporary(size)
+        var buffer = UploadBuffer()
+        buffer.append(try FileReader(path: file.path, length: Int64(size)), isFetchedWhole: true)
+        let (bytes, fetches) = try Self.readAll(&buffer, size: room)
+        #expect(bytes == file.content)
+        #expect(fetches == (size + (256 << 10) - 1) / (256 << 10))
+        #expect(buffer.file == nil)
+    }
+
+    @Test func nothingOvertakesWhatIsBeingFetched() throws {
+        let file = try Temporary(600_000)
+        var buffer = UploadBuffer()
+        buffer.append(try FileReader(path: file.path, length: 600_000))
+        let wanted = buffer.beginFetch(isStarved: true)
+        let part = try #require(wanted)
+        #expect(Self.read(1000, from: &buffer).isEmpty)
+        #expect(buffer.beginFetch(isStarved: true) == nil, "one part at a time")
+        buffer.endFetch(try part.read())
+        #expect(try Self.readAll(&buffer, size: 100_000).bytes == file.content)
+    }
+
+    @Test func chunksComeBeforeTheFile() throws {
+        let file = try Temporary(1000)
+        var buffer = UploadBuffer()
+        buffer.append(Data([1, 2, 3]))
+        buffer.append(try FileReader(path: file.path, length: 1000))
+        #expect(!buffer.hasRoom)
+        #expect(try Self.readAll(&buffer, size: 600).bytes == Data([1, 2, 3]) + file.content)
+    }
+
+    @Test func aFileThatGrowsIsCutAtTheLengthAnnounced() throws {
+        let file = try Temporary(5000)
+        var buffer = UploadBuffer()
+        buffer.append(try FileReader(path: file.path, length: 3000))
+        #expect(try Self.readAll(&buffer, size: 1024).bytes == file.content.prefix(3000))
+        let reader = try FileReader(path: file.path, length: 3000)
+        #expect(try reader.read(atMost: 10_000, at: 2000) == file.content[2000..<3000])
+    }
+
+    @Test func aFileThatShrinksIsAnError() throws {
+        let file = try Temporary(5000)
+        var buffer = UploadBuffer()
+        buffer.append(try FileReader(path: file.path, length: 5000))
+        #expect(Self.read(1000, from: &buffer).count == 1000)
+        let isTruncated = unsafe truncate(file.path, 1000) == 0
+        try #require(isTruncated)
+        #expect(Self.read(1000, from: &buffer).isEmpty)
+        let wanted = buffer.beginFetch(isStarved: true)
+        let part = try #require(wanted)
+        #expect(throws: FileReader.Failure.shrunk) { try part.read() }
+    }
+
+    @Test func whatIsFetchedAfterTheEndGoesNowhere() throws {
+        let file = try Temporary(5000)
+        var buffer = UploadBuffer()
+        buffer.append(try FileReader(path: file.path, length: 5000))
+        let wanted = buffer.beginFetch(isStarved: true)
+        let part = try #require(wanted)
+        buffer.discard()
+        buffer.endFetch(try part.read())
+        #expect(buffer.buffered == 0)
+        #expect(buffer.file == nil)
+    }
+
+    @Test func anEmptyFileIsNoFile() throws {
+        let file = try Temporary(0)
+        var buffer = UploadBuffer()
+        buffer.append(try FileReader(path: file.path, length: 0))
+        #expect(buffer.hasRoom)
+    }
+
+    @Test(arguments: ["/nonexistent", "/tmp", "/dev/null"])
+    func onlyRegularFilesAreOpened(_ path: String) {
+        #expect(throws: FileReader.Failure.self) { try FileReader(path: path, length: 1) }
+    }
+
+    /// Opening a pipe for reading would wait for a writer.
+    @Test func aPipeInPlaceOfAFileIsRefusedAtOnce() throws {
+        let path = NSTemporaryDirectory() + "trellis-pipe-\(UUID())"
+        let isMade = unsafe mkfifo(path, 0o600) == 0
+        try #require(isMade)
+        defer { _ = unsafe unlink(path) }
+        #expect(throws: FileReader.Failure(why: "it is no regular file")) { try FileReader(path: path, length: 1) }
+    }
+
+    @Test func readersCloseWhatTheyOpened() async {
+        await #expect(processExitsWith: .success) {
+            let before = ProcessFacts.descriptors.count
+            for _ in 0..<100 {
+                _ = try? FileReader(path: "/etc/passwd", length: 1)
+                _ = try? FileReader(path: "/tmp", length: 1)
+            }
+            // The runtime opens a few of its own when it likes; one a reader would be two hundred.
+            let after = ProcessFacts.descriptors.count
+            expectInProcess(after < before + 10, "\(before) then \(after)")
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import CurlEngine
+import Dispatch
+import Foundation
+import HTTPTypes
+import Testing
+import Trellis
+import TrellisTesting
+
+/// The end of an answer that comes in one piece with more of it than libcurl reads at once. Before 8.1 libcurl forgets what
+/// does not fit into its buffer, and waits for a socket on which nothing more comes.
+@Suite(.timeLimit(.minutes(1)))
+struct CoalescedEndTests {
+    @Test(arguments: [1000, 20_000, 32_000, 33_000, 60_000, 100_000, 120_000], [false, true])
+    func everythingArrives(_ size: Int, _ hasTrailers: Bool) async throws {
+        let body = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        let isAsked = LoopbackServer.Gate(), mayAnswer = LoopbackServer.Gate(), isHeldUp = LoopbackServer.Gate()
+        let isWritten = DispatchSemaphore(value: 0)
+        let server = try LoopbackServer { connection in
+            defer { isWritten.signal() }
+            let stream = try RawHTTP2(connection: connection).readRequest()
+            isAsked.open()
+            try connection.wait(for: mayAnswer)
+            var answer = RawHTTP2.frame(RawHTTP2.headers, RawHTTP2.endHeaders, stream: stream, RawHTTP2.statusOK)
+            answer += RawHTTP2.body(body, stream: stream, endsStream: !hasTrailers)
+            if hasTrailers {
+                answer += RawHTTP2.frame(
+                    RawHTTP2.headers, RawHTTP2.endHeaders | RawHTTP2.endStream, stream: stream,
+                    RawHTTP2.field("x-sum", "42"))
+            }
+            try connection.write(answer)
+            isWritten.signal()
+            // The connection stays: its end would wake a client that waits in vain.
+            connection.waitForPeersEnd()
+        }
+        var configuration = SessionConfiguration()
+        configuration.httpVersion = .http2PriorKnowledge
+        let session = Session(configuration: configuration)
+        let engine = try #require(session.executor as? EngineExecutor)
+        let url = server.url()
+        async let answer = session.data(url)
+        try await isAsked.opened()
+        // The engine looks at the socket again when all of the answer is there.
+        engine.submit {
+            isHeldUp.open()
+            isWritten.wait()
+        }
+        try await isHeldUp.opened()
+        mayAnswer.open()
+        let (data, response) = try await answer
+        #expect(data == body)
+        #expect(response.trailerFields[try #require(HTTPField.Name("x-sum"))] == (hasTrailers ? "42" : nil))
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+}

@@ -1,0 +1,48 @@
+import Foundation
+import TrellisTesting
+
+/// HTTP/2 with prior knowledge as bytes, for what a well-behaved library would not send, or not in one piece.
+struct RawHTTP2 {
+    /// Frame types and flags (RFC 9113, section 6).
+    static let data: UInt8 = 0, headers: UInt8 = 1, settings: UInt8 = 4
+    static let endStream: UInt8 = 1, acknowledgement: UInt8 = 1, endHeaders: UInt8 = 4
+    /// `:status: 200`, from HPACK's table (RFC 7541, appendix A).
+    static let statusOK: [UInt8] = [0x88]
+
+    let connection: LoopbackServer.Connection
+
+    /// Reads the client's preface up to the head of its first request; returns that request's stream.
+    func readRequest() throws -> UInt32 {
+        _ = try connection.read(exactly: 24)
+        try connection.write(Self.frame(Self.settings, 0, stream: 0))
+        while true {
+            let head = try connection.read(exactly: 9)
+            let length = head[..<3].reduce(0) { $0 << 8 | Int($1) }
+            _ = try connection.read(exactly: length)
+            if head[3] == Self.settings, head[4] & Self.acknowledgement == 0 {
+                try connection.write(Self.frame(Self.settings, Self.acknowledgement, stream: 0))
+            }
+            if head[3] == Self.headers { return head[5...].reduce(0) { $0 << 8 | UInt32($1) } }
+        }
+    }
+
+    static func frame(_ type: UInt8, _ flags: UInt8, stream: UInt32, _ payload: [UInt8] = []) -> [UInt8] {
+        let length = payload.count
+        return [UInt8(length >> 16), UInt8(length >> 8 & 255), UInt8(length & 255), type, flags]
+            + (0..<4).map { UInt8(truncatingIfNeeded: stream >> (24 - 8 * $0)) } + payload
+    }
+
+    /// A field as HPACK has it without any table (RFC 7541, section 6.2.2).
+    static func field(_ name: String, _ value: String) -> [UInt8] {
+        [0, UInt8(name.utf8.count)] + name.utf8 + [UInt8(value.utf8.count)] + value.utf8
+    }
+
+    /// A body in frames of at most 16 KiB.
+    static func body(_ bytes: Data, stream: UInt32, endsStream: Bool) -> [UInt8] {
+        stride(from: 0, to: bytes.count, by: 16 << 10).flatMap { start in
+            let piece = [UInt8](bytes[start..<min(start + 16 << 10, bytes.count)])
+            let isLast = endsStream && start + piece.count == bytes.count
+            return frame(data, isLast ? endStream : 0, stream: stream, piece)
+        }
+    }
+}
