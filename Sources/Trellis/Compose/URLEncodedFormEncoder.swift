@@ -16,9 +16,10 @@ public struct URLEncodedFormEncoder: Sendable {
     /// How deep objects and arrays may be nested in each other: 100, more than servers read.
     public static let maximumDepth = 100
 
-    /// Whether the keys of each object are put in the order of their Unicode scalars, as written after ``keyEncoding``, and those
-    /// that become the same, as they were; `true` unless set. Otherwise they come in the order in which the value writes them, which for a dictionary is a new one in
-    /// every process. The elements of arrays keep their order in any case.
+    /// Whether the keys of each object are put in the order of their Unicode scalars, as written after ``keyEncoding``, those
+    /// that become the same in their order before it; `true` unless set. Otherwise they come in the order in which the
+    /// value writes them, which for a dictionary is a new one in every process. The elements of arrays keep their order in
+    /// any case.
     public var alphabetizeKeyValuePairs: Bool
     /// How the elements of arrays are named, ``ArrayEncoding/brackets`` unless set.
     public var arrayEncoding: ArrayEncoding

@@ -7,10 +7,12 @@ func fuzzForm(_ input: FuzzInput) {
     var choices = input.choices
     let settings = FormSettings(&choices)
     let value = FormValue.form(&choices)
-    let text = try? settings.encoder.encode(value)
+    let written = Result { try settings.encoder.encode(value) }
+    let text = try? written.get()
     expect(text == (try? settings.encoder.encode(value)), "another text for the same value")
     let model = try? FormModel.pairs(of: value, settings.encoder)
-    expect((text == nil) == (model == nil), "a form where there is none, or none where there is")
+    expect(
+        (text == nil) == (model == nil), "\(written), but in the model \(model?.description ?? "an error"): \(value)")
     guard let text, let model else { return }
     let pairs = FormText(settings).pairs(text)
     expect(pairs != nil, "a character that is not allowed: \(text)")

@@ -71,8 +71,8 @@ indirect enum FormValue: Encodable, Sendable {
             if times == 0 { return try Self.encode(value, encoder) }
             try Self.encode(FormValue.wrapped(value, times - 1), encoder)
         case .twice(let value):
-            try Self.encode(value, encoder)
             try Self.encode(1, encoder)
+            try Self.encode(value, encoder)
         }
     }
 

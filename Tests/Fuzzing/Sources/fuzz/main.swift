@@ -12,6 +12,8 @@ guard CommandLine.argc > 1, let fuzz = fuzzers[CommandLine.arguments[1]] else {
     print("fuzz \(fuzzers.keys.sorted().joined(separator: "|")) [libFuzzer's options and corpora]")
     exit(64)
 }
+// libFuzzer leaves signals alone that have a handler, and the one of Swift's runtime, which writes a backtrace, keeps no input.
+for trap in [SIGILL, SIGTRAP, SIGABRT] { signal(trap, SIG_DFL) }
 Fuzzer.chosen = fuzz
 var count = CommandLine.argc - 1
 var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv + 1
