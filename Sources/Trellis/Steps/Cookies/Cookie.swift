@@ -51,7 +51,7 @@ public struct Cookie: Sendable, Hashable {
     ///   - name: without `=`, `;` and control characters.
     ///   - value: without `;` and control characters; with the name at most 4,096 bytes.
     ///   - domain: a host or domain; a leading dot is dropped.
-    ///   - isHostOnly: whether hosts below the domain do without it.
+    ///   - isHostOnly: whether hosts below the domain do without it; always so for an address.
     ///   - path: begins with `/`.
     ///   - expires: `nil` for a cookie of the session.
     /// - Returns: `nil` where a part is not as said here, or not as the prefix `__Secure-` or `__Host-` of the name asks.
@@ -62,7 +62,8 @@ public struct Cookie: Sendable, Hashable {
     ) {
         guard let domain = CookieDomain.canonical(domain) else { return nil }
         self.init(
-            checkedName: name, value: value, domain: domain, isHostOnly: isHostOnly, path: path, isSecure: isSecure,
+            checkedName: name, value: value, domain: domain,
+            isHostOnly: isHostOnly || CookieDomain.isAddress(domain), path: path, isSecure: isSecure,
             isHTTPOnly: isHTTPOnly, sameSite: sameSite, expires: expires, created: created)
         guard isWellFormed, CookiePrefix.allows(self, hasPath: true) else { return nil }
     }

@@ -1,18 +1,22 @@
 /// Hosts and domains as cookies compare them.
 enum CookieDomain {
-    /// Lower case, without a leading dot; `nil` for what cannot be a host. International names have to come as ASCII.
+    /// Lower case, without a leading dot; `nil` for what cannot be a host. International names have to come as ASCII, IPv6
+    /// addresses in brackets (RFC 3986, section 3.2.2).
     static func canonical(_ text: String) -> String? {
-        let domain = text.hasPrefix(".") ? String(text.dropFirst()) : text
-        guard !domain.isEmpty, domain.utf8.allSatisfy(isAllowed) else { return nil }
+        let domain = text.hasPrefix(".") ? text.dropFirst() : text[...]
+        let isIPv6 = domain.hasPrefix("[") && domain.hasSuffix("]")
+        let name = isIPv6 ? domain.dropFirst().dropLast() : domain
+        guard !name.isEmpty, name.utf8.allSatisfy({ isAllowed($0) || isIPv6 && $0 == UInt8(ascii: ":") }) else {
+            return nil
+        }
         return domain.lowercased()
     }
 
     private static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
-        case UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"): true
-        // IPv6 addresses (RFC 3986, section 3.2.2); `%` and `~` occur in names that browsers accept.
-        case UInt8(ascii: "["), UInt8(ascii: "]"), UInt8(ascii: ":"), UInt8(ascii: "%"), UInt8(ascii: "~"): true
+        // The last two occur in names that browsers accept, and before the zone of an IPv6 address.
+        case UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "%"), UInt8(ascii: "~"): true
         default: false
         }
     }

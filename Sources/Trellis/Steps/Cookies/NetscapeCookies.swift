@@ -23,8 +23,8 @@ struct NetscapeCookies {
 
     /// Reads a file; lines that are no cookies are left out.
     init(_ data: Data, at now: Date) {
-        for line in data.split(separator: Self.lineFeed) {
-            let line = line.last == UInt8(ascii: "\r") ? line.dropLast() : line
+        for wholeLine in data.split(separator: Self.lineFeed) {
+            let line = wholeLine.last == UInt8(ascii: "\r") ? wholeLine.dropLast() : wholeLine
             let isHTTPOnly = line.starts(with: Self.httpOnlyMark)
             let rest = isHTTPOnly ? line.dropFirst(Self.httpOnlyMark.count) : line
             guard rest.first != UInt8(ascii: "#") else { continue }
@@ -33,7 +33,7 @@ struct NetscapeCookies {
             guard fields.count >= 6 else { continue }
             let texts = fields.compactMap { String(validating: $0, as: UTF8.self) }
             if texts.count != fields.count {
-                foreignLines.append(Data(line))
+                foreignLines.append(Data(wholeLine))
             } else if let cookie = Self.cookie(texts, isHTTPOnly, now) {
                 cookies.append(cookie)
             }
@@ -43,9 +43,10 @@ struct NetscapeCookies {
     private static func cookie(_ fields: [String], _ isHTTPOnly: Bool, _ now: Date) -> Cookie? {
         guard let seconds = Int64(fields[4]) else { return nil }
         // curl has IPv6 addresses without brackets.
-        let isIPv6 = fields[0].utf8.contains(UInt8(ascii: ":")) && !fields[0].hasPrefix("[")
+        let domain = fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]
+        let isIPv6 = domain.utf8.contains(UInt8(ascii: ":")) && !domain.hasPrefix("[")
         return Cookie(
-            name: fields[5], value: fields.count > 6 ? fields[6] : "", domain: isIPv6 ? "[\(fields[0])]" : fields[0],
+            name: fields[5], value: fields.count > 6 ? fields[6] : "", domain: isIPv6 ? "[\(domain)]" : domain,
             isHostOnly: fields[1].uppercased() != "TRUE", path: fields[2], isSecure: fields[3].uppercased() == "TRUE",
             isHTTPOnly: isHTTPOnly,
             expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(min(max(seconds, 0), lastSecond))),

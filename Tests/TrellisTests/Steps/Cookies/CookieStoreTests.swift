@@ -139,8 +139,8 @@ struct CookieStoreTests {
 
     @Test func thousandsAtOnceLeaveTheNewestOfADomain() async {
         let jar = jar()
-        await jar.store((0..<10_000).map { "n\($0)=v" }, from: "http://example.org/")
-        #expect(await jar.all.map(\.name) == (9_820..<10_000).map { "n\($0)" })
+        await jar.store((0..<5_000).map { "n\($0)=v" }, from: "http://example.org/")
+        #expect(await jar.all.map(\.name) == (4_820..<5_000).map { "n\($0)" })
     }
 
     @Test func ofADomainTheInsecureOnesGoFirst() async {
@@ -205,6 +205,7 @@ struct CookieStoreTests {
     @Test(arguments: [
         ("a;b", "v", "d", "/"), ("a=b", "v", "d", "/"), ("a\r\n", "v", "d", "/"), ("a", "v;w", "d", "/"),
         ("a", "v\n", "d", "/"), ("", "", "d", "/"), ("a", "v", "", "/"), ("a", "v", "d e", "/"), ("a", "v", "dé", "/"),
+        ("a", "v", "d:1", "/"), ("a", "v", "[d", "/"), ("a", "v", "[]", "/"),
         ("a", "v", "d", "x"), ("a", "v", "d", ""), ("a", "v", "d", "/;"),
         ("a", String(repeating: "v", count: 4096), "d", "/"),
         ("__Secure-a", "v", "d", "/"), ("__host-a", "v", "d", "/"), ("", "__Secure-a=b", "d", "/"),

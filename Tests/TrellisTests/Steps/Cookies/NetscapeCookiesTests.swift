@@ -56,6 +56,15 @@ struct NetscapeCookiesTests {
         #expect(data.starts(with: Array("# Netscape HTTP Cookie File\n".utf8)))
     }
 
+    /// Nothing is below an address, whatever a file says.
+    @Test(arguments: ["::1", ".::1", "[::1]", ".[::1]", "127.0.0.1", ".127.0.0.1"])
+    func addressesAreForThemselves(_ domain: String) throws {
+        let cookie = try #require(read("\(domain)\tTRUE\t/\tFALSE\t0\tn\tv").first)
+        #expect(cookie.isHostOnly && ["[::1]", "127.0.0.1"].contains(cookie.domain))
+        let again = NetscapeCookies(NetscapeCookies(cookies: [cookie]).data, at: Self.now).cookies
+        #expect(again.first.map { $0.isSaved(by: cookie) } == true)
+    }
+
     @Test func aSecondThatHasBegunCounts() throws {
         let end = Date(timeIntervalSince1970: 1_900_000_000.2)
         let cookie = try #require(Cookie(name: "a", value: "1", domain: "a.test", expires: end))
@@ -70,7 +79,7 @@ struct NetscapeCookiesTests {
 
     /// Latin-1, for example: of no use here, but of use to whoever wrote it.
     @Test func bytesThatAreNoTextStay() {
-        let line = Data("a.test\tFALSE\t/\tFALSE\t0\tn\tv".utf8) + [0xfc]
+        let line = Data("a.test\tFALSE\t/\tFALSE\t0\tn\tv".utf8) + [0xfc, 0x0d, 0x0d]
         let read = NetscapeCookies(line + Data("\nb.test\tFALSE\t/\tFALSE\t0\tn\tv\n".utf8), at: Self.now)
         #expect(read.cookies.map(\.domain) == ["b.test"])
         #expect(read.data.suffix(line.count + 1) == line + Data("\n".utf8))

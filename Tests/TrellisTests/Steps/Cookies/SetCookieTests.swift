@@ -56,7 +56,7 @@ struct SetCookieTests {
     @Test func valuesOfTenMegabytesAreIgnored() throws {
         let huge = String(repeating: "x", count: 10 << 20)
         #expect(SetCookie("a=\(huge)") == nil)
-        let cookie = try #require(SetCookie("a=b; Path=/\(huge)"))
+        let cookie = try #require(SetCookie("a=b; Path=/\(huge.prefix(1 << 20))"))
         #expect(cookie.name == "a" && cookie.value == "b" && !cookie.hasPath)
     }
 
