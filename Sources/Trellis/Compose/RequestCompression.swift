@@ -9,7 +9,8 @@ import HTTPTypes
 /// }
 /// ```
 ///
-/// A body in memory is compressed whole, in the caller's task, and sent with its length. Files, forms and streams are
+/// A body in memory is compressed whole, in the caller's task, and sent with its length: a task that prefers
+/// ``Session/executor`` holds up the session's other requests meanwhile. Files, forms and streams are
 /// compressed while they are sent, off the session's thread, and without a length: HTTP/1.1 sends them chunked, which not
 /// every server takes. A request without a body, or with an empty one, is left as it is.
 ///
