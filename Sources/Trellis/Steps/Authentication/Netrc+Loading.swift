@@ -28,13 +28,11 @@ extension Netrc {
     }
 
     private static func read(_ path: String) throws(FileReader.Failure) -> String {
-        let size = try FileReader.size(path: path)
-        guard size <= maximumSize else { throw FileReader.Failure(why: "it is larger than 1 MiB") }
-        var reader = try FileReader(path: path)
-        var data = Data()
-        while data.count <= maximumSize, case let chunk = try reader.read(atMost: 64 << 10), !chunk.isEmpty {
-            data += chunk
+        guard let file = try WholeFile.read(path: path, limit: Int(maximumSize)) else {
+            // It says why.
+            _ = try FileReader.size(path: path)
+            throw FileReader.Failure(why: "it is not there")
         }
-        return String(decoding: data, as: UTF8.self)
+        return String(decoding: file.data, as: UTF8.self)
     }
 }

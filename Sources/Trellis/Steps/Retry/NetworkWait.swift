@@ -54,18 +54,13 @@ enum DefaultRoute {
     }
 
     private static func text(ofFileAt path: String) -> String? {
-        do {
-            var reader = try FileReader(path: path)
-            var bytes: [UInt8] = []
-            // More is not looked at: a machine with so many routes has a network.
-            while bytes.count < 1 << 20 {
-                let chunk = try reader.read(atMost: 16 << 10)
-                guard !chunk.isEmpty else { break }
-                bytes += chunk
-            }
-            return String(decoding: bytes, as: UTF8.self)
-        } catch {
-            return nil
+        // A file of the kernel's has no size. More is not looked at: a machine with so many routes has a network.
+        let limit: Int64 = 1 << 20
+        guard let reader = try? FileReader(path: path, length: limit) else { return nil }
+        var bytes: [UInt8] = []
+        while bytes.count < limit, let chunk = try? reader.read(atMost: 16 << 10, at: Int64(bytes.count)) {
+            bytes += chunk
         }
+        return String(decoding: bytes, as: UTF8.self)
     }
 }
