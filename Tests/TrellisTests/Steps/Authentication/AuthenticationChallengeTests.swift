@@ -50,6 +50,7 @@ struct AuthenticationChallengeTests {
         Row(#"Bearer, Basic realm="never, Digest realm=x"#, challenge("Bearer")),
         Row("Basic realm=x y, Bearer realm=z", challenge("Bearer", ["realm": "z"])),
         Row("Basic a b c, Bearer", challenge("Bearer")),
+        Row(#"Basic realm=x, "y", Bearer"#, challenge("Bearer")),
         Row("Negotiate abc=, realm=x, Bearer", challenge("Bearer")),
         Row("Basic realm=, Bearer", challenge("Basic", token68: "realm="), challenge("Bearer")),
         Row("=x, \u{e4}, Bearer", challenge("Bearer")),

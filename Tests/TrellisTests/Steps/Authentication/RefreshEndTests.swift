@@ -75,6 +75,26 @@ struct RefreshEndTests {
         await gated.credential(becomes: Token("token-1"))
     }
 
+    /// What ends it is its cancellation: nothing else would.
+    @Test(arguments: [true, false])
+    func aRefreshThatIsNotWantedAnyMoreIsCancelled(_ isTimedOut: Bool) async throws {
+        let begun = LoopbackServer.Gate(), never = LoopbackServer.Gate(), cancelled = LoopbackServer.Gate()
+        let world = TokenWorld(accepting: ["set"], credential: Token("old"), timeout: .seconds(10)) { _ in
+            begun.open()
+            defer { cancelled.open() }
+            try await never.opened()
+            return Token("never")
+        }
+        let call = Task { try? await world.get() }
+        try await begun.opened()
+        if !isTimedOut { await world.interceptor.setCredential(Token("set")) }
+        while !cancelled.isOpen {
+            if isTimedOut { world.clock.advance(by: .seconds(5)) }
+            await world.session.settle()
+        }
+        #expect(await call.value == (isTimedOut ? nil : "set"))
+    }
+
     @Test func aCredentialThatIsSetLetsEveryoneGoOn() async throws {
         let gated = Gated()
         let call = Task { try await gated.world.get() }
