@@ -27,7 +27,7 @@ struct RefreshEndTests {
         }
 
         func credential(becomes expected: Token) async {
-            while await world.interceptor.credential != expected { await world.session.settle() }
+            while await world.interceptor.credential != expected, !Task.isCancelled { await world.session.settle() }
         }
     }
 
@@ -65,7 +65,7 @@ struct RefreshEndTests {
             return try await gated.world.get()
         }
         try await gated.begun.opened()
-        while !isOver.isOpen {
+        while !isOver.isOpen, !Task.isCancelled {
             gated.world.clock.advance(by: .seconds(5))
             await gated.world.session.settle()
         }
@@ -88,7 +88,7 @@ struct RefreshEndTests {
         let call = Task { try? await world.get() }
         try await begun.opened()
         if !isTimedOut { await world.interceptor.setCredential(Token("set")) }
-        while !cancelled.isOpen {
+        while !cancelled.isOpen, !Task.isCancelled {
             if isTimedOut { world.clock.advance(by: .seconds(5)) }
             await world.session.settle()
         }
@@ -165,7 +165,7 @@ struct RefreshEndTests {
                     _ = try await keeper.credential(for: call)
                     order.withLock { $0.append(call) }
                 })
-            while await keeper.waitingCount < call { await session.settle() }
+            while await keeper.waitingCount < call, !Task.isCancelled { await session.settle() }
         }
         try await begun.opened()
         gate.open()
