@@ -27,7 +27,7 @@ struct RefreshEndTests {
         }
 
         func credential(becomes expected: Token) async {
-            while await world.interceptor.credential != expected, !Task.isCancelled { await world.session.settle() }
+            while world.interceptor.credential != expected, !Task.isCancelled { await world.session.settle() }
         }
     }
 
@@ -87,7 +87,7 @@ struct RefreshEndTests {
         }
         let call = Task { try? await world.get() }
         try await begun.opened()
-        if !isTimedOut { await world.interceptor.setCredential(Token("set")) }
+        if !isTimedOut { world.interceptor.credential = Token("set") }
         while !cancelled.isOpen, !Task.isCancelled {
             if isTimedOut { world.clock.advance(by: .seconds(5)) }
             await world.session.settle()
@@ -100,12 +100,12 @@ struct RefreshEndTests {
         let call = Task { try await gated.world.get() }
         try await gated.begun.opened()
         await gated.world.session.settle()
-        await gated.world.interceptor.setCredential(Token("set"))
+        gated.world.interceptor.credential = Token("set")
         #expect(try await call.value == "set")
         gated.end.open()
         try await gated.ended.opened()
         await gated.world.session.settle()
-        #expect(await gated.world.interceptor.credential == Token("set"))
+        #expect(gated.world.interceptor.credential == Token("set"))
     }
 
     @Test func aCredentialThatIsTakenAwayFailsThoseWhoWait() async throws {
@@ -113,7 +113,7 @@ struct RefreshEndTests {
         let call = Task { try await gated.world.get() }
         try await gated.begun.opened()
         await gated.world.session.settle()
-        await gated.world.interceptor.setCredential(nil)
+        gated.world.interceptor.credential = nil
         await #expect(throws: AuthenticationError.missingCredential) { try await call.value }
         gated.end.open()
     }
@@ -149,7 +149,7 @@ struct RefreshEndTests {
     @Test func thoseWhoWaitAreLetGoInTheirOrder() async throws {
         let gate = LoopbackServer.Gate()
         let begun = LoopbackServer.Gate()
-        let keeper = RefreshActor(
+        let keeper = CredentialKeeper(
             TokenAuthenticator { _ in
                 begun.open()
                 try await gate.opened()
@@ -165,7 +165,7 @@ struct RefreshEndTests {
                     _ = try await keeper.credential(for: call)
                     order.withLock { $0.append(call) }
                 })
-            while await keeper.waitingCount < call, !Task.isCancelled { await session.settle() }
+            while keeper.waitingCount < call, !Task.isCancelled { await session.settle() }
         }
         try await begun.opened()
         gate.open()
