@@ -146,6 +146,31 @@ struct RefreshEndTests {
         hanging.open()
     }
 
+    @Test func aCallThatIsCancelledOnItsWayToWaitingDoesNotWait() async throws {
+        let gate = LoopbackServer.Gate(), begun = LoopbackServer.Gate()
+        let keeper = CredentialKeeper(
+            TokenAuthenticator { _ in
+                begun.open()
+                try await gate.opened()
+                return Token("token-1")
+            }, credential: Token("old", requiresRefresh: true), window: nil, timeout: nil, clock: ContinuousClock())
+        let first = Task { try await keeper.credential(for: 1) }
+        try await begun.opened()
+        let isCancelled = LoopbackServer.Gate()
+        let second = Task {
+            // Not by its cancellation, which comes before it opens.
+            await Task { try? await isCancelled.opened() }.value
+            return try await keeper.credential(for: 2)
+        }
+        second.cancel()
+        isCancelled.open()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        #expect(keeper.waitingCount == 1)
+        gate.open()
+        #expect(try await first.value == Token("token-1"))
+        #expect(keeper.waitingCount == 0)
+    }
+
     @Test func thoseWhoWaitAreLetGoInTheirOrder() async throws {
         let gate = LoopbackServer.Gate()
         let begun = LoopbackServer.Gate()
