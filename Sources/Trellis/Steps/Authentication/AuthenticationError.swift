@@ -1,7 +1,7 @@
 /// Why a request could not be authenticated. What an ``Authenticator`` throws is not one of these: it reaches the caller
 /// unchanged.
 public enum AuthenticationError: Error, Hashable, Sendable {
-    /// There is no credential: ``AuthenticationInterceptor/setCredential(_:)`` was not called, or was called with `nil`.
+    /// There is no credential: ``AuthenticationInterceptor/credential`` is `nil`.
     case missingCredential
     /// There were as many refreshes as the ``RefreshWindow`` allows, so none was begun.
     case excessiveRefresh

@@ -17,7 +17,7 @@
 public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor, RedactedDescription
 {
     private let authenticator: AuthenticatorType
-    private let keeper: RefreshActor<AuthenticatorType>
+    private let keeper: CredentialKeeper<AuthenticatorType>
 
     /// An interceptor.
     ///
@@ -34,16 +34,18 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         refreshTimeout: Duration? = .seconds(60), clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.authenticator = authenticator
-        keeper = RefreshActor(
+        keeper = CredentialKeeper(
             authenticator, credential: credential, window: refreshWindow, timeout: refreshTimeout, clock: clock)
     }
 
     /// The credential as it is now.
-    public var credential: AuthenticatorType.Credential? { get async { await keeper.credential } }
-
-    /// Sets the credential, or takes it away: what a refresh under way brings is not wanted any more, its calls go on with
-    /// this one, and what failed before is forgotten.
-    public func setCredential(_ credential: AuthenticatorType.Credential?) async { await keeper.set(credential) }
+    ///
+    /// Once another is set, or `nil`, what a refresh under way brings is not wanted any more: its calls go on with the one that
+    /// was set, and what failed before is forgotten.
+    public var credential: AuthenticatorType.Credential? {
+        get { keeper.credential }
+        set { keeper.credential = newValue }
+    }
 
     /// The request with the credential; waits for a refresh.
     ///
@@ -61,7 +63,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         guard !isPartOfRefresh, let response = attempt.response ?? (attempt.error as? TrellisError)?.response,
             authenticator.didRequest(attempt.request, with: response, failDueToAuthenticationError: attempt.error)
         else { return .doNotRetry }
-        guard let (credential, version) = await keeper.versioned else {
+        guard let (credential, version) = keeper.versioned else {
             return .doNotRetryWithError(AuthenticationError.missingCredential)
         }
         let isCurrent = await authenticator.isRequest(attempt.request, authenticatedWith: credential)

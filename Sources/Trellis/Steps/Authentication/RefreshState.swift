@@ -1,5 +1,5 @@
 /// What becomes of calls while a credential is used, refused and renewed, as a value. It knows neither the credential nor
-/// who waits: ``RefreshActor`` does.
+/// who waits: ``CredentialKeeper`` does.
 struct RefreshState: Sendable {
     /// What a call is to do.
     enum Decision: Hashable, Sendable {

@@ -19,7 +19,7 @@ struct AuthenticationInterceptorTests {
         let world = TokenWorld(accepting: ["good"], credential: nil)
         await #expect(throws: AuthenticationError.missingCredential) { try await world.get() }
         #expect(world.transport.startedCount == 0)
-        await world.interceptor.setCredential(Token("good"))
+        world.interceptor.credential = Token("good")
         #expect(try await world.get() == "good")
     }
 
@@ -35,7 +35,7 @@ struct AuthenticationInterceptorTests {
         gate.open()
         for answer in answers { #expect(try await answer.value == "token-1") }
         #expect(world.authenticator.refreshes == 1)
-        #expect(await world.interceptor.credential == Token("token-1"))
+        #expect(world.interceptor.credential == Token("token-1"))
     }
 
     @Test func callsThatBeginDuringARefreshGoOutWithTheNewCredential() async throws {
@@ -80,7 +80,7 @@ struct AuthenticationInterceptorTests {
         }
         await #expect(throws: TokenWorld.RefreshFailed()) { try await world.get() }
         #expect(world.authenticator.refreshes == 1)
-        #expect(await world.interceptor.credential == Token("old"))
+        #expect(world.interceptor.credential == Token("old"))
         #expect(try await world.get() == "token-2")
         #expect(world.authenticator.refreshes == 2)
     }

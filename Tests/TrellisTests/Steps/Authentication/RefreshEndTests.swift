@@ -27,7 +27,7 @@ struct RefreshEndTests {
         }
 
         func credential(becomes expected: Token) async {
-            while await world.interceptor.credential != expected { await world.session.settle() }
+            while world.interceptor.credential != expected, !Task.isCancelled { await world.session.settle() }
         }
     }
 
@@ -65,7 +65,7 @@ struct RefreshEndTests {
             return try await gated.world.get()
         }
         try await gated.begun.opened()
-        while !isOver.isOpen {
+        while !isOver.isOpen, !Task.isCancelled {
             gated.world.clock.advance(by: .seconds(5))
             await gated.world.session.settle()
         }
@@ -75,17 +75,37 @@ struct RefreshEndTests {
         await gated.credential(becomes: Token("token-1"))
     }
 
+    /// What ends it is its cancellation: nothing else would.
+    @Test(arguments: [true, false])
+    func aRefreshThatIsNotWantedAnyMoreIsCancelled(_ isTimedOut: Bool) async throws {
+        let begun = LoopbackServer.Gate(), never = LoopbackServer.Gate(), cancelled = LoopbackServer.Gate()
+        let world = TokenWorld(accepting: ["set"], credential: Token("old"), timeout: .seconds(10)) { _ in
+            begun.open()
+            defer { cancelled.open() }
+            try await never.opened()
+            return Token("never")
+        }
+        let call = Task { try? await world.get() }
+        try await begun.opened()
+        if !isTimedOut { world.interceptor.credential = Token("set") }
+        while !cancelled.isOpen, !Task.isCancelled {
+            if isTimedOut { world.clock.advance(by: .seconds(5)) }
+            await world.session.settle()
+        }
+        #expect(await call.value == (isTimedOut ? nil : "set"))
+    }
+
     @Test func aCredentialThatIsSetLetsEveryoneGoOn() async throws {
         let gated = Gated()
         let call = Task { try await gated.world.get() }
         try await gated.begun.opened()
         await gated.world.session.settle()
-        await gated.world.interceptor.setCredential(Token("set"))
+        gated.world.interceptor.credential = Token("set")
         #expect(try await call.value == "set")
         gated.end.open()
         try await gated.ended.opened()
         await gated.world.session.settle()
-        #expect(await gated.world.interceptor.credential == Token("set"))
+        #expect(gated.world.interceptor.credential == Token("set"))
     }
 
     @Test func aCredentialThatIsTakenAwayFailsThoseWhoWait() async throws {
@@ -93,7 +113,7 @@ struct RefreshEndTests {
         let call = Task { try await gated.world.get() }
         try await gated.begun.opened()
         await gated.world.session.settle()
-        await gated.world.interceptor.setCredential(nil)
+        gated.world.interceptor.credential = nil
         await #expect(throws: AuthenticationError.missingCredential) { try await call.value }
         gated.end.open()
     }
@@ -126,10 +146,35 @@ struct RefreshEndTests {
         hanging.open()
     }
 
+    @Test func aCallThatIsCancelledOnItsWayToWaitingDoesNotWait() async throws {
+        let gate = LoopbackServer.Gate(), begun = LoopbackServer.Gate()
+        let keeper = CredentialKeeper(
+            TokenAuthenticator { _ in
+                begun.open()
+                try await gate.opened()
+                return Token("token-1")
+            }, credential: Token("old", requiresRefresh: true), window: nil, timeout: nil, clock: ContinuousClock())
+        let first = Task { try await keeper.credential(for: 1) }
+        try await begun.opened()
+        let isCancelled = LoopbackServer.Gate()
+        let second = Task {
+            // Not by its cancellation, which comes before it opens.
+            await Task { try? await isCancelled.opened() }.value
+            return try await keeper.credential(for: 2)
+        }
+        second.cancel()
+        isCancelled.open()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        #expect(keeper.waitingCount == 1)
+        gate.open()
+        #expect(try await first.value == Token("token-1"))
+        #expect(keeper.waitingCount == 0)
+    }
+
     @Test func thoseWhoWaitAreLetGoInTheirOrder() async throws {
         let gate = LoopbackServer.Gate()
         let begun = LoopbackServer.Gate()
-        let keeper = RefreshActor(
+        let keeper = CredentialKeeper(
             TokenAuthenticator { _ in
                 begun.open()
                 try await gate.opened()
@@ -145,7 +190,7 @@ struct RefreshEndTests {
                     _ = try await keeper.credential(for: call)
                     order.withLock { $0.append(call) }
                 })
-            while await keeper.waitingCount < call { await session.settle() }
+            while keeper.waitingCount < call, !Task.isCancelled { await session.settle() }
         }
         try await begun.opened()
         gate.open()
