@@ -61,7 +61,7 @@ fuzz() {
     local name=$1 log=$scratch/logs/$1.log status=0 input
     mkdir -p "$corpora/$name"
     echo "=== $name, $seconds s"
-    "$scratch/release/fuzz" "$name" -max_total_time="$seconds" -max_len=1024 -timeout=10 -rss_limit_mb=1024 \
+    "$scratch/release/fuzz" "$name" -max_total_time="$seconds" -max_len=1024 -len_control=10 -timeout=10 -rss_limit_mb=1024 \
         -artifact_prefix="$scratch/crashes/$name-" -print_final_stats=1 \
         "$corpora/$name" "$here/Corpus/$name" >"$log" 2>&1 || status=$?
     grep -aE '^(wrong|==[0-9]+==|SUMMARY|artifact_prefix|stat::)|[[:space:]](INITED|DONE)[[:space:]]' "$log" | cut -c1-1000 || true
