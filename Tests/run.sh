@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests, from a bare machine with the Swift toolchain: set-up, build, every test on the system's libcurl and again
-# on the current one, the leaf packages, a package from outside, formatting. Ends with one line that says it all.
+# on the current one, the leaf packages, some fuzzing, a package from outside, formatting. Ends with one line that says it all.
 #
 #   Tests/run.sh                     everything
 #   Tests/run.sh --quick             build and test on the system's libcurl, for the everyday loop

@@ -63,10 +63,10 @@ fuzz() {
     local name=$1 log=$scratch/logs/$1.log status=0 input
     mkdir -p "$corpora/$name"
     echo "=== $name, $seconds s"
-    "$scratch/release/fuzz" "$name" -max_total_time="$seconds" -max_len=1024 -timeout=10 -rss_limit_mb=1024 \
-        -artifact_prefix="$scratch/crashes/$name-" -print_final_stats=1 -verbosity=0 \
+    "$scratch/release/fuzz" "$name" -max_total_time="$seconds" -max_len=1024 -len_control=10 -timeout=10 -rss_limit_mb=1024 \
+        -artifact_prefix="$scratch/crashes/$name-" -print_final_stats=1 \
         "$corpora/$name" "$here/Corpus/$name" >"$log" 2>&1 || status=$?
-    grep -vE '^"|^####' "$log" || true
+    grep -aE '^(wrong|==[0-9]+==|SUMMARY|artifact_prefix|stat::)|[[:space:]](INITED|DONE)[[:space:]]' "$log" | cut -c1-1000 || true
     [ $status -ne 0 ] || return 0
     input=$(sed -n 's/.*Test unit written to //p' "$log" | tail -1)
     if [ -n "$input" ]; then

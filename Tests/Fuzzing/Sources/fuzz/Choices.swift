@@ -20,16 +20,30 @@ struct Choices {
 
     mutating func bits() -> UInt64 { (0..<8).reduce(0) { bits, _ in bits << 8 | UInt64(byte()) } }
 
-    /// Up to 23 bytes, or up to 255.
+    /// Mostly up to 5 bytes, sometimes up to 31, seldom up to 255.
     mutating func bytes() -> [UInt8] {
-        let length = byte()
-        let taken = rest.prefix(length < 240 ? Int(length) % 24 : Int(byte()))
+        let choice = Int(byte())
+        let length = choice < 192 ? choice % 6 : choice < 250 ? choice % 32 : Int(byte())
+        let taken = rest.prefix(length)
         rest = rest.dropFirst(taken.count)
         return Array(taken)
     }
 
-    /// Any text, control characters included; bytes that are none become U+FFFD.
-    mutating func text() -> String { String(decoding: bytes(), as: UTF8.self) }
+    /// What means something in forms and heads, and what Unicode has to offer.
+    private static let special = [
+        "&", "=", "+", "%", "#", "[", "]", ".", " ", "\"", "\\", ";", ":", "/", "-", "_", "\r", "\n", "\0", "\t",
+        "\u{7F}",
+        "\u{85}", "\u{2028}", "\u{FEFF}", "a", "Z", "0", "é", "e\u{301}", "\u{301}", "ß", "İ", "\u{1F33F}", "%22",
+        "%0A", "--b",
+    ]
+
+    /// Any text, control characters included; bytes that are none become U+FFFD. Half of them are special throughout.
+    mutating func text() -> String {
+        let isSpecial = bool()
+        let bytes = bytes()
+        guard isSpecial else { return String(decoding: bytes, as: UTF8.self) }
+        return bytes.reduce(into: "") { $0 += Self.special[Int($1) % Self.special.count] }
+    }
 
     /// A text, or nothing.
     mutating func optionalText() -> String? { bool() ? text() : nil }
