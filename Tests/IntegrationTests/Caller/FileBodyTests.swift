@@ -53,4 +53,49 @@ struct FileBodyTests {
         await session.shutdown()
         try await server.waitUntilAllClosed()
     }
+
+    /// The kernel is told to forget it, so that it has to be read from the disk.
+    @Test func fileThatIsNotInMemoryIsSentWhole() async throws {
+        let path = try temporaryFolder("cold") + "/file"
+        let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 5) })
+        try content.write(to: URL(filePath: path))
+        let file = try #require(FileHandle(forReadingAtPath: path))
+        try file.synchronize()
+        try #require(posix_fadvise(file.fileDescriptor, 0, 0, POSIX_FADV_DONTNEED) == 0)
+        let server = try LoopbackServer.http { request in .init(body: request.body) }
+        let session = Session()
+        let (data, _) = try await session.upload(.file(path), to: server.url())
+        #expect(data == content)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    @Test func fileIsClosedWhenItsRequestIsCancelled() async throws {
+        let path = try temporaryFolder("cancelled") + "/file"
+        try #require(FileManager.default.createFile(atPath: path, contents: nil))
+        // Sparse, and far more than all buffers on the way can hold.
+        try FileHandle(forWritingAtPath: path)?.truncate(atOffset: 256 << 20)
+        let begun = LoopbackServer.Gate()
+        let server = try Misbehaviour { connection, _ in
+            begun.open()
+            connection.waitForPeersEnd()
+        }
+        let upload = Task { try await server.session.upload(.file(path), to: server.request) }
+        try await begun.opened()
+        #expect(Self.isOpen(path))
+        upload.cancel()
+        _ = try? await upload.value
+        while Self.isOpen(path) {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    private static func isOpen(_ path: String) -> Bool {
+        let folder = "/proc/self/fd", manager = FileManager.default
+        return ((try? manager.contentsOfDirectory(atPath: folder)) ?? []).contains { name in
+            (try? manager.destinationOfSymbolicLink(atPath: "\(folder)/\(name)")) == path
+        }
+    }
 }
