@@ -55,7 +55,7 @@ extension Transfer {
         }
         if let part = upload.beginFetch(isStarved: count == 0) { fetch(part) }
         askForBody()
-        if count > 0 || upload.isFinished { return count }
+        if count > 0 || upload.isAtEnd { return count }
         isSendingPaused = true
         appliedPause |= 4
         return Int(CURL_READFUNC_PAUSE)

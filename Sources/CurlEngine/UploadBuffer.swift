@@ -15,6 +15,8 @@ struct UploadBuffer {
     /// Below this many bytes more chunks are asked for.
     static let lowWater = 256 << 10
 
+    /// Whether everything has been read and nothing comes.
+    var isAtEnd: Bool { isFinished && file == nil && buffered == 0 }
     /// Whether more chunks are welcome.
     var hasRoom: Bool { !isFinished && file == nil && buffered < Self.lowWater }
 

@@ -27,6 +27,7 @@ struct PausedEndTests {
         let run = try PausedRun(body: try Self.coded(1 << 20), pausesAt: .everyPiece)
         var pieces = 0
         while await run.onEngine({ $0.ended == nil }) {
+            try Task.checkCancellation()
             pieces += 1
             await run.advance(by: Self.longerThanTheIdleLifetime)
             await run.goOn()
@@ -117,8 +118,8 @@ private struct PausedRun {
         reader = Reader(CurlEngine(executor: executor, configuration: EngineConfiguration()), moment)
         server = try LoopbackServer { connection in
             while try connection.nextRequest() != nil {
-                let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: \(length ?? body.count)\r\n\r\n"
-                try connection.write(Data(head.utf8) + body)
+                let head = "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n"
+                try connection.write(Data("\(head)Content-Length: \(length ?? body.count)\r\n\r\n".utf8) + body)
             }
         }
         let options = TransferOptions(url: try WireURL(parsing: server.url()), method: "GET", version: .http1)

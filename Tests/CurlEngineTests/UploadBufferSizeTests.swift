@@ -4,9 +4,10 @@ import Testing
 
 /// How much of a body libcurl takes at once.
 struct UploadBufferSizeTests {
-    @Test(arguments: [
-        (nil, 512 << 10), (0, 16 << 10), (1, 16 << 10), (100_000, 100_000), (1 << 30, 512 << 10), (.max, 512 << 10),
-    ] as [(Int64?, Int)])
+    @Test(
+        arguments: [
+            (nil, 512 << 10), (0, 16 << 10), (1, 16 << 10), (100_000, 100_000), (1 << 30, 512 << 10), (.max, 512 << 10),
+        ] as [(Int64?, Int)])
     func itIsNoLargerThanTheBody(_ length: Int64?, _ size: Int) {
         #expect(UploadBufferSize.bytes(length: length, mayBeHTTP2: false, sendsHTTP2Safely: false) == size)
         #expect(UploadBufferSize.bytes(length: length, mayBeHTTP2: true, sendsHTTP2Safely: true) == size)

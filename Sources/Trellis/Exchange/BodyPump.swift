@@ -8,6 +8,8 @@ import FoundationEssentials
 final class BodyPump: Sendable {
     private struct State {
         var hasRoom = true
+        /// A file is on its way to the transport, whose room up to now is for that file.
+        var handsOver = false
         var isStopped = false
         var waiter: CheckedContinuation<Void, any Error>?
         var task: Task<Void, Never>?
@@ -65,9 +67,13 @@ final class BodyPump: Sendable {
         let file = try FileChunks.open(path, length: length)
         defer { withExtendedLifetime(file) {} }
         try await awaitRoom()
+        state.withLock { ($0.hasRoom, $0.handsOver) = (false, true) }
         target.request?.enter { $0.send(file, from: self) }
         try await awaitRoom()
     }
+
+    /// The transport gets the file now, and has room again when it has read all of it.
+    func willHandOver() { state.withLock { $0.handsOver = false } }
 
     /// Waits until the transport can take another chunk.
     private func awaitRoom() async throws {
@@ -92,6 +98,7 @@ final class BodyPump: Sendable {
     /// The transport can take another chunk.
     func transportHasRoom() {
         let waiter = state.withLock { state -> CheckedContinuation<Void, any Error>? in
+            if state.handsOver { return nil }
             guard let waiter = state.waiter else {
                 state.hasRoom = true
                 return nil

@@ -19,6 +19,7 @@ extension RequestActor {
     func send(_ file: FileReader, from pump: BodyPump) {
         guard pump === self.pump, let task = task as? any FileTransportTask else { return }
         lastMove = executor.now
+        pump.willHandOver()
         task.send(file)
     }
 

@@ -53,4 +53,55 @@ struct FileBodyTests {
         await session.shutdown()
         try await server.waitUntilAllClosed()
     }
+
+    /// The kernel is told to forget it, so that it has to be read from the disk.
+    @Test func fileThatIsNotInMemoryIsSentWhole() async throws {
+        let path = try temporaryFolder("cold") + "/file"
+        let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 5) })
+        try content.write(to: URL(filePath: path))
+        let file = try #require(FileHandle(forReadingAtPath: path))
+        // Only what has been written can be forgotten.
+        try #require(fdatasync(file.fileDescriptor) == 0)
+        try #require(posix_fadvise(file.fileDescriptor, 0, 0, POSIX_FADV_DONTNEED) == 0)
+        let server = try LoopbackServer.http { request in .init(body: request.body) }
+        let session = Session()
+        let (data, _) = try await session.upload(.file(path), to: server.url())
+        #expect(data == content)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    @Test func fileIsClosedWhenItsRequestIsCancelled() async throws {
+        let path = try temporaryFolder("cancelled") + "/file"
+        try #require(FileManager.default.createFile(atPath: path, contents: nil))
+        // Sparse, and far more than all buffers on the way can hold.
+        try FileHandle(forWritingAtPath: path)?.truncate(atOffset: 256 << 20)
+        let begun = LoopbackServer.Gate(), isOver = LoopbackServer.Gate()
+        let server = try LoopbackServer { connection in
+            _ = try connection.readHead()
+            begun.open()
+            try connection.wait(for: isOver)
+            try connection.readToEnd()
+        }
+        let session = Session()
+        let upload = Task { try await session.upload(.file(path), to: server.url()) }
+        try await begun.opened()
+        #expect(Self.isOpen(path))
+        upload.cancel()
+        _ = try? await upload.value
+        isOver.open()
+        while Self.isOpen(path) {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    private static func isOpen(_ path: String) -> Bool {
+        let folder = "/proc/self/fd", manager = FileManager.default
+        return ((try? manager.contentsOfDirectory(atPath: folder)) ?? []).contains { name in
+            (try? manager.destinationOfSymbolicLink(atPath: "\(folder)/\(name)")) == path
+        }
+    }
 }

@@ -37,10 +37,10 @@ struct RawHTTP2 {
         [0, UInt8(name.utf8.count)] + name.utf8 + [UInt8(value.utf8.count)] + value.utf8
     }
 
-    /// A body in frames of at most 16 KiB.
-    static func body(_ bytes: Data, stream: UInt32, endsStream: Bool) -> [UInt8] {
-        stride(from: 0, to: bytes.count, by: 16 << 10).flatMap { start in
-            let piece = [UInt8](bytes[start..<min(start + 16 << 10, bytes.count)])
+    /// A body in frames of at most so many bytes.
+    static func body(_ bytes: Data, inPiecesOf size: Int, stream: UInt32, endsStream: Bool) -> [UInt8] {
+        stride(from: 0, to: bytes.count, by: size).flatMap { start in
+            let piece = [UInt8](bytes[start..<min(start + size, bytes.count)])
             let isLast = endsStream && start + piece.count == bytes.count
             return frame(data, isLast ? endStream : 0, stream: stream, piece)
         }

@@ -1,0 +1,64 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// A file that is handed to a transport as such.
+@Suite(.timeLimit(.minutes(1)))
+struct FileHandOverTests {
+    /// A transport that reads files itself, as far as the test lets it.
+    private final class Reader: Transport, FileTransportTask {
+        enum Call: Equatable { case file(String, Int64), chunk(Int), finish, cancel }
+
+        struct State {
+            var calls: [Call] = []
+            var events: (any TransportEvents)?
+        }
+
+        let state = Locked(State())
+
+        var calls: [Call] { state.withLock { $0.calls } }
+        private func note(_ call: Call) { state.withLock { $0.calls.append(call) } }
+
+        func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+            state.withLock { $0.events = events }
+            events.transportIsConnected()
+            // Before it has anything, as libcurl does.
+            events.transportNeedsBody()
+            return self
+        }
+
+        func needBody() { state.withLock { $0.events }?.transportNeedsBody() }
+        func end() {
+            let events = state.withLock { $0.events }
+            events?.transportDidReceiveHead(ResponseHead(status: .init(code: 204)))
+            events?.transportDidEnd(TransportEnd())
+        }
+
+        func send(_ file: FileReader) { note(.file(file.path, file.length)) }
+        func send(_ chunk: Data) { note(.chunk(chunk.count)) }
+        func finishSending() { note(.finish) }
+        func cancel() { note(.cancel) }
+        func pauseReceiving(_ isPaused: Bool) {}
+        func suspend(_ isSuspended: Bool) {}
+    }
+
+    /// The room that the transport told of before it had the file is not the file's end.
+    @Test(arguments: 0..<20)
+    func theBodyEndsWhenTheFileHasBeenRead(_ run: Int) async throws {
+        let reader = Reader(), session = Session(transport: reader)
+        let answer = Task { try await session.upload(fileAt: #filePath, to: "http://localhost/").1.status.code }
+        while reader.calls.isEmpty { await session.settle() }
+        let size = try FileChunks.size(ofFileAt: #filePath)
+        for _ in 0..<10 { await session.settle() }
+        #expect(reader.calls == [.file(#filePath, size)])
+        reader.needBody()
+        while reader.calls.count < 2 { await session.settle() }
+        #expect(reader.calls == [.file(#filePath, size), .finish])
+        reader.end()
+        #expect(try await answer.value == 204)
+        await session.shutdown()
+    }
+}
