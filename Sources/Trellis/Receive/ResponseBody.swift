@@ -29,6 +29,11 @@ public struct ResponseBody: AsyncSequence, Sendable {
         ///
         /// - Throws: ``TrellisError`` if the body does not come to its end; `CancellationError` in a cancelled task.
         public mutating func next() async throws -> Data? { try await reader.source.next() }
+
+        /// As ``next()``. It runs where it is called, whatever the argument.
+        public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async throws -> Data? {
+            try await next()
+        }
     }
 
     /// The body byte by byte.

@@ -2,6 +2,13 @@ import FoundationEssentials
 
 @testable import Trellis
 
+extension BodyMachine {
+    /// Adds the next elements that are complete.
+    mutating func fill(_ elements: inout [Output]) throws {
+        while let element = try next() { elements.append(element) }
+    }
+}
+
 /// What a machine makes of a body, up to its failure if it has one.
 struct MachineRun<Output> {
     var outputs: [Output] = []
@@ -16,20 +23,12 @@ struct MachineRun<Output> {
         do {
             for piece in pieces {
                 machine.append(Data(piece))
-                while try step({ try machine.fill(&$0) }) {}
+                try machine.fill(&outputs)
             }
-            _ = try step { try machine.finish(&$0) }
+            while let output = try machine.finish() { outputs.append(output) }
         } catch {
             failure = error
         }
-    }
-
-    /// Whether there was any output.
-    private mutating func step(_ make: (inout [Output]) throws -> Void) throws -> Bool {
-        var batch: [Output] = []
-        defer { outputs += batch }
-        try make(&batch)
-        return !batch.isEmpty
     }
 }
 

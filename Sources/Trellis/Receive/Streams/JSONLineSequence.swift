@@ -1,6 +1,3 @@
-import CurlEngine
-import FoundationEssentials
-
 /// A body of newline-delimited JSON (NDJSON, JSON Lines), each line decoded. Lines that are blank are left out.
 ///
 /// Lines end with LF, and CRLF as well, because white space around a value is no part of it. Values are decoded when they
@@ -21,56 +18,28 @@ public struct JSONLineSequence<Value>: AsyncSequence, Sendable {
 
     /// Reads the body.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: BodyReader(JSONLineFramer(limit: limit), body), decoder: decoder)
+        Iterator(BodyReader(JSONLineFramer(limit: limit), body), decoder)
     }
 
-    /// The reader of the values.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var reader: BodyReader<JSONLineFramer>
-        fileprivate let decoder: ElementDecoder<Value>
+    /// The reader of the values. A line that cannot be decoded is a ``TrellisError`` whose ``TrellisError/underlying`` is an
+    /// ``UndecodableElement`` with the number of the line, or what the handler for those threw; one above the limit is an
+    /// error of kind ``TrellisError/Kind/bodyTooLarge``.
+    public struct Iterator: StagedIterator {
+        /// What a line holds.
+        public typealias Element = Value
 
-        /// The next value, `nil` at the end.
-        ///
-        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization``, whose ``TrellisError/underlying`` is an
-        ///   ``UndecodableElement`` with the number of the line, or what the handler for those threw; as ``LineSequence/Iterator/next()``.
-        public mutating func next() async throws -> Value? {
-            while let element = try await reader.next() {
-                do {
-                    if let value = try decoder.decode(element) { return value }
-                } catch {
-                    reader.close()
-                    throw error
-                }
-            }
-            return nil
+        private var reader: BodyReader<JSONLineFramer>
+        private let decoder: ElementDecoder<Value>
+
+        fileprivate init(_ reader: BodyReader<JSONLineFramer>, _ decoder: ElementDecoder<Value>) {
+            self.reader = reader
+            self.decoder = decoder
         }
-    }
-}
 
-/// Finds the lines that are not blank, however the body is cut into chunks.
-struct JSONLineFramer: BodyMachine {
-    private var splitter: LineSplitter
-    private var number = 0
+        @usableFromInline
+        mutating func take() throws -> Value? { try reader.take(decoder) }
 
-    init(limit: Int) { splitter = LineSplitter(endingAt: .lineFeed, limit: limit) }
-
-    mutating func append(_ chunk: Data) { splitter.append(chunk) }
-
-    mutating func fill(_ lines: inout [RawElement]) throws {
-        while lines.count < 6 {
-            let line = try splitter.next { $0.isBlankJSON ? Data() : Data(copying: $0) }
-            guard let line else { return }
-            take(line, &lines)
-        }
-    }
-
-    mutating func finish(_ lines: inout [RawElement]) throws {
-        guard let line = try splitter.finish() else { return }
-        take(line.span.isBlankJSON ? Data() : Data(line), &lines)
-    }
-
-    private mutating func take(_ line: Data, _ lines: inout [RawElement]) {
-        number += 1
-        if !line.isEmpty { lines.append(RawElement(unit: .line, number: number, bytes: line)) }
+        @usableFromInline
+        mutating func feed() async throws -> Bool { try await reader.feed() }
     }
 }

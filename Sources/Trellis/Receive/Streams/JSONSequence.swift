@@ -1,5 +1,3 @@
-import FoundationEssentials
-
 /// A body of JSON texts (RFC 7464, `application/json-seq`), each decoded.
 ///
 /// Each text begins with a record separator (U+001E) and ends with a line feed, and is handed out as soon as that has come.
@@ -20,29 +18,28 @@ public struct JSONSequence<Value>: AsyncSequence, Sendable {
 
     /// Reads the body.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(reader: BodyReader(JSONSequenceFramer(limit: limit), body), decoder: decoder)
+        Iterator(BodyReader(JSONSequenceFramer(limit: limit), body), decoder)
     }
 
-    /// The reader of the values.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var reader: BodyReader<JSONSequenceFramer>
-        fileprivate let decoder: ElementDecoder<Value>
+    /// The reader of the values. A text that cannot be decoded is a ``TrellisError`` whose ``TrellisError/underlying`` is an
+    /// ``UndecodableElement`` with the number of the text, or what the handler for those threw; one above the limit is an
+    /// error of kind ``TrellisError/Kind/bodyTooLarge``.
+    public struct Iterator: StagedIterator {
+        /// What a text holds.
+        public typealias Element = Value
 
-        /// The next value, `nil` at the end.
-        ///
-        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization``, whose ``TrellisError/underlying`` is an
-        ///   ``UndecodableElement`` with the number of the text, or what the handler for those threw; of kind ``TrellisError/Kind/bodyTooLarge`` for a text above the
-        ///   limit; and as ``ResponseBody/Iterator/next()``.
-        public mutating func next() async throws -> Value? {
-            while let element = try await reader.next() {
-                do {
-                    if let value = try decoder.decode(element) { return value }
-                } catch {
-                    reader.close()
-                    throw error
-                }
-            }
-            return nil
+        private var reader: BodyReader<JSONSequenceFramer>
+        private let decoder: ElementDecoder<Value>
+
+        fileprivate init(_ reader: BodyReader<JSONSequenceFramer>, _ decoder: ElementDecoder<Value>) {
+            self.reader = reader
+            self.decoder = decoder
         }
+
+        @usableFromInline
+        mutating func take() throws -> Value? { try reader.take(decoder) }
+
+        @usableFromInline
+        mutating func feed() async throws -> Bool { try await reader.feed() }
     }
 }

@@ -20,11 +20,12 @@ struct JSONSequenceFramer: BodyMachine {
         position = 0
     }
 
-    mutating func fill(_ texts: inout [RawElement]) throws {
-        while texts.count < 6, try takeText() { handOn(&texts) }
+    mutating func next() throws -> RawElement? {
+        while try takeText() { if let text = handOn() { return text } }
+        return nil
     }
 
-    mutating func finish(_ texts: inout [RawElement]) { handOn(&texts) }
+    mutating func finish() -> RawElement? { handOn() }
 
     /// Takes bytes up to the end of a text; `false` where it has not come.
     private mutating func takeText() throws -> Bool {
@@ -51,15 +52,18 @@ struct JSONSequenceFramer: BodyMachine {
         text.append(contentsOf: bytes)
     }
 
-    private mutating func handOn(_ texts: inout [RawElement]) {
+    /// The text, unless it is blank or cut short.
+    private mutating func handOn() -> RawElement? {
         defer {
             text.removeAll(keepingCapacity: true)
             scan = JSONTextScan()
         }
-        guard !scan.isBlank, let first = text.first(where: { !$0.isBlankJSON }), let last = text.last else { return }
+        guard !scan.isBlank, let first = text.first(where: { !$0.isBlankJSON }), let last = text.last else {
+            return nil
+        }
         let delimitsItself = first == UInt8(ascii: "{") || first == UInt8(ascii: "[") || first == UInt8(ascii: "\"")
-        guard delimitsItself || last.isBlankJSON else { return }
+        guard delimitsItself || last.isBlankJSON else { return nil }
         number += 1
-        texts.append(RawElement(unit: .text, number: number, bytes: Data(text)))
+        return RawElement(unit: .text, number: number, bytes: Data(text))
     }
 }

@@ -28,6 +28,8 @@ struct MultipartParser: BodyMachine {
     private var searchStart = 0
     /// What stands at `position` is the start of a line.
     private var isAtLineStart = true
+    /// Pieces that have been found together, two at most.
+    private var ready: [Piece] = []
 
     /// - Parameters:
     ///   - maximumHeadSize: How many bytes the head of a part may have.
@@ -45,42 +47,43 @@ struct MultipartParser: BodyMachine {
         bytes.append(copying: chunk.span)
     }
 
-    mutating func fill(_ pieces: inout [Piece]) throws { try fill(&pieces, isComplete: false) }
+    mutating func next() throws -> Piece? { try next(isComplete: false) }
 
-    mutating func finish(_ pieces: inout [Piece]) throws {
-        try fill(&pieces, isComplete: true)
-        if place == .content, position < bytes.count { pieces.append(.bytes(Data(bytes[position...]))) }
+    mutating func finish() throws -> Piece? {
+        if let piece = try next(isComplete: true) { return piece }
         guard place == .epilogue || mayStopAnywhere else {
             throw TrellisError.streamCutShort("a multipart body without its last boundary")
         }
-        if place == .content { pieces.append(.end) }
+        defer { place = .epilogue }
+        return place == .content ? .end : nil
     }
 
-    private mutating func fill(_ pieces: inout [Piece], isComplete: Bool) throws(TrellisError) {
-        var isStuck = false
-        while !isStuck, pieces.count < 6 || isComplete {
+    private mutating func next(isComplete: Bool) throws(TrellisError) -> Piece? {
+        while ready.isEmpty {
             switch place {
-            case .head:
-                guard let head = try takeHead() else { return }
-                pieces.append(.head(head))
-            case .content, .preamble: isStuck = !takeContent(&pieces, isComplete: isComplete)
+            case .head: return try takeHead().map { .head($0) }
+            case .content, .preamble:
+                guard !takeContent(isComplete: isComplete), ready.isEmpty else { continue }
+                if isComplete { handOn(upTo: bytes.count) }
+                guard !ready.isEmpty else { return nil }
             case .epilogue:
                 position = bytes.count
-                isStuck = true
+                return nil
             }
         }
+        return ready.removeFirst()
     }
 
     // MARK: Content
 
     /// Takes what belongs to the content, and the boundary after it; `false` where more bytes are needed.
-    private mutating func takeContent(_ pieces: inout [Piece], isComplete: Bool) -> Bool {
+    private mutating func takeContent(isComplete: Bool) -> Bool {
         if isAtLineStart {
             switch boundary.match(bytes, at: position, isComplete: isComplete) {
             case .undecided: return false
             case .none: isAtLineStart = false
             case .line(let length, let isLast):
-                pass(contentEnd: position, boundaryEnd: position + length, isLast, &pieces)
+                pass(contentEnd: position, boundaryEnd: position + length, isLast)
                 return true
             }
         }
@@ -90,31 +93,31 @@ struct MultipartParser: BodyMachine {
             let contentEnd = hasReturn ? lineFeed - 1 : lineFeed
             guard lineFeed < bytes.count else {
                 // A CR at the end may be part of a boundary.
-                handOn(upTo: contentEnd, &pieces)
+                handOn(upTo: contentEnd)
                 searchStart = bytes.count
                 return false
             }
             switch boundary.match(bytes, at: lineFeed + 1, isComplete: isComplete) {
             case .none: searchStart = lineFeed + 1
             case .undecided:
-                handOn(upTo: contentEnd, &pieces)
+                handOn(upTo: contentEnd)
                 searchStart = lineFeed
                 return false
             case .line(let length, let isLast):
-                pass(contentEnd: contentEnd, boundaryEnd: lineFeed + 1 + length, isLast, &pieces)
+                pass(contentEnd: contentEnd, boundaryEnd: lineFeed + 1 + length, isLast)
                 return true
             }
         }
     }
 
-    private mutating func handOn(upTo end: Int, _ pieces: inout [Piece]) {
-        if end > position, place == .content { pieces.append(.bytes(Data(bytes[position..<end]))) }
+    private mutating func handOn(upTo end: Int) {
+        if end > position, place == .content { ready.append(.bytes(Data(bytes[position..<end]))) }
         position = max(position, end)
     }
 
-    private mutating func pass(contentEnd: Int, boundaryEnd: Int, _ isLast: Bool, _ pieces: inout [Piece]) {
-        handOn(upTo: contentEnd, &pieces)
-        if place == .content { pieces.append(.end) }
+    private mutating func pass(contentEnd: Int, boundaryEnd: Int, _ isLast: Bool) {
+        handOn(upTo: contentEnd)
+        if place == .content { ready.append(.end) }
         place = isLast ? .epilogue : .head
         position = boundaryEnd
         searchStart = boundaryEnd

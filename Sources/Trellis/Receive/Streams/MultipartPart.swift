@@ -33,6 +33,11 @@ public struct MultipartPart: Sendable {
             /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/other`` where the next part has been asked for already,
             ///   and as ``MultipartSequence/Iterator/next()``.
             public mutating func next() async throws -> Data? { try await body.reader.nextBytes(of: body.number) }
+
+            /// As ``next()``. It runs where it is called, whatever the argument.
+            public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async throws -> Data? {
+                try await next()
+            }
         }
 
         /// The rest of the part in one piece.

@@ -60,5 +60,11 @@ public struct MultipartSequence: AsyncSequence, Sendable {
             case .done: return nil
             }
         }
+
+        /// As ``next()``. It runs where it is called, whatever the argument.
+        public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async throws -> MultipartPart?
+        {
+            try await next()
+        }
     }
 }

@@ -27,18 +27,19 @@ struct ServerSentEventParser: BodyMachine {
 
     mutating func append(_ chunk: Data) { splitter.append(chunk) }
 
-    mutating func fill(_ events: inout [ServerSentEvent]) throws {
-        while events.count < 6, let place = try splitter.nextPlace() {
+    mutating func next() throws -> ServerSentEvent? {
+        while let place = try splitter.nextPlace() {
             let event =
                 switch place {
                 case .inChunk(let range): try take(splitter.chunk, range)
                 case .joined: try take(splitter.joined, 0..<splitter.joined.count)
                 }
-            if let event { events.append(event) }
+            if let event { return event }
         }
+        return nil
     }
 
-    mutating func finish(_ events: inout [ServerSentEvent]) {}
+    mutating func finish() -> ServerSentEvent? { nil }
 
     private mutating func take(_ bytes: [UInt8], _ range: Range<Int>) throws(TrellisError) -> ServerSentEvent? {
         var range = range

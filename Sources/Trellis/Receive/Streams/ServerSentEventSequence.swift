@@ -19,39 +19,20 @@ public struct ServerSentEventSequence: AsyncSequence, Sendable {
     /// Reads the body.
     public func makeAsyncIterator() -> Iterator { Iterator(BodyReader(ServerSentEventParser(limit: limit), body)) }
 
-    /// The reader of the events.
-    public struct Iterator: AsyncIteratorProtocol {
-        /// Events that have come; those before `position` have been handed out.
-        @usableFromInline var events: [ServerSentEvent] = []
-        @usableFromInline var position = 0
+    /// The reader of the events. An event above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``; one that is
+    /// not complete at the end is dropped.
+    public struct Iterator: StagedIterator {
+        /// An event.
+        public typealias Element = ServerSentEvent
+
         private var reader: BodyReader<ServerSentEventParser>
 
         fileprivate init(_ reader: BodyReader<ServerSentEventParser>) { self.reader = reader }
 
-        /// The next event, `nil` at the end. One that is not complete at the end is dropped.
-        ///
-        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/bodyTooLarge`` for an event above the limit, and as
-        ///   ``ResponseBody/Iterator/next()``.
-        public mutating func next() async throws -> ServerSentEvent? { try await next(isolation: #isolation) }
-
-        /// As ``next()``, without leaving the caller's isolation.
-        @inlinable
-        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> ServerSentEvent? {
-            if position == events.count {
-                guard try await refill(isolation: actor) else { return nil }
-            }
-            // Moved, not copied.
-            var event = ServerSentEvent(data: "")
-            swap(&event, &events[position])
-            position += 1
-            return event
-        }
+        @usableFromInline
+        mutating func take() throws -> ServerSentEvent? { try reader.take() }
 
         @usableFromInline
-        mutating func refill(isolation actor: isolated (any Actor)?) async throws -> Bool {
-            position = 0
-            try await reader.next(reusing: &events)
-            return !events.isEmpty
-        }
+        mutating func feed() async throws -> Bool { try await reader.feed() }
     }
 }

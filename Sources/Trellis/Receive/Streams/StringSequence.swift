@@ -15,16 +15,22 @@ public struct StringSequence: AsyncSequence, Sendable {
     init(_ body: ResponseBody) { self.body = body }
 
     /// Reads the body.
-    public func makeAsyncIterator() -> Iterator { Iterator(reader: BodyReader(StringJoiner(), body)) }
+    public func makeAsyncIterator() -> Iterator { Iterator(BodyReader(StringJoiner(), body)) }
 
     /// The reader of the pieces.
-    public struct Iterator: AsyncIteratorProtocol {
-        fileprivate var reader: BodyReader<StringJoiner>
+    public struct Iterator: StagedIterator {
+        /// A piece of the text, never empty.
+        public typealias Element = String
 
-        /// The next piece, `nil` at the end.
-        ///
-        /// - Throws: As ``ResponseBody/Iterator/next()``.
-        public mutating func next() async throws -> String? { try await reader.next() }
+        private var reader: BodyReader<StringJoiner>
+
+        fileprivate init(_ reader: BodyReader<StringJoiner>) { self.reader = reader }
+
+        @usableFromInline
+        mutating func take() throws -> String? { try reader.take() }
+
+        @usableFromInline
+        mutating func feed() async throws -> Bool { try await reader.feed() }
     }
 }
 
@@ -36,18 +42,19 @@ struct StringJoiner: BodyMachine {
 
     mutating func append(_ chunk: Data) { self.chunk = chunk }
 
-    mutating func fill(_ pieces: inout [String]) {
-        guard !chunk.isEmpty else { return }
+    mutating func next() -> String? {
+        guard !chunk.isEmpty else { return nil }
         defer { chunk = Data() }
         var whole = chunk
         if !tail.isEmpty { whole = Data(tail) + chunk }
         let bytes = whole.span
         let length = bytes.count - UTF8Tail.length(of: bytes)
         tail = [UInt8](copying: bytes.extracting(last: bytes.count - length))
-        if length > 0 { pieces.append(String(utf8: bytes.extracting(first: length))) }
+        return length > 0 ? String(utf8: bytes.extracting(first: length)) : nil
     }
 
-    mutating func finish(_ pieces: inout [String]) {
-        if !tail.isEmpty { pieces.append(String(decoding: tail, as: UTF8.self)) }
+    mutating func finish() -> String? {
+        defer { tail = [] }
+        return tail.isEmpty ? nil : String(decoding: tail, as: UTF8.self)
     }
 }

@@ -12,18 +12,11 @@ struct MachineOutcome<Output> {
         do {
             for piece in pieces {
                 machine.append(Data(piece))
-                while try add({ try machine.fill(&$0) }) {}
+                while let output = try machine.next() { outputs.append(output) }
             }
-            _ = try add { try machine.finish(&$0) }
+            while let output = try machine.finish() { outputs.append(output) }
         } catch {
             failure = (error as? TrellisError)?.kind
         }
-    }
-
-    private mutating func add(_ make: (inout [Output]) throws -> Void) throws -> Bool {
-        var batch: [Output] = []
-        defer { outputs += batch }
-        try make(&batch)
-        return !batch.isEmpty
     }
 }

@@ -133,6 +133,31 @@ struct StreamFormTests {
         #expect(try await reader.next() == nil)
     }
 
+    /// Another task of the reader's actor has to wait for a reader that does not.
+    @MainActor
+    @Test(arguments: Form.allCases)
+    func elementsThatHaveComeAreReadWithoutLeavingTheReadersActor(_ form: Form) async throws {
+        let (stream, attempt) = try await open()
+        let elements = form == .parts ? "--b\n\n--b\n\n--b--" : String(repeating: form.element, count: 100)
+        attempt.receiveBody(elements)
+        attempt.end()
+        await scripted.session.settle()
+        let reader = Reader()
+        try await Self.read(stream, as: form) { _ in
+            if !reader.hasBegun { Task { reader.hasBeenInterrupted = true } }
+            reader.hasBegun = true
+            return true
+        }
+        #expect(reader.hasBegun)
+        #expect(!reader.hasBeenInterrupted)
+    }
+
+    @MainActor
+    private final class Reader {
+        var hasBegun = false
+        var hasBeenInterrupted = false
+    }
+
     @Test func linesThatHaveComeStopWithTheTask() async throws {
         let (stream, attempt) = try await open()
         attempt.receiveBody(String(repeating: "x\n", count: 1000))
