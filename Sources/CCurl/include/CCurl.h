@@ -166,4 +166,8 @@ struct ccurl_codec *_Nullable ccurl_codec_create(int32_t coding, bool encodes, i
 int32_t ccurl_codec_run(struct ccurl_codec *_Nonnull codec, struct ccurl_flow *_Nonnull flow, bool is_last);
 void ccurl_codec_free(struct ccurl_codec *_Nullable codec);
 
+// Whether a domain in lower case and ASCII is one under which anyone can register (1) or not (0), as the Public Suffix List
+// says that the libpsl knows which libcurl has loaded; -1 without a list. The first call reads the list.
+int ccurl_suffix_is_public(const char *_Nonnull domain);
+
 #endif

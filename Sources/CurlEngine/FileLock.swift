@@ -1,0 +1,35 @@
+private import Glibc
+
+/// The lock on a file that processes agree on, held until the value goes.
+///
+/// It is the system's (`flock`), so it goes with its process, however that ends. Two of them in one process exclude each
+/// other too.
+package struct FileLock: ~Copyable {
+    private let descriptor: Int32
+
+    /// Takes the lock if it is free, and makes the file if there is none. `nil`: someone has it.
+    package static func taken(path: String) throws(FileReader.Failure) -> FileLock? {
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw .system }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return FileLock(descriptor: descriptor) }
+        let isHeld = errno == EWOULDBLOCK || errno == EINTR
+        let failure = FileReader.Failure.system
+        close(descriptor)
+        if isHeld { return nil }
+        throw failure
+    }
+
+    private init(descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Calls `body`, and keeps the lock until it returns.
+    package borrowing func whileHeld<Result>(
+        _ body: () throws(FileReader.Failure) -> Result
+    ) throws(FileReader.Failure) -> Result { try body() }
+}
+
+extension FileReader.Failure {
+    /// What the system said last.
+    static var system: FileReader.Failure { FileReader.Failure(why: unsafe String(cString: strerror(errno))) }
+}

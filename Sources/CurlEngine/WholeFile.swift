@@ -1,0 +1,124 @@
+package import FoundationEssentials
+private import Glibc
+
+/// Small files that are read and replaced as a whole. Everything here blocks: use it off the engine thread.
+package enum WholeFile {
+    /// Tells a version of a file from every other: one that is replaced or written to has another.
+    package struct Version: Hashable, Sendable {
+        private let device, inode, size, seconds, nanoseconds: Int64
+
+        fileprivate init(_ status: stat) {
+            device = Int64(truncatingIfNeeded: status.st_dev)
+            inode = Int64(truncatingIfNeeded: status.st_ino)
+            size = Int64(status.st_size)
+            seconds = Int64(status.st_mtim.tv_sec)
+            nanoseconds = Int64(status.st_mtim.tv_nsec)
+        }
+    }
+
+    /// The file that a path stands for, through symbolic links; the path itself where there is none yet.
+    package static func target(of path: String) -> String {
+        guard let resolved = unsafe realpath(path, nil) else { return path }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
+    }
+
+    /// Whether the path can name such a file, there or not.
+    package static func check(path: String) throws(FileReader.Failure) {
+        guard !path.isEmpty else { throw FileReader.Failure(why: "its path is empty") }
+        // The system would take the part before it for the whole path.
+        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path holds a NUL") }
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is no regular file") }
+    }
+
+    /// The version of the file as it is now; `nil` where there is none.
+    package static func version(path: String) -> Version? {
+        var status = stat()
+        return unsafe stat(path, &status) == 0 ? Version(status) : nil
+    }
+
+    /// The bytes of a regular file of at most `limit` bytes, and their version; `nil` where there is none.
+    package static func read(path: String, limit: Int) throws(FileReader.Failure) -> (data: Data, version: Version)? {
+        // Opening a pipe would wait for a writer.
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw .system
+        }
+        defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw .system }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is no regular file") }
+        guard status.st_size <= limit else { throw FileReader.Failure(why: "it is larger than \(limit) bytes") }
+        let room = Int(status.st_size)
+        guard room > 0 else { return (Data(), Version(status)) }
+        guard let buffer = unsafe malloc(room) else { throw FileReader.Failure(why: "no memory") }
+        var count = 0
+        while count < room {
+            let got = unsafe Glibc.read(descriptor, buffer + count, room - count)
+            if got < 0, errno == EINTR { continue }
+            guard got >= 0 else {
+                unsafe free(buffer)
+                throw .system
+            }
+            if got == 0 { break }
+            count += got
+        }
+        return (unsafe Data(bytesNoCopy: buffer, count: count, deallocator: .free), Version(status))
+    }
+
+    /// Puts a new file in the place of the one at `path`, if there is one. Whoever reads the path finds the old bytes or the
+    /// new ones, whenever the machine fails. Call it with the file's lock: there is one temporary file, `path` with `.new`.
+    ///
+    /// It keeps the permissions of the old file; without one nobody but its owner may read it.
+    package static func replace(path: String, with data: Data) throws(FileReader.Failure) -> Version? {
+        let temporary = path + ".new"
+        var status = stat()
+        let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
+        // What a process left that ended in here.
+        _ = unsafe unlink(temporary)
+        // Nobody else's file, even in a folder that others can write to.
+        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .system }
+        let failure = fill(descriptor, data, mode)
+        var written = stat()
+        let isKnown = unsafe fstat(descriptor, &written) == 0
+        close(descriptor)
+        if let failure {
+            _ = unsafe unlink(temporary)
+            throw failure
+        }
+        guard unsafe rename(temporary, path) == 0 else {
+            let failure = FileReader.Failure.system
+            _ = unsafe unlink(temporary)
+            throw failure
+        }
+        syncFolder(of: path)
+        return isKnown ? Version(written) : nil
+    }
+
+    private static func fill(_ descriptor: Int32, _ data: Data, _ mode: mode_t) -> FileReader.Failure? {
+        var rest = data[...]
+        while !rest.isEmpty {
+            let count = unsafe rest.withUnsafeBytes { bytes in unsafe write(descriptor, bytes.baseAddress, bytes.count)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { return .system }
+            rest = rest.dropFirst(count)
+        }
+        // Before the name: otherwise it could name an empty file after the machine failed.
+        guard fchmod(descriptor, mode) == 0, fsync(descriptor) == 0 else { return .system }
+        return nil
+    }
+
+    /// The new name is on disk too; not every file system can say so.
+    private static func syncFolder(of path: String) {
+        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        _ = fsync(descriptor)
+        close(descriptor)
+    }
+}
