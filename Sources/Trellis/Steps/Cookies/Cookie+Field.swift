@@ -1,0 +1,45 @@
+extension Cookie {
+    /// The value of the one `Cookie` field to send (section 5.8.3, step 4); `nil` where there is nothing to send.
+    ///
+    /// - Parameters:
+    ///   - cookies: what ``CookieStorage/cookies(for:)`` returned, in its order.
+    ///   - own: the value of the `Cookie` field that the request has of its own. It is kept and comes first; cookies of
+    ///     names that it has are left out.
+    public static func field(_ cookies: [Cookie], after own: String? = nil) -> String? {
+        guard let own, !own.isEmpty else { return joined(cookies[...], to: "") }
+        let names = own.utf8.split(separator: UInt8(ascii: ";")).map { pair in
+            pair.prefix { $0 != UInt8(ascii: "=") }.trimmingBlanks
+        }
+        let others = cookies.filter { cookie in
+            cookie.name.isEmpty || !names.contains { $0.elementsEqual(cookie.name.utf8) }
+        }
+        return joined(others[...], to: own)
+    }
+
+    private static func joined(_ cookies: ArraySlice<Cookie>, to own: String) -> String? {
+        var text = own
+        text.reserveCapacity(cookies.reduce(own.utf8.count) { $0 + $1.fieldSize })
+        for cookie in cookies {
+            if !text.isEmpty { text += "; " }
+            if !cookie.name.isEmpty {
+                text += cookie.name
+                text += "="
+            }
+            text += cookie.value
+        }
+        return text.isEmpty ? nil : text
+    }
+
+    /// How many bytes it adds to the field, with what separates it from another.
+    var fieldSize: Int { name.utf8.count + value.utf8.count + 3 }
+}
+
+extension Substring.UTF8View {
+    /// Without spaces and tabs at both ends.
+    var trimmingBlanks: Substring.UTF8View {
+        var slice = self
+        while let first = slice.first, first == 0x20 || first == 0x09 { slice = slice.dropFirst() }
+        while let last = slice.last, last == 0x20 || last == 0x09 { slice = slice.dropLast() }
+        return slice
+    }
+}

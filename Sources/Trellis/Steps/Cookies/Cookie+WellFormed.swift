@@ -1,0 +1,50 @@
+extension Cookie {
+    /// Bytes in name and value together (section 5.6, step 5).
+    static let maximumSize = 4096
+
+    /// It can be written to a field and comes out of it as it went in.
+    var isWellFormed: Bool {
+        let semicolon = UInt8(ascii: ";")
+        return !(name.isEmpty && value.isEmpty) && name.utf8.count + value.utf8.count <= Self.maximumSize
+            && !name.utf8.contains { $0 == semicolon || $0 == UInt8(ascii: "=") || $0.isCookieControl }
+            && !value.utf8.contains { $0 == semicolon || $0.isCookieControl }
+            && path.utf8.first == UInt8(ascii: "/") && !path.utf8.contains { $0 == semicolon || $0.isCookieControl }
+    }
+}
+
+extension UInt8 {
+    /// No cookie holds it: the control characters but the tab (section 5.6, step 1).
+    var isCookieControl: Bool { self < 0x20 && self != 0x09 || self == 0x7f }
+}
+
+/// What the beginning of a name promises the server about a cookie (section 5.4).
+enum CookiePrefix {
+    private static let secure = Array("__secure-".utf8)
+    private static let host = Array("__host-".utf8)
+
+    /// Whether the cookie is as its name promises (section 5.7, steps 20 to 22).
+    ///
+    /// - Parameter hasPath: whether the server named the path.
+    static func allows(_ cookie: Cookie, hasPath: Bool) -> Bool {
+        guard !cookie.name.isEmpty else {
+            // Sent without a name and a sign of equality, the value would be taken for both.
+            return !begins(cookie.value, with: secure) && !begins(cookie.value, with: host)
+        }
+        if begins(cookie.name, with: secure) { return cookie.isSecure }
+        if begins(cookie.name, with: host) {
+            return cookie.isSecure && cookie.isHostOnly && hasPath && cookie.path == "/"
+        }
+        return true
+    }
+
+    /// In any case, because servers may look names up in any.
+    private static func begins(_ text: String, with prefix: [UInt8]) -> Bool {
+        var bytes = text.utf8.makeIterator()
+        return prefix.allSatisfy { expected in bytes.next().map { $0.lowercasedASCII == expected } ?? false }
+    }
+}
+
+extension UInt8 {
+    /// `A` to `Z` in lower case.
+    var lowercasedASCII: UInt8 { self >= 0x41 && self <= 0x5a ? self | 0x20 : self }
+}

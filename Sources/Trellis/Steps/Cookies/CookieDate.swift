@@ -1,0 +1,98 @@
+import FoundationEssentials
+
+/// The date of an `Expires` attribute: found in nearly anything that servers have sent since 1994 (section 5.1.1).
+enum CookieDate {
+    private struct Parts {
+        var time: (hour: Int, minute: Int, second: Int)?
+        var day: Int?
+        var month: Int?
+        var year: Int?
+    }
+
+    /// The date in a text, always taken as UTC; `nil` where there is none.
+    static func date(_ text: some Collection<UInt8>) -> Date? {
+        var parts = Parts()
+        for token in text.split(whereSeparator: isDelimiter) {
+            if parts.time == nil, let time = time(token) {
+                parts.time = time
+            } else if parts.day == nil, let day = number(token, digits: 1...2) {
+                parts.day = day
+            } else if parts.month == nil, let month = month(token) {
+                parts.month = month
+            } else if parts.year == nil, let year = number(token, digits: 2...4) {
+                parts.year = year
+            }
+        }
+        guard let time = parts.time, let day = parts.day, let month = parts.month, var year = parts.year else {
+            return nil
+        }
+        if year < 70 { year += 2000 } else if year < 100 { year += 1900 }
+        guard year >= 1601, day >= 1, day <= daysIn(month, year) else { return nil }
+        guard time.hour <= 23, time.minute <= 59, time.second <= 59 else { return nil }
+        let seconds = daysSince1970(year, month, day) * 86_400 + time.hour * 3600 + time.minute * 60 + time.second
+        return Date(timeIntervalSince1970: Double(seconds))
+    }
+
+    // MARK: Tokens
+
+    private static func isDelimiter(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x09, 0x20...0x2f, 0x3b...0x40, 0x5b...0x60, 0x7b...0x7e: true
+        default: false
+        }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+
+    /// The number that a token begins with, if it has so many digits.
+    private static func number(_ token: some Collection<UInt8>, digits: ClosedRange<Int>) -> Int? {
+        let text = token.prefix(digits.upperBound + 1).prefix(while: isDigit)
+        guard digits.contains(text.count) else { return nil }
+        return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
+    }
+
+    private static func time(_ token: some Collection<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
+        var (hour, minute, value) = (0, 0, 0)
+        var (colons, digits) = (0, 0)
+        for byte in token {
+            if isDigit(byte) {
+                digits += 1
+                value = value * 10 + Int(byte - 0x30)
+                guard digits <= 2 else { return nil }
+            } else if byte == UInt8(ascii: ":"), colons < 2, digits > 0 {
+                (hour, minute) = (minute, value)
+                (colons, digits, value) = (colons + 1, 0, 0)
+            } else {
+                break
+            }
+        }
+        return colons == 2 && digits > 0 ? (hour, minute, value) : nil
+    }
+
+    private static let months = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+    ].map { Array($0.utf8) }
+
+    private static func month(_ token: some Collection<UInt8>) -> Int? {
+        let name = token.prefix(3).map(\.lowercasedASCII)
+        return months.firstIndex(of: name).map { $0 + 1 }
+    }
+
+    // MARK: The calendar (Gregorian, also before it began)
+
+    private static func daysIn(_ month: Int, _ year: Int) -> Int {
+        switch month {
+        case 2: year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 29 : 28
+        case 4, 6, 9, 11: 30
+        default: 31
+        }
+    }
+
+    private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int {
+        // Years that begin in March have the leap day at their end.
+        let shifted = month > 2 ? month - 3 : month + 9
+        let year = month > 2 ? year : year - 1
+        let daysBefore = year * 365 + year / 4 - year / 100 + year / 400
+        return daysBefore + (153 * shifted + 2) / 5 + day - 1 - 719_468
+    }
+}

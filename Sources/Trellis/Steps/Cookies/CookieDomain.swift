@@ -1,0 +1,57 @@
+/// Hosts and domains as cookies compare them.
+enum CookieDomain {
+    /// Lower case, without a leading dot; `nil` for what cannot be a host. International names have to come as ASCII, IPv6
+    /// addresses in brackets (RFC 3986, section 3.2.2).
+    static func canonical(_ text: String) -> String? {
+        let domain = text.hasPrefix(".") ? text.dropFirst() : text[...]
+        let isIPv6 = domain.hasPrefix("[") && domain.hasSuffix("]")
+        let name = isIPv6 ? domain.dropFirst().dropLast() : domain
+        guard !name.isEmpty, name.utf8.allSatisfy({ isAllowed($0) || isIPv6 && $0 == UInt8(ascii: ":") }) else {
+            return nil
+        }
+        return domain.lowercased()
+    }
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
+        // The last two occur in names that browsers accept, and before the zone of an IPv6 address.
+        case UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"), UInt8(ascii: "%"), UInt8(ascii: "~"): true
+        default: false
+        }
+    }
+
+    /// An address is no name, so nothing is below it. What ends in a number is an IPv4 address to the WHATWG URL standard
+    /// (section 3.5), or none at all.
+    static func isAddress(_ host: String) -> Bool {
+        if host.utf8.first == UInt8(ascii: "[") || host.utf8.contains(UInt8(ascii: ":")) { return true }
+        let label = host.utf8.reversed().prefix { $0 != UInt8(ascii: ".") }
+        return !label.isEmpty && label.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
+    }
+
+    /// Whether a host domain-matches a domain (section 5.1.3), both canonical.
+    static func matches(_ host: String, _ domain: String) -> Bool {
+        guard host.utf8.count > domain.utf8.count else { return host.hasSameBytes(as: domain) }
+        let rest = host.utf8.dropFirst(host.utf8.count - domain.utf8.count - 1)
+        return rest.first == UInt8(ascii: ".") && rest.dropFirst().elementsEqual(domain.utf8) && !isAddress(host)
+    }
+}
+
+/// Paths as cookies compare them (section 5.1.4).
+enum CookiePath {
+    /// The path of cookies whose server named none: the request's up to its last slash.
+    static func standard(for path: String) -> String {
+        guard path.utf8.first == UInt8(ascii: "/"), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")),
+            slash > path.startIndex
+        else { return "/" }
+        return String(path[..<slash])
+    }
+
+    /// Whether a request's path is the cookie's or below it.
+    static func matches(_ path: String, _ cookiePath: String) -> Bool {
+        let (path, prefix) = (path.utf8, cookiePath.utf8)
+        guard path.starts(with: prefix) else { return false }
+        return path.count == prefix.count || prefix.last == UInt8(ascii: "/")
+            || path.dropFirst(prefix.count).first == UInt8(ascii: "/")
+    }
+}

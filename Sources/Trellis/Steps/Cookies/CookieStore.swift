@@ -1,0 +1,166 @@
+import FoundationEssentials
+
+/// Cookies by domain: what storages have in common, as a value.
+struct CookieStore: Sendable {
+    /// A cookie, and its place in the order of creation.
+    struct Entry: Sendable {
+        var cookie: Cookie
+        let order: UInt64
+    }
+
+    let limits: CookieLimits
+    private let suffixes: PublicSuffixes
+    var entries: [String: [Entry]] = [:]
+    private(set) var count = 0
+    private var nextOrder: UInt64 = 0
+    /// No cookie ends before it.
+    private var nextEnd = Date.distantFuture
+    /// How many cookies with `Secure` have a name. Few names are both.
+    private var secureNames: [String: Int] = [:]
+
+    init(limits: CookieLimits = CookieLimits(), suffixes: PublicSuffixes = .system) {
+        self.limits = limits
+        self.suffixes = suffixes
+    }
+
+    // MARK: Sending (section 5.8.3)
+
+    /// The cookies for a request, in their order.
+    mutating func cookies(for url: CookieURL, at now: Date) -> [Cookie] {
+        removeExpired(at: now)
+        var found: [Entry] = []
+        var domain = Substring(url.host)
+        repeat {
+            if let place = entries.index(forKey: String(domain)) { collect(place, for: url, at: now, into: &found) }
+            guard !url.hasAddress, let dot = domain.utf8.firstIndex(of: UInt8(ascii: ".")) else { break }
+            domain = domain[domain.utf8.index(after: dot)...]
+        } while true
+        if found.count > 1 {
+            found.sort { left, right in
+                let lengths = (left.cookie.path.utf8.count, right.cookie.path.utf8.count)
+                return lengths.0 == lengths.1 ? left.order < right.order : lengths.0 > lengths.1
+            }
+        }
+        var room = limits.fieldSize
+        return found.prefix { entry in
+            room -= entry.cookie.fieldSize
+            return room >= 0
+        }.map(\.cookie)
+    }
+
+    private mutating func collect(
+        _ place: Dictionary<String, [Entry]>.Index, for url: CookieURL, at now: Date, into found: inout [Entry]
+    ) {
+        for index in entries.values[place].indices {
+            let cookie = entries.values[place][index].cookie
+            guard !cookie.isHostOnly || cookie.domain == url.host, !cookie.isSecure || url.isSecure,
+                CookiePath.matches(url.path, cookie.path)
+            else { continue }
+            entries.values[place][index].cookie.lastAccessed = now
+            found.append(entries.values[place][index])
+        }
+    }
+
+    // MARK: Receiving (section 5.7)
+
+    /// Stores what fields say; returns the cookies that were taken and say something new.
+    mutating func receive(_ fields: [String], from url: CookieURL, at now: Date) -> [Cookie] {
+        removeExpired(at: now)
+        var taken: [Cookie] = []
+        for field in fields {
+            guard let parsed = SetCookie(field),
+                let cookie = Cookie(parsed, from: url, at: now, suffixes: suffixes),
+                url.isSecure || cookie.isSecure || !overlaysSecure(cookie)
+            else { continue }
+            if insert(cookie, at: now) { taken.append(cookie) }
+        }
+        evict(at: now)
+        return taken
+    }
+
+    /// Stores cookies as they are; returns those that say something new.
+    mutating func insert(_ cookies: [Cookie], at now: Date) -> [Cookie] {
+        removeExpired(at: now)
+        let taken = cookies.filter { insert($0, at: now) }
+        evict(at: now)
+        return taken
+    }
+
+    /// A cookie from an insecure origin must not stand in for a secure one (step 16).
+    private func overlaysSecure(_ cookie: Cookie) -> Bool {
+        guard secureNames[cookie.name] != nil else { return false }
+        return entries.contains { domain, entries in
+            (CookieDomain.matches(domain, cookie.domain) || CookieDomain.matches(cookie.domain, domain))
+                && entries.contains { other in
+                    other.cookie.isSecure && other.cookie.name.hasSameBytes(as: cookie.name)
+                        && CookiePath.matches(cookie.path, other.cookie.path)
+                }
+        }
+    }
+
+    /// Puts a cookie in the place of one like it (steps 22 and 23); `false` where nothing that lasts has changed.
+    private mutating func insert(_ cookie: Cookie, at now: Date) -> Bool {
+        let index = entries[cookie.domain]?.firstIndex { cookie.replaces($0.cookie) }
+        if cookie.isExpired(at: now) {
+            if let index { remove(at: index, of: cookie.domain) }
+            return index != nil
+        }
+        if let end = cookie.expires, end < nextEnd { nextEnd = end }
+        guard let index else {
+            add(cookie)
+            if let excess = entries[cookie.domain], excess.count > limits.perDomain { evict(fromDomain: cookie.domain) }
+            return true
+        }
+        guard let old = entries[cookie.domain]?[index] else { return false }
+        var cookie = cookie
+        cookie.created = old.cookie.created
+        countName(of: old.cookie, -1)
+        countName(of: cookie, 1)
+        entries[cookie.domain]?[index] = Entry(cookie: cookie, order: old.order)
+        return !cookie.isSaved(by: old.cookie)
+    }
+
+    private mutating func add(_ cookie: Cookie) {
+        entries[cookie.domain, default: []].append(Entry(cookie: cookie, order: nextOrder))
+        nextOrder += 1
+        count += 1
+        countName(of: cookie, 1)
+    }
+
+    // MARK: Removing
+
+    mutating func remove(_ cookie: Cookie) -> Bool {
+        guard let index = entries[cookie.domain]?.firstIndex(where: { cookie.replaces($0.cookie) }) else {
+            return false
+        }
+        remove(at: index, of: cookie.domain)
+        return true
+    }
+
+    mutating func remove(at index: Int, of domain: String) {
+        guard let entry = entries[domain]?.remove(at: index) else { return }
+        count -= 1
+        countName(of: entry.cookie, -1)
+        if entries[domain]?.isEmpty == true { entries[domain] = nil }
+    }
+
+    mutating func removeAll(where isUnwanted: (Cookie) -> Bool) {
+        for (domain, list) in entries {
+            for index in list.indices.reversed() where isUnwanted(list[index].cookie) { remove(at: index, of: domain) }
+        }
+    }
+
+    /// "The user agent MUST evict all expired cookies" whenever there is one. To look costs one comparison until the first
+    /// of them ends.
+    mutating func removeExpired(at now: Date) {
+        guard nextEnd <= now else { return }
+        removeAll { $0.isExpired(at: now) }
+        nextEnd = entries.values.lazy.joined().compactMap(\.cookie.expires).min() ?? .distantFuture
+    }
+
+    private mutating func countName(of cookie: Cookie, _ change: Int) {
+        guard cookie.isSecure else { return }
+        let number = secureNames[cookie.name, default: 0] + change
+        secureNames[cookie.name] = number > 0 ? number : nil
+    }
+}
