@@ -1,0 +1,223 @@
+import CurlEngine
+import Foundation
+import Testing
+
+@testable import Trellis
+
+/// A jar in a file: what it holds, who else changes it, and what can go wrong with it.
+@Suite(.timeLimit(.minutes(1)))
+struct CookieFileTests: ~Copyable {
+    private let folder: String
+    private var path: String { folder + "/cookies.txt" }
+    private let url = "https://example.com/"
+    private let clock = WallClock()
+
+    init() throws {
+        folder = NSTemporaryDirectory() + "/trellis-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(atPath: folder) }
+
+    private func jar() -> CookieFile { CookieFile(path: path) { [clock] in clock.now } }
+
+    private func sent(_ jar: CookieFile) async -> String? { Cookie.field(await jar.cookies(for: url)) }
+
+    private func write(_ lines: [String]) throws {
+        try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: URL(filePath: path))
+    }
+
+    private var lines: [String] {
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
+        return text.split(separator: "\n").map(String.init).filter { !$0.hasPrefix("# ") }
+    }
+
+    @Test func whatIsStoredIsInTheFile() async {
+        let jar = jar()
+        #expect(await sent(jar) == nil)
+        #expect(!FileManager.default.fileExists(atPath: path))
+        await jar.store(["a=1", "b=2; Max-Age=60; Secure; HttpOnly; Domain=example.com"], from: url)
+        #expect(
+            lines == [
+                "example.com\tFALSE\t/\tFALSE\t0\ta\t1",
+                "#HttpOnly_.example.com\tTRUE\t/\tTRUE\t1700000060\tb\t2",
+            ])
+        #expect(await sent(self.jar()) == "a=1; b=2")
+        #expect(await jar.failure == nil)
+        // What has ended goes with the next change.
+        clock.advance(by: 60)
+        await jar.store(["c=3"], from: url)
+        #expect(lines.map { $0.suffix(3) } == ["a\t1", "c\t3"])
+    }
+
+    @Test func nobodyElseCanReadANewFile() async throws {
+        await jar().store(["a=1"], from: url)
+        func mode() throws -> Int {
+            try #require(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int)
+        }
+        #expect(try mode() == 0o600)
+        try FileManager.default.setAttributes([.posixPermissions: 0o640], ofItemAtPath: path)
+        await jar().store(["a=2"], from: url)
+        #expect(try mode() == 0o640)
+    }
+
+    @Test func changesOfOthersAreSeenAndKept() async throws {
+        let (one, two) = (jar(), jar())
+        await one.store(["a=1"], from: url)
+        await two.store(["b=2"], from: url)
+        #expect(await sent(one) == "a=1; b=2")
+        await one.store(["a=; Max-Age=0"], from: url)
+        #expect(await sent(two) == "b=2")
+        try write(["example.com\tFALSE\t/\tFALSE\t0\tother\ttool"])
+        #expect(await sent(one) == "other=tool")
+        await two.store(["b=3"], from: url)
+        #expect(await sent(one) == "other=tool; b=3")
+        try FileManager.default.removeItem(atPath: path)
+        #expect(await sent(one) == nil)
+    }
+
+    @Test func manyJarsOnOneFileLoseNothing() async {
+        let path = path
+        await withTaskGroup(of: Void.self) { group in
+            for jar in 0..<8 {
+                group.addTask {
+                    let file = CookieFile(path: path)
+                    for number in 0..<10 {
+                        await file.store(["j\(jar)n\(number)=v"], from: "https://h\(jar).example.com/")
+                    }
+                    if let failure = await file.failure { Issue.record(failure) }
+                }
+            }
+        }
+        #expect(lines.count == 80)
+        #expect(await jar().all.count == 80)
+        #expect(!FileManager.default.fileExists(atPath: path + ".new"))
+    }
+
+    @Test func manyTasksOnOneJarLoseNothing() async {
+        let jar = jar()
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<50 { group.addTask { await jar.store(["n\(number)=v"], from: "https://example.com/") } }
+        }
+        #expect(lines.count == 50)
+    }
+
+    /// A program that ended while it wrote leaves a lock that nobody holds, and half a file beside the whole one.
+    @Test func whatACrashLeavesIsNoHindrance() async throws {
+        try write(["example.com\tFALSE\t/\tFALSE\t0\ta\t1"])
+        try Data("half".utf8).write(to: URL(filePath: path + ".new"))
+        try Data().write(to: URL(filePath: path + ".lock"))
+        let jar = jar()
+        await jar.store(["b=2"], from: url)
+        #expect(await jar.failure == nil)
+        #expect(lines.map { $0.suffix(3) } == ["a\t1", "b\t2"])
+        #expect(!FileManager.default.fileExists(atPath: path + ".new"))
+    }
+
+    @Test func theLockIsWaitedFor() async throws {
+        let (contents, now) = (CookieFileContents(path: path, limits: CookieLimits()), clock.now)
+        let cookie = try #require(Cookie(name: "a", value: "1", domain: "a.test"))
+        guard let lock = try FileLock.taken(path: path + ".lock") else {
+            Issue.record("someone holds the lock")
+            return
+        }
+        await #expect(throws: FileReader.Failure.self) {
+            try await contents.write([.set(cookie)], isPatient: false, at: now)
+        }
+        async let written = contents.write([.set(cookie)], isPatient: true, at: now)
+        #expect(lines == [])
+        _ = consume lock
+        #expect(try await written.store.count == 1)
+        #expect(lines.count == 1)
+    }
+
+    @Test func aSymbolicLinkStaysOne() async throws {
+        let target = folder + "/real.txt"
+        try Data().write(to: URL(filePath: target))
+        try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: target)
+        await jar().store(["a=1"], from: url)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: path) == target)
+        #expect(lines.count == 1)
+    }
+
+    @Test func aFileThatCannotBeUsedFailsNoRequest() async throws {
+        let jar = CookieFile(path: folder + "/missing/cookies.txt") { [clock] in clock.now }
+        await jar.store(["a=1"], from: url)
+        #expect(await sent(jar) == "a=1")
+        #expect("\(try #require(await jar.failure))".contains("/missing/cookies.txt cannot be used: No such file"))
+        await #expect(throws: CookieFile.Failure.self) { try await jar.flush() }
+        // As soon as it can, all is written.
+        try FileManager.default.createDirectory(atPath: folder + "/missing", withIntermediateDirectories: true)
+        await jar.store(["b=2"], from: url)
+        #expect(await jar.failure == nil)
+        let other = CookieFile(path: folder + "/missing/cookies.txt")
+        #expect(Cookie.field(await other.cookies(for: url)) == "a=1; b=2")
+    }
+
+    @Test(arguments: ["FOLDER", "FOLDER/pipe", "FOLDER/a\u{0}b", ""])
+    func whatIsNoFileFailsNoRequest(_ name: String) async throws {
+        _ = await Shell.output(of: "mkfifo '\(folder)/pipe'")
+        let jar = CookieFile(path: name.replacing("FOLDER", with: folder))
+        await jar.store(["a=1"], from: url)
+        #expect(Cookie.field(await jar.cookies(for: url)) == "a=1")
+        #expect(await jar.failure != nil)
+        // Nothing was made of it, and nothing beside it.
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["pipe"])
+        for path in [folder + ".lock", ".lock", ".new"] { #expect(!FileManager.default.fileExists(atPath: path)) }
+    }
+
+    @Test func rubbishIsReadAsNothing() async throws {
+        try Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }).write(to: URL(filePath: path))
+        let jar = jar()
+        await jar.store(["a=1"], from: url)
+        #expect(await sent(jar) == "a=1")
+    }
+
+    @Test func sessionsEndAndCookiesAreRemoved() async throws {
+        let jar = jar()
+        await jar.store(["a=1", "b=2; Max-Age=60", "c=3; Max-Age=60"], from: url)
+        await jar.removeSessionCookies()
+        #expect(lines.count == 2)
+        await jar.remove(try #require(Cookie(name: "b", value: "", domain: "example.com")))
+        #expect(lines.map { $0.suffix(3) } == ["c\t3"])
+        await jar.removeAll()
+        #expect(lines == [])
+        await jar.insert([try #require(Cookie(name: "d", value: "4", domain: "example.com"))])
+        #expect(await sent(self.jar()) == "d=4")
+    }
+
+    @Test func whatAFileDoesNotHoldIsKeptInMemory() async throws {
+        let jar = jar()
+        await jar.store(["a=1; SameSite=Lax", "tab=1\t2"], from: url)
+        clock.advance(by: 5)
+        await self.jar().store(["b=2"], from: url)
+        #expect(await sent(jar) == "a=1; b=2; tab=1\t2")
+        let cookie = try #require(await jar.all.first)
+        #expect(cookie.sameSite == .lax && cookie.created == clock.now - 5)
+    }
+
+    @Test func nothingNewIsNotWritten() async throws {
+        let jar = jar()
+        await jar.store(["a=1"], from: url)
+        let version = WholeFile.version(path: path)
+        await jar.store(["a=1", "refused=1; Domain=com"], from: url)
+        _ = await sent(jar)
+        #expect(WholeFile.version(path: path) == version)
+    }
+
+    /// A task that prefers the executor of a session runs every actor on its engine thread, this one too.
+    @Test func filesAreNotReadOnAnEngineThread() async throws {
+        let engine = EngineExecutor()
+        let jar = jar()
+        let url = url
+        await Task(executorPreference: engine) {
+            #expect(CallingThread.isEngine)
+            let isEngine = try? await offEngineThread { CallingThread.isEngine }
+            #expect(isEngine == false)
+            await jar.store(["a=1"], from: url)
+            #expect(CallingThread.isEngine)
+        }.value
+        #expect(await sent(jar) == "a=1")
+        await engine.shutDown()
+    }
+}
