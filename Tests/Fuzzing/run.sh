@@ -15,7 +15,7 @@ seconds=${1:-60}
 [[ $seconds =~ ^[0-9]+$ ]] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit 64; }
 shift || true
 names=("$@")
-[ ${#names[@]} -gt 0 ] || names=(lines events multipart text)
+[ ${#names[@]} -gt 0 ] || names=(lines events multipart text cookies dates)
 
 # Optimised, because speed finds more. Gold, the default linker, and dead-stripping lose the instrumentation.
 swift build --package-path "$here" --scratch-path "$scratch" -c release --disable-dead-strip \

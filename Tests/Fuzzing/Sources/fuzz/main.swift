@@ -4,6 +4,7 @@ import Glibc
 /// What there is to fuzz. Each takes an input and stops the process where something is wrong.
 let fuzzers: [String: (FuzzInput) -> Void] = [
     "lines": fuzzLines, "events": fuzzEvents, "multipart": fuzzMultipart, "text": fuzzText,
+    "cookies": fuzzCookies, "dates": fuzzDates,
 ]
 
 guard CommandLine.argc > 1, let fuzz = fuzzers[CommandLine.arguments[1]] else {
