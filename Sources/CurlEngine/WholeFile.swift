@@ -23,6 +23,16 @@ package enum WholeFile {
         return unsafe String(cString: resolved)
     }
 
+    /// Whether the path can name such a file, there or not.
+    package static func check(path: String) throws(FileReader.Failure) {
+        guard !path.isEmpty else { throw FileReader.Failure(why: "its path is empty") }
+        // The system would take the part before it for the whole path.
+        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path holds a NUL") }
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is no regular file") }
+    }
+
     /// The version of the file as it is now; `nil` where there is none.
     package static func version(path: String) -> Version? {
         var status = stat()

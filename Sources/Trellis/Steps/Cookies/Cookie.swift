@@ -92,8 +92,8 @@ extension Cookie {
 
     /// One takes the place of the other in a storage (section 5.7, step 22).
     func replaces(_ other: Cookie) -> Bool {
-        isHostOnly == other.isHostOnly && domain == other.domain && path.hasSameBytes(as: other.path)
-            && name.hasSameBytes(as: other.name)
+        name.hasSameBytes(as: other.name) && isHostOnly == other.isHostOnly && domain == other.domain
+            && path.hasSameBytes(as: other.path)
     }
 
     /// Everything that a file holds is the same.

@@ -52,12 +52,21 @@ enum CookieDate {
     }
 
     private static func time(_ token: some Collection<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
-        let fields = token.split(separator: UInt8(ascii: ":"), maxSplits: 2, omittingEmptySubsequences: false)
-        guard fields.count == 3, let hour = number(fields[0], digits: 1...2), fields[0].allSatisfy(isDigit),
-            let minute = number(fields[1], digits: 1...2), fields[1].allSatisfy(isDigit),
-            let second = number(fields[2], digits: 1...2)
-        else { return nil }
-        return (hour, minute, second)
+        var (hour, minute, value) = (0, 0, 0)
+        var (colons, digits) = (0, 0)
+        for byte in token {
+            if isDigit(byte) {
+                digits += 1
+                value = value * 10 + Int(byte - 0x30)
+                guard digits <= 2 else { return nil }
+            } else if byte == UInt8(ascii: ":"), colons < 2, digits > 0 {
+                (hour, minute) = (minute, value)
+                (colons, digits, value) = (colons + 1, 0, 0)
+            } else {
+                break
+            }
+        }
+        return colons == 2 && digits > 0 ? (hour, minute, value) : nil
     }
 
     private static let months = [

@@ -9,6 +9,11 @@ enum CookieDomain {
         guard !name.isEmpty, name.utf8.allSatisfy({ isAllowed($0) || isIPv6 && $0 == UInt8(ascii: ":") }) else {
             return nil
         }
+        // Hosts with an empty label are in no URL that can be requested.
+        let dot = UInt8(ascii: ".")
+        guard !name.utf8.split(separator: dot, omittingEmptySubsequences: false).contains(where: \.isEmpty) else {
+            return nil
+        }
         return domain.lowercased()
     }
 

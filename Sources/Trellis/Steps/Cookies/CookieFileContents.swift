@@ -33,8 +33,10 @@ struct CookieFileContents: Sendable {
 
     /// `nil` where it is the version that is known.
     func readIfChanged(since version: WholeFile.Version?, at now: Date) throws(FileReader.Failure) -> Snapshot? {
-        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path holds a NUL") }
-        return WholeFile.version(path: path) == version ? nil : try read(path, at: now)
+        let current = WholeFile.version(path: path)
+        if current == version, current != nil { return nil }
+        try WholeFile.check(path: path)
+        return current == version ? nil : try read(path, at: now)
     }
 
     private func read(_ path: String, at now: Date) throws(FileReader.Failure) -> Snapshot {
@@ -51,6 +53,8 @@ struct CookieFileContents: Sendable {
     /// Merges changes into the file as it is now, and returns what it holds then.
     @concurrent
     func write(_ changes: [CookieChange], isPatient: Bool, at now: Date) async throws(FileReader.Failure) -> Snapshot {
+        // Before there is a lock beside what is no file.
+        try WholeFile.check(path: path)
         // A symbolic link goes on to be one.
         let target = WholeFile.target(of: path)
         let lock = try await lock(target + ".lock", isPatient: isPatient)

@@ -18,20 +18,48 @@ extension CookieStore {
     mutating func evict(at now: Date) {
         guard count > limits.total else { return }
         removeAll { $0.isExpired(at: now) }
-        let candidates = entries.values.joined().sorted { $0.goesBefore($1) }
         // Of domains with more than their share, first what is not secure.
-        evict(candidates) { !$1.isSecure && $0.isAboveShare($1.domain) }
-        evict(candidates) { $0.isAboveShare($1.domain) }
-        evict(candidates) { _, _ in true }
+        evict { !$0.isSecure && $1 > CookieLimits.fairShare }
+        evict { $1 > CookieLimits.fairShare }
+        evict { _, _ in true }
     }
 
-    private func isAboveShare(_ domain: String) -> Bool { (entries[domain]?.count ?? 0) > CookieLimits.fairShare }
+    /// Takes those that may go, as long as they may: a domain can come down to its share.
+    private mutating func evict(where mayGo: (_ cookie: Cookie, _ siblings: Int) -> Bool) {
+        guard count > limits.total else { return }
+        var candidates: [Candidate] = []
+        for (domain, list) in entries {
+            for entry in list where mayGo(entry.cookie, list.count) { candidates.append(Candidate(entry, domain)) }
+        }
+        if count == limits.total + 1 {
+            // A full jar that gets one more, again and again.
+            candidates = candidates.min(by: <).map { [$0] } ?? []
+        } else {
+            candidates.sort(by: <)
+        }
+        for candidate in candidates where count > limits.total {
+            guard let list = entries[candidate.domain],
+                let index = list.firstIndex(where: { $0.order == candidate.order }),
+                mayGo(list[index].cookie, list.count)
+            else { continue }
+            remove(at: index, of: candidate.domain)
+        }
+    }
 
-    private mutating func evict(_ candidates: [Entry], _ mayGo: (borrowing CookieStore, Cookie) -> Bool) {
-        for candidate in candidates {
-            guard count > limits.total else { return }
-            guard mayGo(self, candidate.cookie) else { continue }
-            _ = remove(candidate.cookie)
+    /// What is to be known of one that may go; copies of whole cookies would cost more.
+    private struct Candidate: Comparable {
+        let lastAccessed: Date
+        let order: UInt64
+        let domain: String
+
+        init(_ entry: Entry, _ domain: String) {
+            lastAccessed = entry.cookie.lastAccessed
+            order = entry.order
+            self.domain = domain
+        }
+
+        static func < (left: Candidate, right: Candidate) -> Bool {
+            (left.lastAccessed, left.order) < (right.lastAccessed, right.order)
         }
     }
 }

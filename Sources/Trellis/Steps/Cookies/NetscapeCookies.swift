@@ -23,7 +23,8 @@ struct NetscapeCookies {
 
     /// Reads a file; lines that are no cookies are left out.
     init(_ data: Data, at now: Date) {
-        for wholeLine in data.split(separator: Self.lineFeed) {
+        // Slices of arrays are several times as fast as those of `Data`.
+        for wholeLine in [UInt8](data).split(separator: Self.lineFeed) {
             let line = wholeLine.last == UInt8(ascii: "\r") ? wholeLine.dropLast() : wholeLine
             let isHTTPOnly = line.starts(with: Self.httpOnlyMark)
             let rest = isHTTPOnly ? line.dropFirst(Self.httpOnlyMark.count) : line

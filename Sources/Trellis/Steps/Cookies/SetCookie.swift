@@ -21,8 +21,8 @@ struct SetCookie {
 
     /// `nil` where the whole field is to be ignored.
     init?(_ text: String) {
+        guard !Self.hasControl(text) else { return nil }
         let bytes = text[...].utf8
-        guard !bytes.contains(where: \.isCookieControl) else { return nil }
         var attributes = bytes.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).makeIterator()
         guard let pair = attributes.next() else { return nil }
         let (left, right) = Self.parts(pair)
@@ -34,6 +34,13 @@ struct SetCookie {
             let (name, value) = Self.parts(attribute)
             take(name, value ?? attribute.prefix(0))
         }
+    }
+
+    private static func hasControl(_ text: String) -> Bool {
+        // Ten megabytes are ten milliseconds this way.
+        let bytes = text.utf8.span
+        for index in bytes.indices where bytes[index].isCookieControl { return true }
+        return false
     }
 
     /// What is before and after the first sign of equality, if there is one, without blanks around them.

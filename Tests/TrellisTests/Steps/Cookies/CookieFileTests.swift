@@ -154,12 +154,16 @@ struct CookieFileTests: ~Copyable {
         #expect(Cookie.field(await other.cookies(for: url)) == "a=1; b=2")
     }
 
-    @Test(arguments: ["/", "/dev/null", "a\u{0}b", ""])
-    func whatIsNoFileFailsNoRequest(_ path: String) async {
-        let jar = CookieFile(path: path)
+    @Test(arguments: ["FOLDER", "FOLDER/pipe", "FOLDER/a\u{0}b", ""])
+    func whatIsNoFileFailsNoRequest(_ name: String) async throws {
+        _ = await Shell.output(of: "mkfifo '\(folder)/pipe'")
+        let jar = CookieFile(path: name.replacing("FOLDER", with: folder))
         await jar.store(["a=1"], from: url)
         #expect(Cookie.field(await jar.cookies(for: url)) == "a=1")
         #expect(await jar.failure != nil)
+        // Nothing was made of it, and nothing beside it.
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["pipe"])
+        for path in [folder + ".lock", ".lock", ".new"] { #expect(!FileManager.default.fileExists(atPath: path)) }
     }
 
     @Test func rubbishIsReadAsNothing() async throws {
