@@ -117,7 +117,7 @@ struct DigestAuthenticationTests {
         let digest = DigestAuthentication(username: "a", password: "b")
         let deadline = CallDeadline(start: .init(nanoseconds: 0), limit: nil, clock: MonotonicClock())
         for (from, isAnswered) in [("http://a.example/", false), ("http://b.example/x", true)] {
-            var context = CallContext(deadline: deadline)
+            var context = CallContext(id: 1, deadline: deadline)
             context.redirects = [Redirect(status: .found, from: from, to: "http://b.example/")]
             let sent = Locked(0)
             let next = NextStep { request in
