@@ -13,7 +13,8 @@ import HTTPTypes
 ///
 /// It connects when the first event is asked for. The sequence ends when the server answers 204, and throws what no new
 /// attempt can mend: any other status than 200 (kind ``TrellisError/Kind/unacceptableStatus``), a type other than
-/// `text/event-stream` (kind ``TrellisError/Kind/unacceptableContentType``), an untrusted certificate. Leaving the loop or cancelling its task ends it at once, wherever it is.
+/// `text/event-stream` (kind ``TrellisError/Kind/unacceptableContentType``), an untrusted
+/// certificate. Leaving the loop or cancelling its task ends it at once, wherever it is.
 public struct EventSource: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent

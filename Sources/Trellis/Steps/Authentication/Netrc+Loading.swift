@@ -28,9 +28,10 @@ extension Netrc {
     }
 
     private static func read(_ path: String) throws(FileReader.Failure) -> String {
+        // What it cannot be used for is said in the words that files of bodies have.
+        let size = try FileReader.size(path: path)
+        guard size <= maximumSize else { throw FileReader.Failure(why: "it is larger than 1 MiB") }
         guard let file = try WholeFile.read(path: path, limit: Int(maximumSize)) else {
-            // It says why.
-            _ = try FileReader.size(path: path)
             throw FileReader.Failure(why: "it is not there")
         }
         return String(decoding: file.data, as: UTF8.self)

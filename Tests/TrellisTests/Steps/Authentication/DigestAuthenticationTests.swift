@@ -138,11 +138,11 @@ struct DigestAuthenticationTests {
         #expect(world.transport.startedCount == 2)
     }
 
-    @Test func aRelativeURLIsAnsweredWhenItIsAskedFor() async throws {
+    @Test func aRelativeURLIsAnsweredAheadOnceItsOriginIsKnown() async throws {
         let world = World(
-            [Self.challenge("1"), .text("yes"), Self.challenge("2"), .text("yes")], baseURL: "http://a.example/base/")
+            [Self.challenge("1"), .text("yes"), .text("yes")], baseURL: "http://a.example/base/")
         for _ in 0..<2 { #expect(try await world.session.data("path").1.status == .ok) }
-        #expect(world.sent("uri") == ["-", "/base/path", "-", "/base/path"])
+        #expect(world.sent("uri") == ["-", "/base/path", "/base/path"])
     }
 
     @Test func aBodyThatCannotBeSentAgainSaysSo() async throws {
