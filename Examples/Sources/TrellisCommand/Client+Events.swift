@@ -29,7 +29,9 @@ extension Client {
         // It holds for all connections together.
         let deadline = request.timeouts?.total
         request.timeouts?.total = nil
-        let events = Session(configuration: options.sessionConfiguration).events(
+        var configuration = options.sessionConfiguration
+        configuration.steps = try options.makeSteps()
+        let events = Session(configuration: configuration).events(
             from: request, whenAnswered: { latest.head = $0 })
         let (limit, begun) = (options.limit, output)
         let end = await withTaskGroup(of: RaceEnd<O>.self) { group in

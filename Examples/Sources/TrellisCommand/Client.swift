@@ -31,9 +31,11 @@ struct Client {
     private func exchange(with output: inout some Output) async -> Outcome {
         let start = ContinuousClock.now
         var outcome = Outcome(url: options.url)
-        let session = Session(configuration: options.sessionConfiguration)
         var stream: StreamResponse?
         do {
+            var configuration = options.sessionConfiguration
+            configuration.steps = try options.makeSteps()
+            let session = Session(configuration: configuration)
             let response = try await session.stream(try options.makeRequest())
             stream = response
             outcome.take(response.head)
@@ -44,6 +46,7 @@ struct Client {
             } else {
                 outcome.take(await metricsOfEnding(response))
             }
+            try await configuration.steps.keepCookies()
         } catch is ReaderHasGone {
             stream?.cancel()
         } catch {

@@ -8,7 +8,8 @@ struct Options: ParsableCommand {
         usage: "trellis [METHOD] URL [OPTION…]",
         discussion: """
             On a terminal: status line, headers and body, with colours and indented JSON. In a pipe or a file: the body, \
-            byte for byte. Redirects are reported as they are, and any status is an answer unless --validate is given.
+            byte for byte. Redirects are followed unless --no-redirects is given, and any \
+            status is an answer unless --validate is given.
 
               trellis https://example.com/
               trellis PUT https://api.example.com/users/7 -H 'Content-Type: application/json' -d @user.json
@@ -85,6 +86,31 @@ struct Options: ParsableCommand {
     @Option(help: ArgumentHelp("Seconds for everything; no limit unless given.", valueName: "S"))
     var deadline: Double?
 
+    @Option(
+        help: ArgumentHelp(
+            "Send again what failed for the moment, where that does no harm: up to N times, later each time.",
+            valueName: "N"))
+    var retries = 0
+
+    @Option(help: ArgumentHelp("Follow up to N redirects, 20 unless given; 0: a redirect is a failure.", valueName: "N"))
+    var redirects: Int?
+
+    @Flag(help: "A redirect is an answer like any other.")
+    var noRedirects = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Credentials for the server, sent to its origin alone. With --auth bearer: the token.",
+            valueName: "NAME:PASSWORD"))
+    var user: String?
+
+    @Option(help: ArgumentHelp("How --user is proved; basic unless given.", valueName: "basic|digest|bearer"))
+    var auth: AuthenticationOption?
+
+    @Option(
+        help: ArgumentHelp("Read and keep cookies in this file, in the format of curl and Netscape.", valueName: "FILE"))
+    var cookieJar: String?
+
     @Option(help: ArgumentHelp("Fail if the decoded body is larger.", valueName: "BYTES"))
     var maxBody: Int?
 
@@ -146,6 +172,12 @@ struct Options: ParsableCommand {
         }
         guard standardInputCount <= 1 else { throw ValidationError("Standard input (@-) can be read once.") }
         guard !showSecrets || printsCURLCommand else { throw ValidationError("--show-secrets goes with --curl.") }
+        guard retries >= 0 else { throw ValidationError("--retries cannot be negative.") }
+        if let redirects {
+            guard redirects >= 0 else { throw ValidationError("--redirects cannot be negative.") }
+            guard !noRedirects else { throw ValidationError("--redirects and --no-redirects do not go together.") }
+        }
+        guard auth == nil || user != nil else { throw ValidationError("--auth goes with --user.") }
         if let maxBody, maxBody < 0 { throw ValidationError("--max-body cannot be negative.") }
         if let limit {
             guard stream != nil else { throw ValidationError("--limit goes with --stream.") }
@@ -177,6 +209,11 @@ enum StreamOption: String, ExpressibleByArgument, CaseIterable {
 
     /// The body is items, not bytes.
     var hasItems: Bool { self != .chunks }
+}
+
+/// `--auth`
+enum AuthenticationOption: String, ExpressibleByArgument, CaseIterable {
+    case basic, digest, bearer
 }
 
 /// `--report`

@@ -51,7 +51,7 @@ struct ReportOutput: Output {
             "informational": .array((response?.informational ?? []).map(JSONValue.init)),
             "body": ["bytes": .integer(count), "base64": .string(body?.base64EncodedString())],
             "items": items.map { .array($0) } ?? .null,
-            "redirects": [],
+            "redirects": .array((response?.redirects ?? outcome.failure?.redirects ?? []).map(JSONValue.init)),
             "attempts": .integer(outcome.metrics.attempts),
             "from_cache": .bool(false),
             "error": outcome.failure.map(JSONValue.init) ?? .null,
@@ -67,6 +67,12 @@ extension JSONValue {
 
     fileprivate init(_ head: ResponseHead) {
         self = ["status": .integer(head.status.code), "headers": JSONValue(head.headerFields)]
+    }
+
+    fileprivate init(_ redirect: Redirect) {
+        self = [
+            "status": .integer(redirect.status.code), "from": .string(redirect.from), "to": .string(redirect.to),
+        ]
     }
 
     fileprivate init(_ failure: RequestFailure) {

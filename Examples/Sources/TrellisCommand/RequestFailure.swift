@@ -8,6 +8,8 @@ struct RequestFailure: Error {
     let message: String
     var isRetryable = false
     var attempts = 0
+    /// What was followed up to then.
+    var redirects: [Redirect] = []
     /// What was measured up to then, where that is known.
     var metrics: Metrics?
     /// The URL without secrets, where it is known.
@@ -35,6 +37,7 @@ struct RequestFailure: Error {
             }
             isRetryable = error.isRetryable
             attempts = error.attempt
+            redirects = error.response?.redirects ?? []
             metrics = error.metrics
             url = error.url
         default: self.init("other", "\(error)")
