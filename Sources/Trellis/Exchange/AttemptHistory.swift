@@ -6,17 +6,31 @@ final class AttemptHistory: Sendable {
     let earlierAttempts: Int
     /// The redirects that led to this request.
     let redirects: [Redirect]
-    /// When this one was made.
+    /// When it began to wait for its limits and its slot.
     let start: EngineInstant
     /// Who is told of it.
     let observer: CallObserver?
+    /// Counts the attempts of its call; `nil` where they go out one after the other.
+    let starts: StartCount?
 
-    init(earlierAttempts: Int, redirects: [Redirect], start: EngineInstant, observer: CallObserver?) {
+    init(
+        earlierAttempts: Int, redirects: [Redirect], start: EngineInstant, observer: CallObserver?,
+        starts: StartCount? = nil
+    ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
         self.start = start
         self.observer = observer
+        self.starts = starts
     }
+
+    /// The number of its attempt.
+    var attempt: Int { earlierAttempts + 1 }
+
+    /// The request goes out.
+    func begin() { if redirects.isEmpty { starts?.add() } }
+
+    func tell(_ kind: RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
 
     /// A redirect has led from one origin to another.
     var hasLeftOrigin: Bool { redirects.contains { $0.changesOrigin } }

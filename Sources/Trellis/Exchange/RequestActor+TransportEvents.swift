@@ -11,7 +11,7 @@ extension RequestActor: TransportEvents {
     nonisolated func transportDidReceiveInformational(_ head: ResponseHead) {
         enter { request in
             request.informational.append(head)
-            request.prepared.history?.observer?.tell(.informational(head))
+            request.prepared.history?.tell(.informational(head))
         }
     }
 

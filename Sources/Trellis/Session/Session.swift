@@ -21,6 +21,9 @@ public final class Session: Sendable {
     let preparation: RequestPreparation
     let clock: any EngineClock
     let hub: EventHub
+    /// The configuration's steps.
+    let steps: AttachedSteps
+    let hasSteps: Bool
 
     /// A session on libcurl.
     public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
@@ -55,6 +58,8 @@ public final class Session: Sendable {
         self.transport = transport
         self.clock = clock
         self.preparation = preparation
+        steps = AttachedSteps(configuration.steps)
+        hasSteps = !configuration.steps.isEmpty
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
         actor = SessionActor(executor: engine, limits: configuration.limits)
     }

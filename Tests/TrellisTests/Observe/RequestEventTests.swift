@@ -118,7 +118,7 @@ struct RequestEventTests {
 
 extension RequestEvent {
     /// The kind, and what tells two of a kind apart.
-    fileprivate var word: String {
+    var word: String {
         switch kind {
         case .created: "created"
         case .resumed: "resumed"
@@ -132,6 +132,9 @@ extension RequestEvent {
         case .attemptEnded(_, let error): error.map { "ended \(name($0))" } ?? "ended"
         case .redirected(let redirect): "redirected \(redirect.status.code)"
         case .retrying: "retrying"
+        case .limited(let host, let wait): "limited \(host) \(wait)"
+        case .hedging: "hedging"
+        case .joined: "joined"
         case .finished(let response): "finished \(response.status.code)"
         case .failed(let error): "failed \(name(error))"
         }
