@@ -10,11 +10,16 @@ package protocol ChunkSource: AnyObject, Sendable {
     func finalResponse() async throws -> Response
     /// Ends the transfer, unless it has ended.
     func cancel(explicitly: Bool)
+    /// Stops the transfer's traffic, or lets it go on.
+    func hold(_ isHeld: Bool)
 }
 
 extension ChunkSource {
     /// Nobody knows.
     package var request: Request? { nil }
+
+    /// A reader that does not read has the same effect a little later.
+    package func hold(_ isHeld: Bool) {}
 }
 
 /// Ends the transfer of a source when it goes itself: a reader that left, or a response that nobody kept.

@@ -24,4 +24,6 @@ final class StreamSource: ChunkSource {
         let error: any Error = explicitly ? TrellisError(.cancelled(.explicitly)) : CancellationError()
         actor.enter { $0.cancel(error) }
     }
+
+    func hold(_ isHeld: Bool) { actor.enter { isHeld ? $0.suspend() : $0.resume() } }
 }
