@@ -4,6 +4,8 @@ package import FoundationEssentials
 package protocol ChunkSource: AnyObject, Sendable {
     /// The request that it answers, as it was sent; `nil` where nobody knows.
     var request: Request? { get }
+    /// Who is told what is made of it; `nil` where nobody is.
+    var observer: CallObserver? { get }
     /// The next chunk, `nil` at the end.
     func next() async throws -> Data?
     /// The response with its trailers and final metrics, once the rest of the body has been read.
@@ -15,6 +17,7 @@ package protocol ChunkSource: AnyObject, Sendable {
 extension ChunkSource {
     /// Nobody knows.
     package var request: Request? { nil }
+    package var observer: CallObserver? { nil }
 }
 
 /// Ends the transfer of a source when it goes itself: a reader that left, or a response that nobody kept.
