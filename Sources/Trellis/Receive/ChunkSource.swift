@@ -4,6 +4,8 @@ package import FoundationEssentials
 package protocol ChunkSource: AnyObject, Sendable {
     /// The request that it answers, as it was sent; `nil` where nobody knows.
     var request: Request? { get }
+    /// Who is told what is made of it; `nil` where nobody is.
+    var observer: CallObserver? { get }
     /// The next chunk, `nil` at the end.
     func next() async throws -> Data?
     /// The response with its trailers and final metrics, once the rest of the body has been read.
@@ -17,6 +19,7 @@ package protocol ChunkSource: AnyObject, Sendable {
 extension ChunkSource {
     /// Nobody knows.
     package var request: Request? { nil }
+    package var observer: CallObserver? { nil }
 
     /// A reader that does not read has the same effect a little later.
     package func hold(_ isHeld: Bool) {}

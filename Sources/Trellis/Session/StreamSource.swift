@@ -15,6 +15,8 @@ final class StreamSource: ChunkSource {
 
     var request: Request? { actor.prepared.transportRequest.request }
 
+    var observer: CallObserver? { actor.prepared.history?.observer }
+
     func next() async throws -> Data? { try await inbox.next() }
 
     func finalResponse() async throws -> Response { try await inbox.finalResponse() }
