@@ -323,6 +323,60 @@ client "$url/request" --cookie-jar "$folder/jar"
 check "a jar written by hand" 'Cookie: by-hand=yes' "$(sent_cookies)"
 expect_report "a jar that is a folder" "r['error']['kind']" file 1 "$url/cookies" --cookie-jar "$folder"
 
+# --- Files
+
+rm -rf "$folder/files" && mkdir "$folder/files" && file="$folder/files/a"
+left() { (cd "$folder/files" && ls -A | xargs); }
+sha256() { sha256sum "$1" | cut -d' ' -f1; }
+client "$url/" -o "$file"
+check "a file" 'hello world 0  a' "$(cat "$file") $status $out $(left)"
+expect_report "the report of a file" "[r['ok'], r['status'], r['body']]" \
+    "[True, 200, {'bytes': 11, 'base64': 'aGVsbG8gd29ybGQ='}]" 0 "$url/" --output "$file"
+client "$url/bytes/3000000" -o "$file" --checksum "sha256:$(head -c 3000000 /dev/zero | tr '\0' x | sha256sum | cut -d' ' -f1)"
+check "a large file and its checksum" "0 3000000 a" "$status $(wc -c <"$file") $(left)"
+expect_report "another checksum" "[r['ok'], r['error']['kind']]" "[False, 'other']" 1 \
+    "$url/" -o "$file" --checksum "sha256:$(printf 'x' | sha256sum | cut -d' ' -f1)"
+check "the old file stays" "3000000 a" "$(wc -c <"$file") $(left)"
+client "$url/status/404" -o "$file" --validate
+check "a page that is no file" "1 3000000 a" "$status $(wc -c <"$file") $(left)"
+client "$url/status/404" -o "$file"
+check "a page as a file" "0 so be it a" "$status $(cat "$file") $(left)"
+expect_report "no such folder" "[r['error']['kind'], r['error']['attempts']]" "['file', 0]" 1 "$url/" -o "$folder/none/a"
+client "$url/bytes/100000" -o /dev/null
+check "a device" "0 c" "$status $(stat -c %F /dev/null | cut -c1)"
+client "$url/" -o -
+check "standard output" 'hello world' "$out"
+
+wanted=$(python3 -c 'import sys; sys.stdout.buffer.write(bytes(i * 7 % 251 for i in range(1000000)))' | sha256sum | cut -d' ' -f1)
+rm -f "$file"
+client "$url/ranges/1000000/cut-4" -o "$file" --checksum "sha256:$wanted"
+check "interruptions" "0 $wanted a" "$status $(sha256 "$file") $(left)"
+rm -f "$file"
+"$bin/trellis" "$url/ranges/1000000/stuck" -o "$file" 2>"$folder/err" &
+until [ -n "$(find "$folder/files" -name '*-part' -size +0)" ]; do sleep 0.05; done
+kill -INT $!
+wait $!
+check "Ctrl-C: exit status of a download" 130 $?
+check "Ctrl-C leaves a part" ".a.trellis-note .a.trellis-part" "$(left)"
+check "Ctrl-C says how to go on" 1 "$(grep -c 'kept: the same command with --resume goes on' "$folder/err")"
+client "$url/ranges/1000000" -o "$file" --resume --checksum "sha256:$wanted"
+check "going on needs the same URL" "0 $wanted a" "$status $(sha256 "$file") $(left)"
+rm -f "$file"
+"$bin/trellis" "$url/ranges/1000000/once-stuck" -o "$file" 2>"$folder/err" &
+until [ -n "$(find "$folder/files" -name '*-part' -size +0)" ]; do sleep 0.05; done
+kill -KILL $!
+wait $! 2>/dev/null
+expect_report "going on after a kill" "[r['ok'], r['status'], r['body']['bytes']]" "[True, 206, 1000000]" 0 \
+    "$url/ranges/1000000/once-stuck" -o "$file" --resume
+check "the file after a kill" "$wanted a" "$(sha256 "$file") $(left)"
+client "$url/ranges/1000000" -o "$file" --connections 4 --checksum "sha256:$wanted"
+check "several connections" "0 $wanted a" "$status $(sha256 "$file") $(left)"
+# A limit on the size of files is as good as a full disk.
+rm -f "$file"
+(ulimit -f 100; trap '' XFSZ; exec "$bin/trellis" "$url/bytes/3000000" -o "$file") 2>"$folder/err"
+check "no room" "1 1" "$? $(grep -c 'cannot be written: File too large' "$folder/err")"
+check "nothing half-made" "" "$(left)"
+
 # --- Failures
 
 expect_report "refused" "[r['ok'], r['status'], r['error']['kind'], r['error']['retryable'], r['error']['attempts']]" \
@@ -394,10 +448,16 @@ expect_usage_error "$url/" --auth basic
 expect_usage_error "$url/" --user a:b --auth ntlm
 expect_usage_error "$url/" --deadline soon
 expect_usage_error "$url/" --deadline -1
+expect_usage_error "$url/" --resume
+expect_usage_error "$url/" --checksum sha256:00
+expect_usage_error "$url/" -o a --checksum sha256:00
+expect_usage_error "$url/" --connections 2
+expect_usage_error "$url/" -o a --connections 0
+expect_usage_error "$url/" -o a --stream lines
 expect_usage_error GET "$url/" "$url/"
 expect_usage_error GET "$url/" -X PUT
 # Options of later days are not ignored.
-for option in '-o file' '--proxy http://127.0.0.1:1' '--stream xml' '--cache .' '--checksum sha256:00'; do
+for option in '--proxy http://127.0.0.1:1' '--stream xml' '--cache .'; do
     expect_usage_error "$url/" $option
 done
 client --help

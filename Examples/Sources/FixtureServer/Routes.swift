@@ -19,6 +19,7 @@ enum Routes {
         case "repeated": return Answer(headers: repeated)
         case "bytes": return bytes(number ?? 1024)
         case "binary": return Answer(headers: [("Content-Type", "image/x-test")], body: Data(UInt8.min...UInt8.max))
+        case "ranges": return Ranges.answer(request, size: number ?? 1000, fate: parts.count > 2 ? parts[2] : "")
         case "lines": return lines(number ?? 3, every: .zero)
         case "events": return events(request, upTo: number ?? 3, then: parts.count > 2 ? Int(parts[2]) ?? 204 : 204)
         case "events-stuck":

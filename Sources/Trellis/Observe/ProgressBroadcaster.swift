@@ -13,6 +13,10 @@ package final class ProgressBroadcaster: Sendable {
         var isFinished = false
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
         var nextWaiter = 0
+        var isFlushDue = false
+
+        /// Somebody waits for bytes that moved too soon after others.
+        var mustFlush: Bool { meter.isAhead && !waiters.isEmpty && !isFlushDue && !isFinished }
 
         mutating func publish(at now: EngineInstant) -> [CheckedContinuation<Void, Never>] {
             latest = meter.progress(at: now)
@@ -74,7 +78,31 @@ package final class ProgressBroadcaster: Sendable {
     }
 
     private func update(_ change: (inout State) -> [CheckedContinuation<Void, Never>]) {
-        for waiter in state.withLock(change) { waiter.resume() }
+        let (waiters, mustFlush) = state.withLock { state in
+            let waiters = change(&state)
+            defer { if state.mustFlush { state.isFlushDue = true } }
+            return (waiters, state.mustFlush)
+        }
+        for waiter in waiters { waiter.resume() }
+        if mustFlush { flushSoon() }
+    }
+
+    /// What moves last before a pause is told a little later.
+    private func flushSoon() {
+        Task { [weak self] in
+            try? await Task.sleep(for: .nanoseconds(Int64(ProgressMeter.interval)))
+            self?.flush()
+        }
+    }
+
+    private func flush() {
+        let now = clock.now()
+        update { state in
+            state.isFlushDue = false
+            guard state.meter.isAhead, !state.isFinished else { return [] }
+            state.meter.report(at: now)
+            return state.publish(at: now)
+        }
     }
 
     // MARK: The observers' side
@@ -107,12 +135,14 @@ package final class ProgressBroadcaster: Sendable {
         }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let mustWait = state.withLock { state in
-                    guard state.version <= version, !state.isFinished, !Task.isCancelled else { return false }
+                let (mustWait, mustFlush) = state.withLock { state in
+                    guard state.version <= version, !state.isFinished, !Task.isCancelled else { return (false, false) }
                     state.waiters[id] = continuation
-                    return true
+                    defer { if state.mustFlush { state.isFlushDue = true } }
+                    return (true, state.mustFlush)
                 }
                 if !mustWait { continuation.resume() }
+                if mustFlush { flushSoon() }
             }
         } onCancel: {
             state.withLock { $0.waiters.removeValue(forKey: id) }?.resume()

@@ -17,6 +17,8 @@ package struct ProgressMeter: Sendable {
     private var sample: (instant: EngineInstant, moved: Int64)?
     private var lastReport: EngineInstant?
     private var end: EngineInstant?
+    /// Bytes have moved that observers have not been told of.
+    package private(set) var isAhead = false
 
     /// Begins to measure.
     package init(start: EngineInstant, total: Int64? = nil) {
@@ -31,10 +33,18 @@ package struct ProgressMeter: Sendable {
         // The first bytes have no time that they took.
         if sample == nil { sample = (now, count) }
         moved += count
+        isAhead = true
         if let lastReport, now.nanoseconds(since: lastReport) < Self.interval { return false }
+        report(at: now)
+        return true
+    }
+
+    /// Observers are told now.
+    package mutating func report(at now: EngineInstant) {
+        guard end == nil else { return }
         takeSample(at: now)
         lastReport = now
-        return true
+        isAhead = false
     }
 
     /// The transfer goes on from another place: a part was there already, or it starts over. Tell observers.

@@ -25,6 +25,11 @@ struct DownloadJourney {
     private var patience: DownloadPatience
     private var hasBegun = false
     private var response: Response?
+    /// Which parts are there, where they do not come in order.
+    private var parts: DownloadSegments?
+    /// Parts have turned out not to be had.
+    private var mustBeOne = false
+    private var isExhausted = false
 
     init(_ call: DownloadCall, session: Session, run: DownloadRun) throws {
         if let problem = call.checksum?.problem() { throw problem }
@@ -84,15 +89,21 @@ struct DownloadJourney {
         guard canResume else { return try file.reset() }
         let known = resumeData ?? (options.resumesPartialFile ? file.found(for: ResumeData.name(of: request.url)) : nil)
         resumeData = nil
-        guard let known, let first = known.done.first, first.lowerBound == 0 else { return try file.reset() }
+        guard let known, file.length > 0 else { return try file.reset() }
         // As much of it as there is.
-        let there = min(first.upperBound, file.length)
-        guard there > 0 else { return try file.reset() }
+        let done = known.done.map { $0.clamped(to: 0..<file.length) }.filter { !$0.isEmpty }
+        guard !done.isEmpty else { return try file.reset() }
+        if done.count == 1, done[0].lowerBound == 0 {
+            offset = done[0].upperBound
+        } else if let total = known.totalBytes {
+            parts = DownloadSegments(total: total, done: done)
+        } else {
+            return try file.reset()
+        }
         representation = known.representation
-        offset = there
-        resumedBytes = there
+        resumedBytes = done.reduce(0) { $0 + Int64($1.count) }
         run.progress.expect(known.totalBytes)
-        run.progress.jump(to: there)
+        run.progress.jump(to: resumedBytes)
     }
 
     private mutating func open(for response: Response) async throws {
@@ -106,13 +117,13 @@ struct DownloadJourney {
     }
 
     /// Takes note of what is there, for a download that goes on with it.
+    ///
+    /// - Parameter isAtEnd: Nothing more comes. While a file grows, its length tells how much there is.
     private func note(isAtEnd: Bool) -> ResumeData? {
-        guard canResume, let file, let representation, let validator = representation.validator else { return nil }
-        // While it grows, its length tells how much there is.
-        let end = isAtEnd ? offset : representation.total ?? .max
-        let data = ResumeData(
-            url: ResumeData.name(of: request.url), path: file.path, done: [0..<end], totalBytes: representation.total,
-            validator: validator)
+        guard canResume, let file, let representation else { return nil }
+        let done = parts?.done ?? [0..<(isAtEnd ? offset : representation.total ?? .max)]
+        let url = ResumeData.name(of: request.url)
+        guard let data = ResumeData(representation, url: url, path: file.path, done: done) else { return nil }
         file.takeNote(data)
         return data
     }
@@ -121,9 +132,11 @@ struct DownloadJourney {
     private func leave() {
         guard let file else { return }
         let mayStay = run.keepsPartialFile || (options.keepsPartialFile && file.isShared && !destination.isTemporary)
-        guard mayStay, offset > 0, let data = note(isAtEnd: true) else { return file.discard() }
+        guard mayStay, hasSomething, let data = note(isAtEnd: true) else { return file.discard() }
         run.set(data)
     }
+
+    private var hasSomething: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }
 
     private mutating func finish() async throws -> DownloadedFile {
         guard let file, let response else { throw TrellisError(.other("a download without a file")) }
@@ -151,26 +164,17 @@ struct DownloadJourney {
         }
     }
 
-    /// Waits before the download goes on after an interruption, if it does.
-    private func delay(_ duration: Duration) async throws {
-        if let remaining = deadline.remaining, remaining <= duration {
-            throw TrellisError(.timedOut(.total), method: request.method, url: request.url)
-        }
-        guard duration > .zero else { return }
-        guard try await session.engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
-    }
-
     private mutating func pause(after error: any Error) async throws {
-        let cause = (error as? Interruption)?.error ?? error
-        let isInterruption = error is Interruption || (error as? TrellisError)?.isPassing == true
-        guard hasBegun, canResume, isInterruption, !Task.isCancelled else { throw cause }
-        guard let duration = patience.delay(random: .random(in: 0..<1)) else { throw cause }
-        try await delay(duration)
+        guard hasBegun, canResume, !isExhausted, let duration = try patience.delay(after: error) else {
+            throw error.cause
+        }
+        try await session.wait(duration, within: deadline, of: request)
     }
 
     private mutating func ask() async throws -> Bool {
+        if parts != nil { return try await receiveParts(beginningWith: nil) }
         let question = self.question
-        let response = try await session.open(asking(question))
+        let response = try await session.open(request.asking(question, within: deadline))
         return try await run.reading(response.source) {
             try await judge(question, response)
         }
@@ -179,13 +183,6 @@ struct DownloadJourney {
     private var question: DownloadQuestion {
         guard canResume, offset > 0, let representation, representation.validator != nil else { return .whole }
         return .part(from: offset, to: nil, of: representation)
-    }
-
-    private func asking(_ question: DownloadQuestion) throws -> Request {
-        var request = request
-        for field in question.fields { request.headerFields[field.name] = field.value }
-        if let remaining = deadline.remaining { request.timeouts?.total = remaining }
-        return request
     }
 
     private mutating func judge(_ question: DownloadQuestion, _ answer: StreamResponse) async throws -> Bool {
@@ -229,13 +226,14 @@ struct DownloadJourney {
                 answer.cancel()
                 return false
             }
-        } else if hasBegun || offset > 0, !patience.restart() {
+        } else if hasBegun || hasSomething, !patience.restart() {
             answer.cancel()
             throw TrellisError(.invalidResponse(.bodyCutShort("it began anew too often"))).about(request, answer.head)
         }
         try file?.reset()
         accept(answer.head)
         representation = new
+        parts = nil
         offset = 0
         resumedBytes = 0
         digests.restart(checksum ?? serverChecksum(answer.head, isWhole: true))
@@ -243,7 +241,52 @@ struct DownloadJourney {
         run.progress.jump(to: 0)
         // A short one comes as fast as its note.
         if new.total ?? .max > 256 << 10 { _ = note(isAtEnd: false) }
-        return try await receive(answer, upTo: nil)
+        guard let total = worthParts(new, answer.head) else { return try await receive(answer, upTo: nil) }
+        parts = DownloadSegments(total: total)
+        return try await receiveParts(beginningWith: answer)
+    }
+
+    /// The size of a file that is worth to be fetched in parts, of a server that says that it serves them.
+    private func worthParts(_ representation: Representation, _ head: Response) -> Int64? {
+        guard options.connections > 1, !mustBeOne, canResume, representation.validator != nil,
+            let total = representation.total, total >= 2 * DownloadSegments.smallest,
+            head.headerFields[.acceptRanges]?.lowercased() == "bytes"
+        else { return nil }
+        return total
+    }
+
+    private mutating func receiveParts(beginningWith first: StreamResponse?) async throws -> Bool {
+        guard let file, let representation, let parts else { return false }
+        let url = ResumeData.name(of: request.url)
+        let fetching = DownloadParts(
+            parts, of: representation, in: file, request: request, session: session, run: run, deadline: deadline,
+            options: options
+        ) { parts in
+            if let data = ResumeData(representation, url: url, path: file.path, done: parts.done) {
+                file.takeNote(data)
+            }
+        }
+        do {
+            try await fetching.fetch(beginningWith: first)
+        } catch {
+            self.parts = fetching.state
+            patience.add(fetching.interruptions)
+            guard error is DownloadParts.Useless else {
+                // Its workers had the patience.
+                isExhausted = true
+                throw error
+            }
+            // All of it, over one connection.
+            self.parts = nil
+            self.representation = nil
+            mustBeOne = true
+            return false
+        }
+        patience.add(fetching.interruptions)
+        if let last = fetching.response { response = last }
+        self.parts = nil
+        offset = parts.total
+        return true
     }
 
     private mutating func accept(_ response: Response) {
@@ -288,15 +331,8 @@ struct DownloadJourney {
 
     /// The answer is an error page, which is no file.
     private mutating func refuse(_ answer: StreamResponse, isPassing: Bool) async throws -> Bool {
-        if question == .whole {
-            for validator in run.validation.validators(withDefaults: true) {
-                do {
-                    _ = try await answer.validate(validator)
-                } catch let error as TrellisError where isPassing && hasBegun {
-                    throw Interruption(error)
-                }
-            }
-            // Somebody wants it.
+        // Somebody may want just this, but not in the middle of something else.
+        if question == .whole, !hasBegun {
             return try await begin(Representation(validator: nil, total: nil), answer)
         }
         do {
@@ -306,13 +342,6 @@ struct DownloadJourney {
         }
         return false
     }
-}
-
-/// A failure that a new attempt may mend, whatever it is.
-private struct Interruption: Error {
-    let error: any Error
-
-    init(_ error: any Error) { self.error = error }
 }
 
 extension DownloadDestination {

@@ -18,6 +18,9 @@ struct DownloadPatience: Hashable, Sendable {
     /// Bytes have come that need not come again.
     mutating func gain(_ count: Int) { gained += Int64(count) }
 
+    /// Others were interrupted so often.
+    mutating func add(_ interruptions: Int) { self.interruptions += interruptions }
+
     /// What was there is of no use; `false` where that has happened too often.
     mutating func restart() -> Bool {
         restarts += 1

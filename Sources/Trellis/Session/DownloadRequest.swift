@@ -18,6 +18,11 @@ public struct DownloadRequest: Sendable {
 
     func add(_ validator: Validator) { run.add(validator) }
 
+    /// Starts the download without waiting for it.
+    func start() -> Task<DownloadedFile, any Error> { run.begin() }
+
+    func end(_ error: any Error) { run.cancel(error) }
+
     /// The file, whole and in its place.
     ///
     /// - Throws: ``TrellisError``; what a validator or the choice of a destination threw; `CancellationError` in a cancelled

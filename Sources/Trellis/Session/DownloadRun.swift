@@ -117,6 +117,9 @@ final class DownloadRun: Sendable {
 
     func set(_ resumeData: ResumeData?) { state.withLock { $0.resumeData = resumeData } }
 
+    /// A response was accepted before.
+    var isAnswered: Bool { state.withLock { $0.response != nil } }
+
     /// A response was accepted.
     func accept(_ response: Response) { answer(.success(response)) }
 

@@ -68,7 +68,7 @@ final class FileServer: Sendable {
         _ request: LoopbackServer.ReceivedRequest, _ version: Version
     ) -> (head: String, body: Data) {
         let tag = version.tag.map { "ETag: \($0)\r\n" } ?? ""
-        let close = "Connection: close\r\n\r\n"
+        let close = "Accept-Ranges: bytes\r\nConnection: close\r\n\r\n"
         if let range = request["Range"], request["If-Range"] == version.tag, version.tag?.hasPrefix("W/") != true {
             let ends = range.dropFirst("bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
             let total = version.content.count

@@ -65,6 +65,18 @@ struct ProgressBroadcasterTests {
         #expect(await reader.next()?.fraction == 1)
     }
 
+    /// What moves last before a pause is not kept back until the next bytes come.
+    @Test func aStandstillIsTold() async {
+        let reader = Reader(broadcaster)
+        broadcaster.advance(by: 1)
+        #expect(await reader.next()?.completedBytes == 1)
+        broadcaster.advance(by: 2)
+        #expect(await reader.next()?.completedBytes == 3)
+        async let next = reader.next()?.completedBytes
+        broadcaster.advance(by: 3)
+        #expect(await next == 6)
+    }
+
     @Test func anyNumberOfReaders() async {
         let counts = await withTaskGroup(of: Int64?.self) { group in
             for _ in 0..<50 {

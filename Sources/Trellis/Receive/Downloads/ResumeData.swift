@@ -35,6 +35,12 @@ public struct ResumeData: Sendable, Hashable {
         self.validator = validator
     }
 
+    /// `nil` where nothing tells the representation from others.
+    init?(_ representation: Representation, url: String, path: String, done: [Range<Int64>]) {
+        guard let validator = representation.validator else { return nil }
+        self.init(url: url, path: path, done: done, totalBytes: representation.total, validator: validator)
+    }
+
     var representation: Representation { Representation(validator: validator, total: totalBytes) }
 }
 
