@@ -7,6 +7,7 @@ extension Transfer {
 
     /// Hands on the next chunk of the body.
     package func send(_ chunk: Data) {
+        guard !isSendingStopped else { return }
         hasAskedForBody = false
         upload.append(chunk)
         resumeSending()
@@ -14,6 +15,7 @@ extension Transfer {
 
     /// Hands on a file as the next bytes of the body. More are asked for when it has been read.
     package func send(_ file: FileReader) {
+        guard !isSendingStopped else { return }
         hasAskedForBody = false
         upload.append(file)
         resumeSending()
@@ -26,6 +28,7 @@ extension Transfer {
     }
 
     private func resumeSending() {
+        guard !isSendingStopped else { return }
         guard isSendingPaused else {
             askForBody()
             return
@@ -45,7 +48,7 @@ extension Transfer {
     /// Room for bytes of the request body.
     func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
-        if isSuspended {
+        if isSuspended || isSendingStopped {
             appliedPause |= 4
             return Int(CURL_READFUNC_PAUSE)
         }
@@ -58,6 +61,7 @@ extension Transfer {
         if count > 0 || upload.isAtEnd { return count }
         isSendingPaused = true
         appliedPause |= 4
+        engine.sendingHasStalled(self)
         return Int(CURL_READFUNC_PAUSE)
     }
 

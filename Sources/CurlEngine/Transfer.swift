@@ -23,10 +23,14 @@ package final class Transfer: @unchecked Sendable {
     var isReceivingPaused = false
     var isSendingPaused = false
     var isSuspended = false
+    /// Nothing more of the body is wanted.
+    var isSendingStopped = false
     /// The pause bits that libcurl was told last.
     var appliedPause: Int32 = 0
     var isDeferred = false
     var mustFinishEarly = false
+    /// Where the chunks of an early answer end, if it has any.
+    var chunks: ChunkScanner?
     /// Takes the content codings off the body, where it has any.
     var decoder: ContentDecoder?
     /// libcurl has finished while decoded bytes waited for their reader.

@@ -19,6 +19,8 @@ public final class ScriptedAttempt: TransportTask {
         case send(Data)
         /// `finishSending()`.
         case finishSending
+        /// `stopSending()`.
+        case stopSending
     }
 
     private struct State: Sendable {
@@ -83,6 +85,9 @@ public final class ScriptedAttempt: TransportTask {
 
     /// Records the call.
     public func finishSending() { note(.finishSending) }
+
+    /// Records the call.
+    public func stopSending() { note(.stopSending) }
 
     /// What the attempt says it measured. Set it before the event that makes the exchange look.
     public var report: TransportReport {

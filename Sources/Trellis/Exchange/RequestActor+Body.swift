@@ -31,6 +31,15 @@ extension RequestActor {
         updateTimer()
     }
 
+    /// The answer has come, and says that the rest of the body is not wanted: the source ends, and nothing more is sent.
+    func stopSending() {
+        guard let pump else { return }
+        pump.stop()
+        self.pump = nil
+        isBodySent = true
+        task?.stopSending()
+    }
+
     func bodyFailed(_ error: TrellisError, from pump: BodyPump) {
         guard pump === self.pump else { return }
         fail(error)

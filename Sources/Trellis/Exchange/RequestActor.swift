@@ -267,6 +267,7 @@ actor RequestActor: EngineActor {
     func received(_ head: ResponseHead) {
         guard !state.isEnded else { return }
         self.head = head
+        if head.status.code >= 300 { stopSending() }
         // Not every transport says that it is connected.
         if isExploring { reportConnection(isShared: usedSharedConnection ?? false) }
         lastMove = executor.now

@@ -38,6 +38,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
     func send(_ chunk: Data) { transfer?.send(chunk) }
     func send(_ file: FileReader) { transfer?.send(file) }
     func finishSending() { transfer?.finishSending() }
+    func stopSending() { transfer?.stopSending() }
     var report: TransportReport { transfer.map { TransportReport($0.report) } ?? TransportReport() }
     var activity: TransportActivity? {
         transfer.map { TransportActivity(last: $0.times.last, lastSend: $0.times.lastSend) }

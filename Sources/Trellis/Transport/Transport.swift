@@ -51,6 +51,9 @@ public protocol TransportTask: AnyObject, Sendable {
     func send(_ chunk: Data)
     /// The request's body is complete.
     func finishSending()
+    /// The rest of the request's body is not to be sent, because its answer has come. The answer goes on; the connection is
+    /// not used again (HTTP/2 and 3: the stream is reset with the end of the answer).
+    func stopSending()
     /// What was measured so far.
     var report: TransportReport { get }
     /// When bytes last moved, in either direction and in that of the request; `nil`: not known.
@@ -71,6 +74,8 @@ public struct TransportActivity: Sendable {
 }
 
 extension TransportTask {
+    /// Nothing: no more chunks come, which may do.
+    public func stopSending() {}
     /// Nothing was measured.
     public var report: TransportReport { TransportReport() }
     /// Not known.
