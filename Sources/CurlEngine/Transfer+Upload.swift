@@ -27,6 +27,13 @@ extension Transfer {
         resumeSending()
     }
 
+    /// Stops or goes on sending the body.
+    package func pauseSending(_ isPaused: Bool) {
+        guard isSendingHeld != isPaused else { return }
+        isSendingHeld = isPaused
+        engine.update(self)
+    }
+
     private func resumeSending() {
         guard !isSendingStopped else { return }
         guard isSendingPaused else {
@@ -48,13 +55,15 @@ extension Transfer {
     /// Room for bytes of the request body.
     func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
-        if isSuspended || isSendingStopped {
+        if isHeldBack || isSendingStopped {
             appliedPause |= 4
             return Int(CURL_READFUNC_PAUSE)
         }
-        let count = unsafe upload.read(into: buffer)
+        let room = min(buffer.count, options.sendPieceSize)
+        let count = unsafe upload.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         if count > 0 {
             activity = (engine.now, engine.now)
+            delegate?.transferDidSendBody(count)
         }
         if let part = upload.beginFetch(isStarved: count == 0) { fetch(part) }
         askForBody()

@@ -17,6 +17,8 @@ public final class ScriptedAttempt: TransportTask {
         case suspend(Bool)
         /// `send(_:)`.
         case send(Data)
+        /// `pauseSending(_:)`.
+        case pauseSending(Bool)
         /// `finishSending()`.
         case finishSending
         /// `stopSending()`.
@@ -82,6 +84,9 @@ public final class ScriptedAttempt: TransportTask {
         let now = clock?.engineSide.now()
         note(.send(chunk)) { ($0.lastActivity, $0.lastSend) = (now, now) }
     }
+
+    /// Records the call.
+    public func pauseSending(_ isPaused: Bool) { note(.pauseSending(isPaused)) }
 
     /// Records the call.
     public func finishSending() { note(.finishSending) }
