@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// How far the body of a request is, for those who want to know.
+/// How far the bodies of a request and its answer are, for those who want to know.
 extension RequestActor {
     /// Tells the meter of the body from now on. A request without a body has nothing to tell.
     func measureUpload(with meter: ProgressBroadcaster) {
@@ -31,5 +31,32 @@ extension RequestActor {
     func noteInlineBody() {
         guard case .bytes(let bytes) = prepared.transportRequest.wire.body else { return }
         uploadMeter?.advance(by: bytes.count)
+    }
+
+    // MARK: The answer's
+
+    /// Tells the meter of the answer's body from now on.
+    func measureDownload(with meter: ProgressBroadcaster) {
+        downloadMeter = meter
+        measuredBytes = 0
+        meter.jump(to: 0)
+        guard head != nil else { return }
+        expectDownload()
+        measureDownload()
+    }
+
+    /// The head says how much comes, unless there is none of it.
+    func expectDownload() {
+        guard let head, prepared.method != .head, head.status != .noContent, head.status != .notModified else {
+            return
+        }
+        downloadMeter?.expect(head.headerFields[.contentLength].flatMap { Int64($0) })
+    }
+
+    /// Bytes count as they come over the wire, which is what the head has spoken of, where the transport knows them.
+    func measureDownload() {
+        let total = task?.receivedBodyBytes ?? Int64(bodyCount)
+        downloadMeter?.advance(by: Int(total - measuredBytes))
+        measuredBytes = total
     }
 }

@@ -40,6 +40,9 @@ actor RequestActor: EngineActor {
     /// Bytes of the body that the transport has taken, in this attempt.
     var sentBodyBytes: Int64 = 0
     var uploadMeter: ProgressBroadcaster?
+    var downloadMeter: ProgressBroadcaster?
+    /// Bytes of the answer's body of which that meter was told.
+    var measuredBytes: Int64 = 0
     /// The body waits for the server's word.
     var isAwaitingContinue = false
     var hasDroppedExpectation = false
@@ -288,6 +291,7 @@ actor RequestActor: EngineActor {
         guard !state.isEnded, takeWordOnBody(head) else { return }
         self.head = head
         if uploadMeter != nil { noteInlineBody() }
+        if downloadMeter != nil { expectDownload() }
         // Not every transport says that it is connected.
         if isExploring { reportConnection(isShared: usedSharedConnection ?? false) }
         lastMove = executor.now
@@ -299,6 +303,7 @@ actor RequestActor: EngineActor {
         bodyCount += bytes.byteCount
         lastMove = executor.now
         if flow != nil { countReceived(bytes) }
+        if downloadMeter != nil { measureDownload() }
         if prepared.maximumBodySize.isExceeded(by: bodyCount) {
             return fail(TrellisError(.invalidResponse(.bodyTooLarge(limit: prepared.maximumBodySize.bytes))))
         }

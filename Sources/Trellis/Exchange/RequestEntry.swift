@@ -16,6 +16,7 @@ protocol RequestEntry: AnyObject, Sendable {
     func suspend()
     func sentBody(_ count: Int)
     func measureUpload(with meter: ProgressBroadcaster)
+    func measureDownload(with meter: ProgressBroadcaster)
     func bandwidthIsGranted(by gate: BandwidthGate)
     var failure: (any Error)? { get }
     var usedSharedConnection: Bool? { get }

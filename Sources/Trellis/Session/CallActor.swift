@@ -37,6 +37,7 @@ actor CallActor: EngineActor {
     private(set) var attempt: RequestActor?
     /// Made when somebody asks for it.
     nonisolated let uploadMeter = AtomicLazyReference<ProgressBroadcaster>()
+    nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
 
     init(
         _ request: Request, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
@@ -147,7 +148,7 @@ actor CallActor: EngineActor {
     func enlist(_ attempt: RequestActor) -> Bool {
         guard !state.isEnded else { return false }
         self.attempt = attempt
-        if let meter = uploadMeter.load() { attempt.onEngineThread.measureUpload(with: meter) }
+        measureBodies()
         if state.phase == .suspended { attempt.onEngineThread.suspend() }
         return true
     }
@@ -168,7 +169,7 @@ actor CallActor: EngineActor {
     var hasEnded: Bool { state.isEnded }
 
     private func letGo() {
-        uploadMeter.load()?.finish()
+        finishMeters()
         driver?.cancel()
         driver = nil
         if let timer { executor.engineLoop.cancel(timer) }

@@ -20,6 +20,13 @@ extension DataRequest {
         guard case .success(let call) = owner.call else { return .ended }
         return call.uploadProgress.values
     }
+
+    /// How far the body of the answer is, in the same way: bytes as they come over the wire, before decoding, of how many the
+    /// answer's head has announced.
+    public var downloadProgress: TransferProgressSequence {
+        guard case .success(let call) = owner.call else { return .ended }
+        return call.downloadProgress.values
+    }
 }
 
 extension TransferProgressSequence {
