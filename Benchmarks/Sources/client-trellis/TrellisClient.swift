@@ -12,6 +12,11 @@ struct TrellisClient: Client {
         configuration.limits.perOrigin = max(configuration.limits.perOrigin, work.concurrency)
         configuration.limits.total = max(configuration.limits.total, work.concurrency)
         configuration.tls.additionalCertificateAuthorityFile = work.certificateAuthorityFile
+        if work.kind == .adaptedGet {
+            configuration.steps.adapters.append(
+                Adapter { request, _ in request.withHeader(.authorization, "Bearer token") })
+            configuration.steps.intercept(with: RetryPolicy())
+        }
         session = Session(configuration: configuration)
     }
 

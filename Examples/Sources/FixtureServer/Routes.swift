@@ -29,6 +29,11 @@ enum Routes {
         case "cut": return begun(cutShort) { _ in }
         case "stuck": return begun(cutShort) { $0.waitForPeersEnd() }
         case "hints": return Answer(body: .raw(hints))
+        case "redirect": return redirect(number ?? 1)
+        case "leave": return Answer(302, headers: [(name: "Location", value: "file:///etc/passwd")])
+        case "flaky": return flaky(request, failures: number ?? 1)
+        case "protected": return protected(request, by: parts.last ?? "Basic")
+        case "cookies": return cookies(request)
         default: return .text("nothing here\n", status: 404)
         }
     }
@@ -43,7 +48,7 @@ enum Routes {
         return Answer(headers: fields.map { (name: "X-\($0.name)", value: $0.value) }, body: request.body)
     }
 
-    private static func description(of request: LoopbackServer.ReceivedRequest) -> Answer {
+    static func description(of request: LoopbackServer.ReceivedRequest) -> Answer {
         let fields = request.fields.map { "\($0.name): \($0.value)\n" }.joined()
         return .text("\(request.method) \(request.target)\n\(fields)body: \(request.bodyLength)\n")
     }

@@ -92,7 +92,8 @@ struct Options: ParsableCommand {
             valueName: "N"))
     var retries = 0
 
-    @Option(help: ArgumentHelp("Follow up to N redirects, 20 unless given; 0: a redirect is a failure.", valueName: "N"))
+    @Option(
+        help: ArgumentHelp("Follow up to N redirects, 20 unless given; 0: a redirect is a failure.", valueName: "N"))
     var redirects: Int?
 
     @Flag(help: "A redirect is an answer like any other.")
@@ -108,7 +109,8 @@ struct Options: ParsableCommand {
     var auth: AuthenticationOption?
 
     @Option(
-        help: ArgumentHelp("Read and keep cookies in this file, in the format of curl and Netscape.", valueName: "FILE"))
+        help: ArgumentHelp("Read and keep cookies in this file, in the format of curl and Netscape.", valueName: "FILE")
+    )
     var cookieJar: String?
 
     @Option(help: ArgumentHelp("Fail if the decoded body is larger.", valueName: "BYTES"))

@@ -125,6 +125,9 @@ uint64_t ccurl_monotonic_ns(void);
 // or the file ends, -1 where the file system or the kernel cannot say or the read failed.
 ptrdiff_t ccurl_read_cached(int fd, void *_Nonnull buffer, size_t count, int64_t offset);
 
+// Renames a file where there is none of the new name. 0 or an errno: EEXIST; EINVAL where the file system cannot.
+int ccurl_rename_new(const char *_Nonnull from, const char *_Nonnull to);
+
 // A mutex that the thread sanitizer can see.
 void *_Nonnull ccurl_mutex_create(void);
 void ccurl_mutex_destroy(void *_Nonnull mutex);

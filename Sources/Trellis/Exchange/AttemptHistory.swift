@@ -6,18 +6,20 @@ final class AttemptHistory: Sendable {
     let earlierAttempts: Int
     /// The redirects that led to this request.
     let redirects: [Redirect]
+    /// One of them has led to another origin.
+    let hasLeftOrigin: Bool
     /// When this one was made.
     let start: EngineInstant
     /// Who is told of it.
     let observer: CallObserver?
 
-    init(earlierAttempts: Int, redirects: [Redirect], start: EngineInstant, observer: CallObserver?) {
+    init(
+        earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, start: EngineInstant, observer: CallObserver?
+    ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
+        self.hasLeftOrigin = hasLeftOrigin
         self.start = start
         self.observer = observer
     }
-
-    /// A redirect has led from one origin to another.
-    var hasLeftOrigin: Bool { redirects.contains { $0.changesOrigin } }
 }

@@ -6,11 +6,12 @@
 /// | … the attempt | `queued`, `admitted`, `connected`, `informational` per head of 1xx, `head`, `attemptEnded` |
 /// | is redirected | … `attemptEnded`, `redirected`, `queued` … |
 /// | is retried | … `attemptEnded`, `retrying`, `adapted` … |
+/// | is read as something | … `finished`, `validated` per condition, `serialized` |
 /// | is cancelled | … `attemptEnded` if an attempt was under way, `failed` |
 /// | fails | … `attemptEnded` if an attempt was under way, `failed` |
 ///
-/// `resumed` and `suspended` come whenever a handle is used so. A stream is `finished` when its head is handed on; its
-/// `attemptEnded` comes behind that, with the end of its body.
+/// Who reads an answer more than once validates and serializes it as often. `resumed` and `suspended` come whenever a handle is
+/// used so. A stream is `finished` when its head is handed on; its `attemptEnded` comes behind that, with the end of its body.
 public struct RequestEvent: Sendable {
     /// Tells the calls of a process apart; higher is later.
     public let callID: UInt64
@@ -49,6 +50,10 @@ public struct RequestEvent: Sendable {
         case retrying(after: Duration, because: (any Error)?)
         /// The caller gets an answer.
         case finished(Response)
+        /// The answer meets a condition of its reader's, or, with an error, does not.
+        case validated((any Error)?)
+        /// A serializer has made a value of the answer or, with an error, has not; how long that took.
+        case serialized(Duration, (any Error)?)
         /// The caller gets an error: ``TrellisError``, `CancellationError`, or what a step threw.
         case failed(any Error)
     }

@@ -47,6 +47,8 @@ extension CallActor {
     nonisolated func collected() async throws -> Answer {
         let answer = try await answer()
         let body: Data = if let data = answer.data { data } else { try await answer.body.collect(upTo: .max) }
-        return Answer(request: sentRequest, response: answer.response, body: body)
+        var whole = Answer(request: sentRequest, response: answer.response, body: body)
+        whole.observer = observer
+        return whole
     }
 }

@@ -114,7 +114,8 @@ extension Session {
     private func nextAttempt(_ request: Request, _ journey: Journey) throws -> RequestActor {
         let context = journey.context
         let history = AttemptHistory(
-            earlierAttempts: context.attempt - 1, redirects: context.redirects, start: clock.now(),
+            earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
+            start: clock.now(),
             observer: journey.call.observer)
         let prepared = try preparation.prepare(
             request, isCollected: journey.isCollected, start: context.deadline.start, history: history)
@@ -194,7 +195,7 @@ private struct Journey: Sendable {
             else { return answer }
             call.observer?.tell(.redirected(redirect))
             await answer.discard()
-            journey.context.redirects.append(redirect)
+            journey.context.follow(redirect)
             request = next
         }
     }

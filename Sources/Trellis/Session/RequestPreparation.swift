@@ -217,7 +217,7 @@ struct RequestPreparation: Sendable {
 
     /// - Parameter hasLeft: A redirect has led to an origin that the session's secrets are not meant for.
     private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) {
-        let policy = configuration.steps.redirects ?? RedirectPolicy()
+        let policy = request.steps?.redirects ?? configuration.steps.redirects ?? RedirectPolicy()
         for field in defaultFields where !request.headerFields.contains(field.name) {
             if hasLeft, policy.isBoundToOrigin(field) { continue }
             request.headerFields.append(field)

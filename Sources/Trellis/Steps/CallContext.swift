@@ -10,9 +10,16 @@ public struct CallContext: Sendable {
     public var remainingTime: Duration? { deadline.remaining }
 
     let deadline: CallDeadline
+    /// One of the redirects has led to another origin.
+    private(set) var hasLeftOrigin = false
 
     init(id: UInt64, deadline: CallDeadline) {
         self.id = id
         self.deadline = deadline
+    }
+
+    mutating func follow(_ redirect: Redirect) {
+        redirects.append(redirect)
+        hasLeftOrigin = hasLeftOrigin || redirect.changesOrigin
     }
 }
