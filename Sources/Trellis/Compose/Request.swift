@@ -44,6 +44,7 @@ public struct Request: RequestConvertible, Sendable {
     /// Whether and how the body is compressed before it is sent; `nil`: it is sent as it is.
     public var compression: RequestCompression?
     let conversionFailure: (any Error)?
+    var extras: RequestExtras.Box?
     /// Its steps.
     package var attachment: (any RequestAttachment)?
 

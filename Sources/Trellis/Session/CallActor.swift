@@ -22,7 +22,7 @@ actor CallActor: EngineActor {
     /// When the call was made; `nil`: when it is started.
     private nonisolated let start: EngineInstant?
     private nonisolated let limit: UInt64?
-    private nonisolated let clock: any EngineClock
+    nonisolated let clock: any EngineClock
     private nonisolated let journey: Journey
     private nonisolated let hasBegun = Atomic(false)
     /// The last request on the wire, as it was sent.
@@ -34,7 +34,10 @@ actor CallActor: EngineActor {
     private var waiters: [Reply<StepResponse>] = []
     private var result: Result<StepResponse, any Error>?
     /// The attempt under way, or the last one; before the start the first one, where no step has a say in that.
-    private var attempt: RequestActor?
+    private(set) var attempt: RequestActor?
+    /// Made when somebody asks for it.
+    nonisolated let uploadMeter = AtomicLazyReference<ProgressBroadcaster>()
+    nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
 
     init(
         _ request: Request, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
@@ -145,6 +148,7 @@ actor CallActor: EngineActor {
     func enlist(_ attempt: RequestActor) -> Bool {
         guard !state.isEnded else { return false }
         self.attempt = attempt
+        measureBodies()
         if state.phase == .suspended { attempt.onEngineThread.suspend() }
         return true
     }
@@ -162,7 +166,10 @@ actor CallActor: EngineActor {
         }
     }
 
+    var hasEnded: Bool { state.isEnded }
+
     private func letGo() {
+        finishMeters()
         driver?.cancel()
         driver = nil
         if let timer { executor.engineLoop.cancel(timer) }

@@ -52,7 +52,9 @@ extension Session {
 
     /// A request as an actor that has not started.
     private func attempt(_ prepared: PreparedRequest) -> RequestActor {
-        RequestActor(prepared, executor: engine, transport: transport, admission: actor)
+        RequestActor(
+            prepared, executor: engine, transport: transport, admission: actor,
+            flow: flow(of: prepared.transportRequest.request))
     }
 
     /// A request for a handle, which starts it. What no step can change is found out now: whether it can be sent.
