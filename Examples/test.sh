@@ -275,6 +275,108 @@ expect_report "events and a body that is read once" "r['error']['kind']" body_no
 check "a reader of events that leaves" '{"event": "tick" 0' \
     "$("$bin/trellis" "$url/events/100" --stream sse 2>"$folder/err" | head -c16) $(wc -c <"$folder/err")"
 
+# --- Redirects, retries, credentials, cookies
+
+hops="[[h['status'], h['from'].replace('$url', ''), h['to'].replace('$url', '')] for h in r['redirects']]"
+expect_report "redirects" "[r['url'], r['status'], $hops, r['attempts']]" \
+    "['$url/request', 200, [[302, '/redirect/2', '/redirect/1'], [302, '/redirect/1', '/request']], 1]" 0 "$url/redirect/2"
+expect_report "a redirect after a POST" "base64.b64decode(r['body']['base64'])[:12]" "b'GET /request'" 0 "$url/redirect/1" -d a
+expect_report "as many redirects as allowed" "[r['status'], len(r['redirects'])]" "[200, 3]" 0 "$url/redirect/3" --redirects 3
+expect_report "more redirects than allowed" "[r['ok'], r['error']['kind'], len(r['redirects'])]" \
+    "[False, 'too_many_redirects', 2]" 1 "$url/redirect/3" --redirects 2
+expect_report "no redirect allowed" "[r['error']['kind'], r['redirects']]" "['too_many_redirects', []]" 1 \
+    "$url/redirect/1" --redirects 0
+expect_report "redirects as answers" "[r['status'], r['redirects'], r['url']]" "[302, [], '$url/redirect/1']" 0 \
+    "$url/redirect/1" --no-redirects
+expect_report "a redirect to a file" "r['error']['kind']" redirect_refused 1 "$url/leave"
+
+expect_report "a retry" "[r['status'], r['attempts'], r['body']['bytes']]" "[200, 3, 8]" 0 "$url/flaky/2?a" --retries 2
+expect_report "too few retries" "[r['status'], r['attempts']]" "[503, 2]" 0 "$url/flaky/2?b" --retries 1
+expect_report "no retries" "[r['status'], r['attempts']]" "[503, 1]" 0 "$url/flaky/1?c"
+expect_report "what may have done something" "[r['status'], r['attempts']]" "[503, 1]" 0 "$url/flaky/1?d" --retries 2 -d a
+
+sent_credentials() { grep -i '^authorization' "$folder/out"; }
+client "$url/protected/Basic" --user 'Aladdin:open sesame'
+check "basic" 'Authorization: Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==' "$(sent_credentials)"
+client "$url/protected/Bearer" --user some-token --auth bearer
+check "bearer" 'Authorization: Bearer some-token' "$(sent_credentials)"
+client "$url/protected/Digest" --user 'Mufasa:Circle of Life' --auth digest
+check "digest" True "$(sent_credentials | python3 -c 'import hashlib, re, sys
+f = dict(re.findall(r"(\w+)=\"?([^\",]*)", sys.stdin.read()))
+h = lambda *parts: hashlib.sha256(":".join(parts).encode()).hexdigest()
+print(f["response"] == h(h("Mufasa", "test", "Circle of Life"), "abc", f["nc"], f["cnonce"], "auth", h("GET", "/protected/Digest")))')"
+expect_report "no credentials" "r['status']" 401 0 "$url/protected/Basic"
+client "$url/cut" --user 'name:s3cret'
+check "no password in an error" 0 "$(cat "$folder/out" "$folder/err" | grep -c s3cret)"
+
+sent_cookies() { grep -i '^cookie' "$folder/out"; }
+client "$url/cookies" --cookie-jar "$folder/jar"
+check "no cookies at first" '0' "$status$(sent_cookies)"
+client "$url/cookies/more" --cookie-jar "$folder/jar"
+check "the cookies kept" 'Cookie: kept=2; session=1' "$(sent_cookies)"
+check "the jar" 'kept:True session:0' "$(grep -v '^# ' "$folder/jar" | sort -k6 | awk 'NF > 5 { print $6 ":" ($5 > 0 ? "True" : $5) }' | xargs)"
+if command -v curl >/dev/null; then
+    check "curl reads the jar" 'Cookie: kept=2; session=1' "$(curl -s -b "$folder/jar" "$url/cookies/x" | tr -d '\r' | grep -i '^cookie')"
+fi
+printf '# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tby-hand\tyes\n' >"$folder/jar"
+client "$url/request" --cookie-jar "$folder/jar"
+check "a jar written by hand" 'Cookie: by-hand=yes' "$(sent_cookies)"
+expect_report "a jar that is a folder" "r['error']['kind']" file 1 "$url/cookies" --cookie-jar "$folder"
+
+# --- Files
+
+rm -rf "$folder/files" && mkdir "$folder/files" && file="$folder/files/a"
+left() { (cd "$folder/files" && ls -A | xargs); }
+sha256() { sha256sum "$1" | cut -d' ' -f1; }
+client "$url/" -o "$file"
+check "a file" 'hello world 0  a' "$(cat "$file") $status $out $(left)"
+expect_report "the report of a file" "[r['ok'], r['status'], r['body']]" \
+    "[True, 200, {'bytes': 11, 'base64': 'aGVsbG8gd29ybGQ='}]" 0 "$url/" --output "$file"
+client "$url/bytes/3000000" -o "$file" --checksum "sha256:$(head -c 3000000 /dev/zero | tr '\0' x | sha256sum | cut -d' ' -f1)"
+check "a large file and its checksum" "0 3000000 a" "$status $(wc -c <"$file") $(left)"
+expect_report "another checksum" "[r['ok'], r['error']['kind']]" "[False, 'other']" 1 \
+    "$url/" -o "$file" --checksum "sha256:$(printf 'x' | sha256sum | cut -d' ' -f1)"
+check "the old file stays" "3000000 a" "$(wc -c <"$file") $(left)"
+client "$url/status/404" -o "$file" --validate
+check "a page that is no file" "1 3000000 a" "$status $(wc -c <"$file") $(left)"
+client "$url/status/404" -o "$file"
+check "a page as a file" "0 so be it a" "$status $(cat "$file") $(left)"
+expect_report "no such folder" "[r['error']['kind'], r['error']['attempts']]" "['file', 0]" 1 "$url/" -o "$folder/none/a"
+client "$url/bytes/100000" -o /dev/null
+check "a device" "0 c" "$status $(stat -c %F /dev/null | cut -c1)"
+client "$url/" -o -
+check "standard output" 'hello world' "$out"
+
+wanted=$(python3 -c 'import sys; sys.stdout.buffer.write(bytes(i * 7 % 251 for i in range(1000000)))' | sha256sum | cut -d' ' -f1)
+rm -f "$file"
+client "$url/ranges/1000000/cut-4" -o "$file" --checksum "sha256:$wanted"
+check "interruptions" "0 $wanted a" "$status $(sha256 "$file") $(left)"
+rm -f "$file"
+"$bin/trellis" "$url/ranges/1000000/stuck" -o "$file" 2>"$folder/err" &
+until [ -n "$(find "$folder/files" -name '*-part' -size +0)" ]; do sleep 0.05; done
+kill -INT $!
+wait $!
+check "Ctrl-C: exit status of a download" 130 $?
+check "Ctrl-C leaves a part" ".a.trellis-note .a.trellis-part" "$(left)"
+check "Ctrl-C says how to go on" 1 "$(grep -c 'kept: the same command with --resume goes on' "$folder/err")"
+client "$url/ranges/1000000" -o "$file" --resume --checksum "sha256:$wanted"
+check "going on needs the same URL" "0 $wanted a" "$status $(sha256 "$file") $(left)"
+rm -f "$file"
+"$bin/trellis" "$url/ranges/1000000/once-stuck" -o "$file" 2>"$folder/err" &
+until [ -n "$(find "$folder/files" -name '*-part' -size +0)" ]; do sleep 0.05; done
+kill -KILL $!
+wait $! 2>/dev/null
+expect_report "going on after a kill" "[r['ok'], r['status'], r['body']['bytes']]" "[True, 206, 1000000]" 0 \
+    "$url/ranges/1000000/once-stuck" -o "$file" --resume
+check "the file after a kill" "$wanted a" "$(sha256 "$file") $(left)"
+client "$url/ranges/1000000" -o "$file" --connections 4 --checksum "sha256:$wanted"
+check "several connections" "0 $wanted a" "$status $(sha256 "$file") $(left)"
+# A limit on the size of files is as good as a full disk.
+rm -f "$file"
+(ulimit -f 100; trap '' XFSZ; exec "$bin/trellis" "$url/bytes/3000000" -o "$file") 2>"$folder/err"
+check "no room" "1 1" "$? $(grep -c 'cannot be written: File too large' "$folder/err")"
+check "nothing half-made" "" "$(left)"
+
 # --- Failures
 
 expect_report "refused" "[r['ok'], r['status'], r['error']['kind'], r['error']['retryable'], r['error']['attempts']]" \
@@ -339,12 +441,23 @@ expect_usage_error "$url/" --part a=@- --part b=@-
 expect_usage_error "$url/" -d a --json '{}'
 expect_usage_error "$url/" --form a=b --part a=b
 expect_usage_error "$url/" --show-secrets
+expect_usage_error "$url/" --redirects -1
+expect_usage_error "$url/" --redirects 1 --no-redirects
+expect_usage_error "$url/" --retries -1
+expect_usage_error "$url/" --auth basic
+expect_usage_error "$url/" --user a:b --auth ntlm
 expect_usage_error "$url/" --deadline soon
 expect_usage_error "$url/" --deadline -1
+expect_usage_error "$url/" --resume
+expect_usage_error "$url/" --checksum sha256:00
+expect_usage_error "$url/" -o a --checksum sha256:00
+expect_usage_error "$url/" --connections 2
+expect_usage_error "$url/" -o a --connections 0
+expect_usage_error "$url/" -o a --stream lines
 expect_usage_error GET "$url/" "$url/"
 expect_usage_error GET "$url/" -X PUT
 # Options of later days are not ignored.
-for option in '-o file' '--proxy http://127.0.0.1:1' '--stream xml' '--cache .' '--checksum sha256:00'; do
+for option in '--proxy http://127.0.0.1:1' '--stream xml' '--cache .'; do
     expect_usage_error "$url/" $option
 done
 client --help

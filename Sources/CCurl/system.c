@@ -1,8 +1,10 @@
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -75,6 +77,10 @@ ptrdiff_t ccurl_read_cached(int fd, void *buffer, size_t count, int64_t offset) 
   do got = preadv2(fd, &room, 1, offset, RWF_NOWAIT);
   while (got < 0 && errno == EINTR);
   return got < 0 && errno == EAGAIN ? 0 : got;
+}
+
+int ccurl_rename_new(const char *from, const char *to) {
+  return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0 ? 0 : errno;
 }
 
 void *ccurl_mutex_create(void) {

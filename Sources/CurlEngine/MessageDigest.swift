@@ -8,6 +8,7 @@ package final class MessageDigest {
     package enum Algorithm: String, Sendable, Hashable, CaseIterable {
         case md5 = "MD5"
         case sha256 = "SHA256"
+        case sha512 = "SHA512"
         case sha512_256 = "SHA512-256"
 
         /// The library is there, and lets it be used.

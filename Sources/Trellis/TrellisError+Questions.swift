@@ -21,6 +21,8 @@ extension TrellisError {
         case unacceptableContentType = "unacceptable_content_type"
         case serialization
         case bodyNotReplayable = "body_not_replayable"
+        case resumeData = "resume_data"
+        case checksumMismatch = "checksum_mismatch"
         case file, other
     }
 
@@ -53,6 +55,9 @@ extension TrellisError {
         case .bodyFailed(.lengthMismatch): .invalidRequest
         case .bodyFailed(.sourceFailed), .other: .other
         case .bodyFailed(.notReplayable): .bodyNotReplayable
+        case .downloadFailed(.exists), .downloadFailed(.file): .file
+        case .downloadFailed(.checksum): .checksumMismatch
+        case .downloadFailed(.resumeData): .resumeData
         case .redirectFailed(.tooMany), .redirectFailed(.loop): .tooManyRedirects
         case .redirectFailed(.refused): .redirectRefused
         case .limited(.circuitOpen): .circuitOpen

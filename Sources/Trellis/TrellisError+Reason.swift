@@ -23,6 +23,8 @@ extension TrellisError {
         case bodyFailed(BodyFailure)
         /// A redirect is not followed.
         case redirectFailed(RedirectFailure)
+        /// The file of a download failed.
+        case downloadFailed(DownloadFailure)
         /// A limit of the session keeps the request from being sent.
         case limited(LimitFailure)
         /// The running libcurl lacks what was asked for.
@@ -46,6 +48,8 @@ extension TrellisError {
         case body(String)
         /// The parameters cannot be encoded; what says so is ``TrellisError/underlying``.
         case parameters(String)
+        /// A ``Checksum`` is none.
+        case checksum(String)
     }
 
     /// Why no connection came about.
@@ -157,6 +161,18 @@ extension TrellisError {
         case circuitOpen(host: String, failures: Int, requests: Int, nextAttempt: Duration?)
     }
 
+    /// Why a download has no file.
+    public enum DownloadFailure: Sendable, Hashable {
+        /// There is a file at the destination, and it was not to be replaced.
+        case exists(path: String)
+        /// The file cannot be written, or cannot be moved into its place.
+        case file(path: String, why: String)
+        /// The file does not have the digest that it was to have; it has been deleted. In hexadecimal digits.
+        case checksum(name: String, expected: String, found: String)
+        /// The ``ResumeData`` cannot be used.
+        case resumeData(String)
+    }
+
     /// How a request's body failed.
     public enum BodyFailure: Sendable, Hashable {
         /// The file cannot be used.
@@ -179,6 +195,7 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .invalidRequest(.headerField(let name)): "the header field \(name) holds bytes that no field may hold"
         case .invalidRequest(.body(let why)): "the body cannot be sent: \(why)"
         case .invalidRequest(.parameters(let why)): "the parameters cannot be encoded: \(why)"
+        case .invalidRequest(.checksum(let why)): "the checksum is none: \(why)"
         case .connectionFailed(.nameResolution(let why)): "the name could not be resolved: \(why)"
         case .connectionFailed(.unreachable(let why)): "no connection: \(why)"
         case .securityFailed(.handshake(let why)): "the TLS handshake failed: \(why)"
@@ -215,6 +232,11 @@ extension TrellisError.Reason: CustomStringConvertible {
             "the body's source promised \(promised) bytes and gave \(given)"
         case .bodyFailed(.sourceFailed): "the body's source failed"
         case .bodyFailed(.notReplayable): "the body would have had to be sent again, and cannot be"
+        case .downloadFailed(.exists(let path)): "there is a file at \(path) already"
+        case .downloadFailed(.file(let path, let why)): "the file \(path) cannot be written: \(why)"
+        case .downloadFailed(.checksum(let name, let expected, let found)):
+            "the file is not the one that was expected: its \(name) is \(found), not \(expected)"
+        case .downloadFailed(.resumeData(let why)): "the resume data cannot be used: \(why)"
         case .redirectFailed(.tooMany(limit: ...0)): "there is a redirect, and none is followed"
         case .redirectFailed(.tooMany(let limit)): "there are more than \(limit) redirects in a row"
         case .redirectFailed(.loop(let url)): "the redirects lead to \(url) again and again"

@@ -5,6 +5,8 @@ public struct Work: Sendable {
     /// The kinds of work, by the name they have on the command line.
     public enum Kind: String, Sendable {
         case get, headers, json
+        /// As `get`, with an adapter and a retry policy where the client has such things.
+        case adaptedGet = "adapted-get"
         case download
         case downloadFile = "download-file"
         case uploadFile = "upload-file"

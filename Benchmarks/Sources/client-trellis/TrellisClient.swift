@@ -12,6 +12,11 @@ struct TrellisClient: Client {
         configuration.limits.perOrigin = max(configuration.limits.perOrigin, work.concurrency)
         configuration.limits.total = max(configuration.limits.total, work.concurrency)
         configuration.tls.additionalCertificateAuthorityFile = work.certificateAuthorityFile
+        if work.kind == .adaptedGet {
+            configuration.steps.adapters.append(
+                Adapter { request, _ in request.withHeader(.authorization, "Bearer token") })
+            configuration.steps.intercept(with: RetryPolicy())
+        }
         session = Session(configuration: configuration)
     }
 
@@ -37,6 +42,10 @@ struct TrellisClient: Client {
         for try await chunk in try await streamed(url).body {
             try chunk.withUnsafeBytes { try sink.receive($0) }
         }
+    }
+
+    func download(_ url: String, toFile path: String) async throws -> Int64 {
+        try await session.download(url, to: .file(path, .removePreviousFile)).value.size
     }
 
     func upload(file: String, to url: String) async throws -> Int {

@@ -7,7 +7,7 @@ enum Catalogue {
 
     private static let smallRequests: [Benchmark] =
         [1, 16, 64, 256].map { closedLoop("small-get/\($0)", "GET of 11 bytes", "get", "/small", $0) }
-        + [1, 64].map(smallGetOnExecutor) + [1, 64].map(tlsGet)
+        + [1, 64].map(smallGetOnExecutor) + [adaptedGet] + [1, 64].map(tlsGet)
         + [
             closedLoop("json-post/64", "POST of JSON, encoded and decoded", "json", "/json", 64),
             closedLoop("headers/64", "GET with 30 response headers, all read", "headers", "/headers", 64),
@@ -47,6 +47,14 @@ enum Catalogue {
             "/small", concurrency)
         benchmark.clients = [.trellis]
         benchmark.onExecutor = true
+        return benchmark
+    }
+
+    private static var adaptedGet: Benchmark {
+        var benchmark = closedLoop(
+            "adapted-get/64", "GET of 11 bytes, with an adapter and a retry policy in Trellis", "adapted-get", "/small",
+            64)
+        benchmark.clients = [.trellis, .asyncHTTPClient]
         return benchmark
     }
 

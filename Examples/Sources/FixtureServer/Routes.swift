@@ -19,6 +19,7 @@ enum Routes {
         case "repeated": return Answer(headers: repeated)
         case "bytes": return bytes(number ?? 1024)
         case "binary": return Answer(headers: [("Content-Type", "image/x-test")], body: Data(UInt8.min...UInt8.max))
+        case "ranges": return Ranges.answer(request, size: number ?? 1000, fate: parts.count > 2 ? parts[2] : "")
         case "lines": return lines(number ?? 3, every: .zero)
         case "events": return events(request, upTo: number ?? 3, then: parts.count > 2 ? Int(parts[2]) ?? 204 : 204)
         case "events-stuck":
@@ -29,6 +30,11 @@ enum Routes {
         case "cut": return begun(cutShort) { _ in }
         case "stuck": return begun(cutShort) { $0.waitForPeersEnd() }
         case "hints": return Answer(body: .raw(hints))
+        case "redirect": return redirect(number ?? 1)
+        case "leave": return Answer(302, headers: [(name: "Location", value: "file:///etc/passwd")])
+        case "flaky": return flaky(request, failures: number ?? 1)
+        case "protected": return protected(request, by: parts.last ?? "Basic")
+        case "cookies": return cookies(request)
         default: return .text("nothing here\n", status: 404)
         }
     }
@@ -43,7 +49,7 @@ enum Routes {
         return Answer(headers: fields.map { (name: "X-\($0.name)", value: $0.value) }, body: request.body)
     }
 
-    private static func description(of request: LoopbackServer.ReceivedRequest) -> Answer {
+    static func description(of request: LoopbackServer.ReceivedRequest) -> Answer {
         let fields = request.fields.map { "\($0.name): \($0.value)\n" }.joined()
         return .text("\(request.method) \(request.target)\n\(fields)body: \(request.bodyLength)\n")
     }

@@ -10,8 +10,17 @@ struct Client {
     /// Sends the request and prints what comes. Whether that worked.
     func run() async -> Bool {
         if options.printsCURLCommand { return await printCURLCommand() }
+        if let path = options.output, path != "-" {
+            guard Self.isSpecial(path) else { return await download(to: path) }
+            do {
+                try Self.redirectOutput(to: path)
+            } catch {
+                complain(RequestFailure(error))
+                return false
+            }
+        }
         if options.report != nil { return await run(with: ReportOutput(hasItems: options.stream?.hasItems ?? false)) }
-        if Terminal.output.isTerminal, options.stream == nil { return await run(with: TerminalOutput()) }
+        if Terminal.output.isTerminal, options.stream == nil, options.output == nil { return await run(with: TerminalOutput()) }
         return await run(with: PlainOutput(showsProgress: options.stream == nil))
     }
 
@@ -118,7 +127,7 @@ struct Client {
     }
 
     /// Words on stderr, on one line.
-    private func complain(_ failure: RequestFailure) {
+    func complain(_ failure: RequestFailure) {
         Terminal.error.print(Terminal.error.styled("trellis: ", .red) + failure.message + hint(failure))
     }
 

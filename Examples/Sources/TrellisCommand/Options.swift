@@ -1,4 +1,5 @@
 import ArgumentParser
+import Trellis
 
 /// What is asked for on the command line. What does not exist yet is a usage error, never ignored.
 struct Options: ParsableCommand {
@@ -16,7 +17,7 @@ struct Options: ParsableCommand {
               trellis https://api.example.com/users --query page=2 --json '{"name": "Ann"}' --validate
               trellis https://example.com/pictures --part author=Ann --part 'picture=@rose.jpg;type=image/jpeg'
               trellis https://example.com/log --stream lines --limit 10
-              trellis https://example.com/big.iso > big.iso
+              trellis https://example.com/big.iso -o big.iso --resume --checksum sha256:9f86d0…
 
             Exit status: 0 done (whatever the HTTP status, unless --validate), 1 failed, 64 wrong usage, 130 interrupted.
             """)
@@ -92,7 +93,8 @@ struct Options: ParsableCommand {
             valueName: "N"))
     var retries = 0
 
-    @Option(help: ArgumentHelp("Follow up to N redirects, 20 unless given; 0: a redirect is a failure.", valueName: "N"))
+    @Option(
+        help: ArgumentHelp("Follow up to N redirects, 20 unless given; 0: a redirect is a failure.", valueName: "N"))
     var redirects: Int?
 
     @Flag(help: "A redirect is an answer like any other.")
@@ -108,7 +110,8 @@ struct Options: ParsableCommand {
     var auth: AuthenticationOption?
 
     @Option(
-        help: ArgumentHelp("Read and keep cookies in this file, in the format of curl and Netscape.", valueName: "FILE"))
+        help: ArgumentHelp("Read and keep cookies in this file, in the format of curl and Netscape.", valueName: "FILE")
+    )
     var cookieJar: String?
 
     @Option(help: ArgumentHelp("Fail if the decoded body is larger.", valueName: "BYTES"))
@@ -140,6 +143,27 @@ struct Options: ParsableCommand {
         name: .customLong("validate"),
         help: "Fail unless the status is 200 to 299 and the content type one that -H 'Accept: …' includes.")
     var validatesAnswer = false
+
+    @Option(
+        name: [.customShort("o"), .long],
+        help: ArgumentHelp(
+            "Write the body to this file, which appears, or is replaced, when it is whole. Interruptions are gone on with.",
+            valueName: "FILE"))
+    var output: String?
+
+    @Flag(help: "Go on with what an earlier --output to the same file has left.")
+    var resume = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Fetch parts of the file over so many connections, where the server serves parts; 1 unless given.",
+            valueName: "N"))
+    var connections = 1
+
+    @Option(
+        help: ArgumentHelp("The digest that the file is to have; with another one there is no file.",
+            valueName: "sha256:HEX|sha512:HEX"))
+    var checksum: ChecksumArgument?
 
     @Option(help: ArgumentHelp("Cancel the task that runs the request.", valueName: "S"))
     var cancelAfter: Double?
@@ -178,6 +202,14 @@ struct Options: ParsableCommand {
             guard !noRedirects else { throw ValidationError("--redirects and --no-redirects do not go together.") }
         }
         guard auth == nil || user != nil else { throw ValidationError("--auth goes with --user.") }
+        if output == nil {
+            guard !resume else { throw ValidationError("--resume goes with --output.") }
+            guard checksum == nil else { throw ValidationError("--checksum goes with --output.") }
+            guard connections == 1 else { throw ValidationError("--connections goes with --output.") }
+        } else if stream != nil {
+            throw ValidationError("--stream and --output do not go together.")
+        }
+        guard connections > 0 else { throw ValidationError("--connections must be 1 or more.") }
         if let maxBody, maxBody < 0 { throw ValidationError("--max-body cannot be negative.") }
         if let limit {
             guard stream != nil else { throw ValidationError("--limit goes with --stream.") }
@@ -214,6 +246,16 @@ enum StreamOption: String, ExpressibleByArgument, CaseIterable {
 /// `--auth`
 enum AuthenticationOption: String, ExpressibleByArgument, CaseIterable {
     case basic, digest, bearer
+}
+
+/// `--checksum`
+struct ChecksumArgument: ExpressibleByArgument {
+    let checksum: Checksum
+
+    init?(argument: String) {
+        guard let checksum = Checksum(argument) else { return nil }
+        self.checksum = checksum
+    }
 }
 
 /// `--report`

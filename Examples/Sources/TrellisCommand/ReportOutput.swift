@@ -32,6 +32,12 @@ struct ReportOutput: Output {
 
     mutating func refuse(_ beginning: Data) { (count, body) = (beginning.count, beginning) }
 
+    /// The body is in a file, or a part of it.
+    mutating func save(_ size: Int64, of path: String?) {
+        count = Int(size)
+        body = size <= Self.largestBody ? path.flatMap { try? Data(contentsOf: URL(filePath: $0)) } : nil
+    }
+
     func end(_ outcome: Outcome) async throws {
         let text = report(on: outcome).text
         let isForPeople = Terminal.output.isTerminal

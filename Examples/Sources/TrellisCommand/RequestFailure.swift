@@ -33,7 +33,7 @@ struct RequestFailure: Error {
             } else if error.underlying is UndecodableElement {
                 self.init("serialization", error.description)
             } else {
-                self.init(error.kind.rawValue, error.description)
+                self.init(Self.kind(error.kind), error.description)
             }
             isRetryable = error.isRetryable
             attempts = error.attempt
@@ -41,6 +41,14 @@ struct RequestFailure: Error {
             metrics = error.metrics
             url = error.url
         default: self.init("other", "\(error)")
+        }
+    }
+
+    /// The kinds of the report are fixed; the framework has more.
+    private static func kind(_ kind: TrellisError.Kind) -> String {
+        switch kind {
+        case .checksumMismatch, .resumeData: "other"
+        default: kind.rawValue
         }
     }
 

@@ -13,6 +13,7 @@ static const CURLMoption ccurl_multi_quick_exit = (CURLMoption)21;
 static const CURLcode ccurl_code_too_large = (CURLcode)100;
 
 typedef size_t (*ccurl_data_callback)(char *_Nullable, size_t, size_t, void *_Nullable);
+typedef int (*ccurl_debug_callback)(CURL *_Nullable, curl_infotype, char *_Nullable, size_t, void *_Nullable);
 typedef int (*ccurl_seek_callback)(void *_Nullable, curl_off_t, int);
 typedef int (*ccurl_prereq_callback)(void *_Nullable, char *_Nullable, char *_Nullable, int, int);
 typedef curl_socket_t (*ccurl_opensocket_callback)(void *_Nullable, curlsocktype, struct curl_sockaddr *_Nullable);
@@ -27,6 +28,7 @@ CURLcode ccurl_set_string(CURL *_Nonnull easy, CURLoption option, const char *_N
 CURLcode ccurl_set_url(CURL *_Nonnull easy, CURLU *_Nullable url);
 CURLcode ccurl_set_pointer(CURL *_Nonnull easy, CURLoption option, void *_Nullable value);
 CURLcode ccurl_set_data_function(CURL *_Nonnull easy, CURLoption option, ccurl_data_callback _Nullable function);
+CURLcode ccurl_set_debug_function(CURL *_Nonnull easy, ccurl_debug_callback _Nullable function);
 CURLcode ccurl_set_seek_function(CURL *_Nonnull easy, ccurl_seek_callback _Nullable function);
 CURLcode ccurl_set_prereq_function(CURL *_Nonnull easy, ccurl_prereq_callback _Nullable function);
 CURLcode ccurl_set_opensocket_function(CURL *_Nonnull easy, ccurl_opensocket_callback _Nullable function);
@@ -122,6 +124,9 @@ uint64_t ccurl_monotonic_ns(void);
 // Reads what the page cache has of a file, and never waits for a disk. Returns how many bytes, 0 where none are there now
 // or the file ends, -1 where the file system or the kernel cannot say or the read failed.
 ptrdiff_t ccurl_read_cached(int fd, void *_Nonnull buffer, size_t count, int64_t offset);
+
+// Renames a file where there is none of the new name. 0 or an errno: EEXIST; EINVAL where the file system cannot.
+int ccurl_rename_new(const char *_Nonnull from, const char *_Nonnull to);
 
 // A mutex that the thread sanitizer can see.
 void *_Nonnull ccurl_mutex_create(void);

@@ -48,6 +48,7 @@ public struct Request: RequestConvertible, Sendable {
     /// lower priority, that one is next.
     public var priority = RequestPriority.normal
     let conversionFailure: (any Error)?
+    var extras: RequestExtras.Box?
     /// Its steps.
     package var attachment: (any RequestAttachment)?
 

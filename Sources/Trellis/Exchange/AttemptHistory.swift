@@ -6,6 +6,8 @@ final class AttemptHistory: Sendable {
     let earlierAttempts: Int
     /// The redirects that led to this request.
     let redirects: [Redirect]
+    /// One of them has led to another origin.
+    let hasLeftOrigin: Bool
     /// When it began to wait for its limits and its slot.
     let start: EngineInstant
     /// Who is told of it.
@@ -14,11 +16,12 @@ final class AttemptHistory: Sendable {
     let starts: StartCount?
 
     init(
-        earlierAttempts: Int, redirects: [Redirect], start: EngineInstant, observer: CallObserver?,
-        starts: StartCount? = nil
+        earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, start: EngineInstant,
+        observer: CallObserver?, starts: StartCount? = nil
     ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
+        self.hasLeftOrigin = hasLeftOrigin
         self.start = start
         self.observer = observer
         self.starts = starts
@@ -31,7 +34,4 @@ final class AttemptHistory: Sendable {
     func begin() { if redirects.isEmpty { starts?.add() } }
 
     func tell(_ kind: RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
-
-    /// A redirect has led from one origin to another.
-    var hasLeftOrigin: Bool { redirects.contains { $0.changesOrigin } }
 }

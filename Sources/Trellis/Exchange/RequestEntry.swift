@@ -14,6 +14,10 @@ protocol RequestEntry: AnyObject, Sendable {
     func deliverNow()
     func resume()
     func suspend()
+    func sentBody(_ count: Int)
+    func measureUpload(with meter: ProgressBroadcaster)
+    func measureDownload(with meter: ProgressBroadcaster)
+    func bandwidthIsGranted(by gate: BandwidthGate)
     var failure: (any Error)? { get }
     var isEnded: Bool { get }
     var usedSharedConnection: Bool? { get }

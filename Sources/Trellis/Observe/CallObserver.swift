@@ -2,7 +2,7 @@ import CurlEngine
 import Synchronization
 
 /// Tells a session's observers about one call.
-final class CallObserver: Sendable {
+package final class CallObserver: Sendable {
     private let hub: EventHub
     private let id: UInt64
     private let start: EngineInstant

@@ -9,11 +9,12 @@
 /// | is held up by a rate limit | `created`, `limited`, `queued` … |
 /// | is hedged | … `connected`, `hedging`, and then the events of two attempts, told apart by their number |
 /// | shares the answer of another | `created`, `joined`, `finished` |
+/// | is read as something | … `finished`, `validated` per condition, `serialized` |
 /// | is cancelled | … `attemptEnded` if an attempt was under way, `failed` |
 /// | fails | … `attemptEnded` if an attempt was under way, `failed` |
 ///
-/// `resumed` and `suspended` come whenever a handle is used so. A stream is `finished` when its head is handed on; its
-/// `attemptEnded` comes behind that, with the end of its body.
+/// Who reads an answer more than once validates and serializes it as often. `resumed` and `suspended` come whenever a handle is
+/// used so. A stream is `finished` when its head is handed on; its `attemptEnded` comes behind that, with the end of its body.
 public struct RequestEvent: Sendable {
     /// Tells the calls of a process apart; higher is later.
     public let callID: UInt64
@@ -58,6 +59,10 @@ public struct RequestEvent: Sendable {
         case joined(callID: UInt64)
         /// The caller gets an answer.
         case finished(Response)
+        /// The answer meets a condition of its reader's, or, with an error, does not.
+        case validated((any Error)?)
+        /// A serializer has made a value of the answer or, with an error, has not; how long that took.
+        case serialized(Duration, (any Error)?)
         /// The caller gets an error: ``TrellisError``, `CancellationError`, or what a step threw.
         case failed(any Error)
     }

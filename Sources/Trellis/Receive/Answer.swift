@@ -7,6 +7,8 @@ package struct Answer: Sendable {
     package let response: Response
     /// The whole body; `nil` while it is still to come.
     package let body: Data?
+    /// Who is told what is made of it.
+    var observer: CallObserver?
 
     package init(request: Request, response: Response, body: Data?) {
         self.request = request

@@ -4,17 +4,25 @@ package import FoundationEssentials
 package protocol ChunkSource: AnyObject, Sendable {
     /// The request that it answers, as it was sent; `nil` where nobody knows.
     var request: Request? { get }
+    /// Who is told what is made of it; `nil` where nobody is.
+    var observer: CallObserver? { get }
     /// The next chunk, `nil` at the end.
     func next() async throws -> Data?
     /// The response with its trailers and final metrics, once the rest of the body has been read.
     func finalResponse() async throws -> Response
     /// Ends the transfer, unless it has ended.
     func cancel(explicitly: Bool)
+    /// Stops the transfer's traffic, or lets it go on.
+    func hold(_ isHeld: Bool)
 }
 
 extension ChunkSource {
     /// Nobody knows.
     package var request: Request? { nil }
+    package var observer: CallObserver? { nil }
+
+    /// A reader that does not read has the same effect a little later.
+    package func hold(_ isHeld: Bool) {}
 }
 
 /// Ends the transfer of a source when it goes itself: a reader that left, or a response that nobody kept.

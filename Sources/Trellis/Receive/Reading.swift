@@ -15,18 +15,34 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
         } catch let error as TrellisError where error.kind == .unacceptableStatus {
             throw errorReader?(answer, error) ?? error
         }
-        return try await serializer.serialize(
-            request: answer.request, response: answer.response, data: answer.body ?? Data())
+        guard answer.observer != nil else { return try await serialize(answer) }
+        return try await timed(answer).value
     }
 
     func dataResponse(of answer: Answer) async throws -> DataResponse<Serializer.Value> {
-        let data = answer.body ?? Data()
         try await validation.validate(answer, withDefaults: serializer.validatesByDefault)
-        let start = ContinuousClock.now
-        let value = try await serializer.serialize(request: answer.request, response: answer.response, data: data)
+        let (value, duration) = try await timed(answer)
         return DataResponse(
-            request: answer.request, response: answer.response, data: data, value: value,
-            serializationDuration: ContinuousClock.now - start)
+            request: answer.request, response: answer.response, data: answer.body ?? Data(), value: value,
+            serializationDuration: duration)
+    }
+
+    private func serialize(_ answer: Answer) async throws -> Serializer.Value {
+        try await serializer.serialize(
+            request: answer.request, response: answer.response, data: answer.body ?? Data())
+    }
+
+    private func timed(_ answer: Answer) async throws -> (value: Serializer.Value, duration: Duration) {
+        let start = ContinuousClock.now
+        do {
+            let value = try await serialize(answer)
+            let duration = ContinuousClock.now - start
+            answer.observer?.tell(.serialized(duration, nil))
+            return (value, duration)
+        } catch {
+            answer.observer?.tell(.serialized(ContinuousClock.now - start, error))
+            throw error
+        }
     }
 }
 

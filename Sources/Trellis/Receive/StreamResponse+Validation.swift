@@ -55,8 +55,10 @@ extension StreamResponse {
     /// - Parameter patience: How long the error waits for the beginning of the body.
     package func validate(_ validator: Validator, patience: Duration) async throws -> StreamResponse {
         let request = source.request ?? Request(head.url)
+        var answer = Answer(request: request, response: head, body: nil)
+        answer.observer = source.observer
         do {
-            try await validator.validate(Answer(request: request, response: head, body: nil))
+            try await validator.validate(answer)
         } catch let error as TrellisError where error.response != nil {
             throw try await refuse(error, patience: patience)
         } catch {

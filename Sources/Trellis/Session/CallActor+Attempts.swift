@@ -55,7 +55,9 @@ extension CallActor {
     /// The whole answer, with the request that it answers.
     nonisolated func collected() async throws -> Answer {
         let (body, response) = try await collectedPair()
-        return Answer(request: sentRequest, response: response, body: body)
+        var whole = Answer(request: sentRequest, response: response, body: body)
+        whole.observer = observer
+        return whole
     }
 
     /// The whole answer.

@@ -22,7 +22,7 @@ actor CallActor: EngineActor {
     /// When the call was made; `nil`: when it is started.
     private nonisolated let start: EngineInstant?
     private nonisolated let limit: UInt64?
-    private nonisolated let clock: any EngineClock
+    nonisolated let clock: any EngineClock
     private nonisolated let journey: Way
     private nonisolated let hasBegun = Atomic(false)
     /// What is known of the call under way.
@@ -34,9 +34,12 @@ actor CallActor: EngineActor {
     private var waiters: [Reply<StepResponse>] = []
     private var result: Result<StepResponse, any Error>?
     /// The attempt that was begun last; before the start the first one, where no step has a say in that.
-    private var attempt: RequestActor?
+    private(set) var attempt: RequestActor?
     /// Attempts beside it that had not ended when it was begun.
     private var others: [RequestActor] = []
+    /// Made when somebody asks for it.
+    nonisolated let uploadMeter = AtomicLazyReference<ProgressBroadcaster>()
+    nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
 
     init(
         _ asked: RequestBox, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
@@ -177,6 +180,7 @@ actor CallActor: EngineActor {
             others.append(last)
         }
         self.attempt = attempt
+        measureBodies()
         if state.phase == .suspended { attempt.onEngineThread.suspend() }
         return true
     }
@@ -196,7 +200,10 @@ actor CallActor: EngineActor {
         }
     }
 
+    var hasEnded: Bool { state.isEnded }
+
     private func letGo() {
+        finishMeters()
         driver?.cancel()
         driver = nil
         if let timer { executor.engineLoop.cancel(timer) }

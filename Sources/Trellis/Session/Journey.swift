@@ -149,7 +149,7 @@ struct Journey: Sendable {
         else { return nil }
         tell { .redirected(redirect) }
         await answer.discard()
-        context.redirects.append(redirect)
+        context.follow(redirect)
         return RequestBox(next)
     }
 

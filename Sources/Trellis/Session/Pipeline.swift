@@ -64,7 +64,9 @@ extension Session {
 
     /// A request as an actor that has not started.
     private func attempt(_ prepared: PreparedRequest) -> RequestActor {
-        RequestActor(prepared, executor: engine, transport: transport, admission: actor)
+        RequestActor(
+            prepared, executor: engine, transport: transport, admission: actor,
+            flow: flow(of: prepared.transportRequest.request))
     }
 
     /// A request for a handle, which starts it. What no step can change is found out now: whether it can be sent.
@@ -141,8 +143,8 @@ extension Session {
     ) throws -> RequestActor {
         let (context, situation) = (journey.context, journey.situation)
         let history = AttemptHistory(
-            earlierAttempts: context.attempt - 1, redirects: context.redirects, start: queuedSince ?? clock.now(),
-            observer: situation.observer, starts: situation.starts)
+            earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
+            start: queuedSince ?? clock.now(), observer: situation.observer, starts: situation.starts)
         let prepared = try preparation.prepare(
             request, isCollected: situation.isCollected, start: situation.deadline.start, history: history)
         situation.record.withLock { $0.sent = prepared }

@@ -24,6 +24,7 @@ public final class Session: Sendable {
     /// The configuration's steps.
     let steps: AttachedSteps
     let hasSteps: Bool
+    private let flow: SessionFlow?
 
     /// A session on libcurl.
     public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
@@ -61,10 +62,17 @@ public final class Session: Sendable {
         steps = AttachedSteps(configuration.steps)
         hasSteps = !configuration.steps.isEmpty
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
+        flow = SessionFlow(configuration.bandwidth, executor: engine)
         actor = SessionActor(executor: engine, limits: configuration.limits)
     }
 
     deinit { engine.stop() }
+
+    /// What limits the speed of a request; `nil` if nothing does.
+    func flow(of request: Request) -> TransferFlow? {
+        guard flow != nil || request.extras != nil else { return nil }
+        return SessionFlow.flow(of: request, in: flow, executor: engine)
+    }
 
     /// The thread of the session as an executor. A task that prefers it crosses no thread on its way into the session and
     /// back, which makes small requests faster:

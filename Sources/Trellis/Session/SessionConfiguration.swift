@@ -7,6 +7,9 @@ public struct SessionConfiguration: Sendable {
     public var timeouts = Timeouts()
     /// The limits on connections.
     public var limits = ConnectionLimits()
+    /// How fast all transfers together may be; unlimited unless set. Those that are under way share it fairly; see also
+    /// ``Request/bandwidth``.
+    public var bandwidth = BandwidthLimits()
     /// Whom TLS trusts.
     public var tls = TLSConfiguration()
     /// The protocol versions that may be used.

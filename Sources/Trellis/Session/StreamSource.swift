@@ -15,6 +15,8 @@ final class StreamSource: ChunkSource {
 
     var request: Request? { actor.prepared.transportRequest.request }
 
+    var observer: CallObserver? { actor.prepared.history?.observer }
+
     func next() async throws -> Data? { try await inbox.next() }
 
     func finalResponse() async throws -> Response { try await inbox.finalResponse() }
@@ -24,4 +26,6 @@ final class StreamSource: ChunkSource {
         let error: any Error = explicitly ? TrellisError(.cancelled(.explicitly)) : CancellationError()
         actor.enter { $0.cancel(error) }
     }
+
+    func hold(_ isHeld: Bool) { actor.enter { isHeld ? $0.suspend() : $0.resume() } }
 }

@@ -13,6 +13,8 @@ public struct CallContext: Sendable {
     /// What has passed since the call was made, on the clock of its session.
     public var elapsedTime: Duration { call.deadline.elapsed }
 
+    /// One of the redirects has led to another origin.
+    private(set) var hasLeftOrigin = false
     /// The attempts that were begun beside others.
     var hedges = 0
     let call: CallSituation
@@ -30,6 +32,11 @@ public struct CallContext: Sendable {
         try Task.checkCancellation()
         guard duration > .zero else { return }
         guard try await call.engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
+    }
+
+    mutating func follow(_ redirect: Redirect) {
+        redirects.append(redirect)
+        hasLeftOrigin = hasLeftOrigin || redirect.changesOrigin
     }
 }
 

@@ -46,10 +46,10 @@ public struct StepResponse: Sendable {
 extension StepResponse {
     /// Nobody wants the body: a short one is read, so that its connection can be kept.
     func discard() async {
-        guard case .source(let token) = content,
-            let length = response.headerFields[.contentLength].flatMap({ Int($0) }), length <= 64 << 10
-        else { return }
-        _ = try? await token.source.finalResponse()
+        guard case .source(let token) = content else { return }
+        var remaining = 64 << 10
+        if let length = response.headerFields[.contentLength].flatMap({ Int($0) }), length > remaining { return }
+        while remaining > 0, let chunk = try? await token.source.next() { remaining -= chunk.count }
     }
 }
 

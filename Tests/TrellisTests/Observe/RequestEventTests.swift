@@ -31,6 +31,27 @@ struct RequestEventTests {
             words == ["created", "adapted", "queued", "admitted", "connected", "head 200", "ended", "finished 200"])
     }
 
+    @Test func reading() async throws {
+        let session = Session(transport: MockTransport { _ in .json("[1") })
+        let words = try await words(session, until: "serialized") {
+            let request = session.request("http://a.example/").validate { _, _, _ in }
+            _ = try? await request.decoding([Int].self)
+            _ = try await request.withoutValidation().string()
+        }
+        #expect(
+            words.suffix(6) == [
+                "finished 200", "validated", "validated", "validated", "serialized serialization", "serialized",
+            ])
+    }
+
+    @Test func aStreamThatIsNotAccepted() async throws {
+        let session = Session(transport: MockTransport { _ in MockResponse(status: 404) })
+        let words = await words(session, until: "validated unacceptable_status") {
+            _ = try? await session.stream("http://a.example/").validate()
+        }
+        #expect(words.contains("finished 404"))
+    }
+
     @Test func retry() async throws {
         let session = Session(transport: MockTransport { _ in MockResponse(status: 503) })
         let request = Request("http://a.example/").withRetrier(
@@ -136,6 +157,8 @@ extension RequestEvent {
         case .hedging: "hedging"
         case .joined: "joined"
         case .finished(let response): "finished \(response.status.code)"
+        case .validated(let error): error.map { "validated \(name($0))" } ?? "validated"
+        case .serialized(_, let error): error.map { "serialized \(name($0))" } ?? "serialized"
         case .failed(let error): "failed \(name(error))"
         }
     }

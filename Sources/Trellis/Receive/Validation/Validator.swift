@@ -57,6 +57,17 @@ public struct Validator: Sendable {
 
     /// Checks an answer.
     func validate(_ answer: Answer) async throws {
+        guard let observer = answer.observer else { return try await check(answer) }
+        do {
+            try await check(answer)
+            observer.tell(.validated(nil))
+        } catch {
+            observer.tell(.validated(error))
+            throw error
+        }
+    }
+
+    private func check(_ answer: Answer) async throws {
         switch rule {
         case .status(let codes):
             let status = answer.response.status.code

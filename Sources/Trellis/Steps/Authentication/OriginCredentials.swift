@@ -9,8 +9,8 @@ import CurlEngine
 /// configuration.steps.adapters.append(credentials)
 /// ```
 ///
-/// A request with an `Authorization` field or with a name and password in its URL keeps its own. A relative URL, which a
-/// session completes with its base URL, names no origin: its request goes out without.
+/// A request with an `Authorization` field or with a name and password in its URL keeps its own. A relative URL is completed
+/// with the session's base URL before any adapter sees it.
 ///
 /// Redirects: an adapter runs before an attempt, and so the credentials are those of the origin that was asked first. A
 /// redirect within it keeps them. One to another origin drops them, and does not add those of the other origin, even if there
@@ -39,7 +39,7 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
 
     func authenticated(_ request: Request) -> Request {
         if let everywhere {
-            // Also of URLs that cannot be read here, being relative.
+            // Also of URLs that cannot be read here.
             let hasItsOwn =
                 request.headerFields.contains(.authorization) || URLRedaction.hasUserInformation(request.url)
             return hasItsOwn ? request : request.withHeader(everywhere.field)

@@ -25,8 +25,9 @@ public final class SingleFlight: RequestStep {
         let request: SingleFlightKey
         /// The session, by its thread.
         let session: ObjectIdentifier
-        /// The request's own steps. The flight keeps them, so that no others get this name meanwhile.
+        /// What the request has of its own. The flight keeps it, so that nothing else gets this name meanwhile.
         let steps: ObjectIdentifier?
+        let extras: ObjectIdentifier?
         let depth: Int
     }
 
@@ -55,7 +56,8 @@ public final class SingleFlight: RequestStep {
         else { return try await next(request) }
         let key = Key(
             request: requestKey, session: ObjectIdentifier(context.call.engine),
-            steps: request.attachment.map { ObjectIdentifier($0) }, depth: depth)
+            steps: request.attachment.map { ObjectIdentifier($0) },
+            extras: request.extras.map { ObjectIdentifier($0) }, depth: depth)
         defer { context.call.record.withLock { $0.wait = nil } }
         let ticket = state.withLock { state in
             state.lastTicket += 1

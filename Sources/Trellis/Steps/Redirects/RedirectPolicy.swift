@@ -26,7 +26,13 @@ public struct RedirectPolicy: Sendable, Hashable {
     public var secretFieldNames: Set<HTTPField.Name> = []
 
     /// The defaults.
-    public init() {}
+    public init(
+        maximumRedirects: Int = 20, allowsDowngrade: Bool = false, secretFieldNames: Set<HTTPField.Name> = []
+    ) {
+        self.maximumRedirects = maximumRedirects
+        self.allowsDowngrade = allowsDowngrade
+        self.secretFieldNames = secretFieldNames
+    }
 }
 
 extension RedirectPolicy {

@@ -1,0 +1,34 @@
+import FoundationEssentials
+import Synchronization
+import TrellisTesting
+
+/// A file that is served in ranges: `/ranges/SIZE/FATE`.
+///
+/// The fate is `cut-N` (the first N answers end half-way), `stuck` (every answer does, and the connection stays) or `once-stuck`
+/// (the first answer of the server's life does).
+enum Ranges {
+    private static let counts = Mutex<[String: Int]>([:])
+
+    static func answer(
+        _ request: LoopbackServer.ReceivedRequest, size: Int, fate: String
+    ) -> LoopbackServer.Answer {
+        let bytes = (0..<size).map { UInt8($0 * 7 % 251) }
+        let number = counts.withLock { counts in
+            counts[request.path, default: 0] += 1
+            return counts[request.path] ?? 0
+        }
+        let ends = request["Range"].map { $0.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) } } ?? []
+        let isPart = request["If-Range"] == "\"v1\"" && !ends.isEmpty && ends[0] < size
+        let range = isPart ? ends[0]...min(ends.count > 1 ? ends[1] : size - 1, size - 1) : 0...(size - 1)
+        let status = isPart ? "206 Part\r\nContent-Range: bytes \(range.lowerBound)-\(range.upperBound)/\(size)" : "200 OK"
+        let head = "HTTP/1.1 \(status)\r\nETag: \"v1\"\r\nContent-Length: \(range.count)\r\nConnection: close\r\n\r\n"
+        let isCut = fate.hasPrefix("cut-") && number <= Int(fate.dropFirst(4)) ?? 0
+        let isStuck = fate == "stuck" || fate == "once-stuck" && number == 1
+        let body = bytes[range].prefix(isCut || isStuck ? range.count / 2 : range.count)
+        return LoopbackServer.Answer(
+            body: .raw { connection in
+                try connection.write(Array(head.utf8) + body)
+                if isStuck { connection.waitForPeersEnd() }
+            })
+    }
+}

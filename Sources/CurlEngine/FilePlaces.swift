@@ -1,0 +1,76 @@
+package import FoundationEssentials
+private import Glibc
+
+/// What is where in the file system. Everything here can wait for a disk.
+package enum FilePlaces {
+    /// What a path leads to.
+    package enum Thing: Hashable, Sendable { case nothing, file, folder, other }
+
+    /// What is at a path, through symbolic links.
+    package static func thing(at path: String) throws(FileReader.Failure) -> Thing {
+        guard !path.isEmpty else { throw FileReader.Failure(why: "its path is empty") }
+        // The system would take the part before it for the whole path.
+        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path holds a NUL") }
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else {
+            if errno == ENOENT { return .nothing }
+            throw .system
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: return .file
+        case S_IFDIR: return .folder
+        default: return .other
+        }
+    }
+
+    /// Makes a folder and those that lead to it, as far as they are missing.
+    package static func makeFolder(_ path: String) throws(FileReader.Failure) {
+        if unsafe mkdir(path, 0o777) == 0 { return }
+        if errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+            try makeFolder(String(path[..<slash]))
+            if unsafe mkdir(path, 0o777) == 0 { return }
+        }
+        guard errno == EEXIST, try thing(at: path) == .folder else { throw .system }
+    }
+
+    /// The folder that a path leads into.
+    package static func folder(of path: String) -> String {
+        path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    }
+
+    /// The folder for temporary files.
+    package static var temporaryFolder: String {
+        guard let value = unsafe getenv("TMPDIR") else { return "/tmp" }
+        let path = unsafe String(cString: value)
+        return path.isEmpty ? "/tmp" : path
+    }
+
+    /// Writes a small file, at once where the system can, for its owner alone.
+    package static func write(_ data: Data, to path: String) throws(FileReader.Failure) {
+        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        guard descriptor >= 0 else { throw .system }
+        defer { close(descriptor) }
+        let count = unsafe data.withUnsafeBytes { bytes in
+            unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
+        }
+        guard count == data.count else { throw .system }
+    }
+
+    /// Deletes a file, if there is one.
+    package static func remove(_ path: String) { _ = unsafe unlink(path) }
+
+    /// Gives a file another name; `false` where that is on another file system.
+    package static func move(_ path: String, to name: String) throws(FileReader.Failure) -> Bool {
+        if unsafe rename(path, name) == 0 { return true }
+        if errno == EXDEV { return false }
+        throw .system
+    }
+
+    /// The names in a folder are on the disk too; not every file system can say so.
+    package static func synchronize(folder: String) {
+        let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        _ = fsync(descriptor)
+        close(descriptor)
+    }
+}

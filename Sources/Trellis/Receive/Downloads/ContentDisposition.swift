@@ -1,0 +1,61 @@
+/// The file name in a `Content-Disposition` (RFC 6266).
+struct ContentDisposition: Hashable, Sendable {
+    /// The name as the sender meant it: anything at all. See ``FileName``.
+    let fileName: String?
+
+    /// Reads a value as far as it can be read.
+    init(_ text: String) {
+        var rest = Array(text.utf8)[...]
+        var plain: String?
+        var extended: String?
+        // What comes before the first semicolon is the type, which does not matter here.
+        while let start = rest.firstIndex(of: UInt8(ascii: ";")) {
+            rest = rest[(start + 1)...].drop(while: Self.isSpace)
+            let name = rest.prefix { FieldScanner.isTokenByte($0) }
+            rest = rest[name.endIndex...].drop(while: Self.isSpace)
+            guard rest.first == UInt8(ascii: "=") else { continue }
+            rest = rest.dropFirst().drop(while: Self.isSpace)
+            let value = rest.first == UInt8(ascii: "\"") ? Self.quoted(&rest) : Self.unquoted(&rest)
+            // The first of each is meant, the extended one before the other (RFC 6266, section 4.3).
+            switch String(decoding: name, as: UTF8.self).lowercased() {
+            case "filename" where plain == nil: plain = String(decoding: value, as: UTF8.self)
+            case "filename*" where extended == nil: extended = Self.extended(value)
+            default: break
+            }
+        }
+        fileName = extended ?? plain
+    }
+
+    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    private static func unquoted(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
+        let end = rest.firstIndex(of: UInt8(ascii: ";")) ?? rest.endIndex
+        var value = rest[..<end]
+        while let last = value.last, isSpace(last) { value.removeLast() }
+        rest = rest[end...]
+        return Array(value)
+    }
+
+    /// A backslash escapes a quote and itself alone: senders write `C:\folder\name`, and mean no escapes.
+    private static func quoted(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
+        rest.removeFirst()
+        var value: [UInt8] = []
+        while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
+            let isEscape = byte == UInt8(ascii: "\\") && (rest.first == byte || rest.first == UInt8(ascii: "\""))
+            value.append(isEscape ? rest.removeFirst() : byte)
+        }
+        return value
+    }
+
+    /// `UTF-8'en'a%20name` (RFC 8187, section 3.2); `nil` where it is malformed or of another charset.
+    private static func extended(_ value: [UInt8]) -> String? {
+        let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count == 3 else { return nil }
+        guard let bytes = PercentDecoding.bytes(parts[2]) else { return nil }
+        switch String(decoding: parts[0], as: UTF8.self).lowercased() {
+        case "utf-8": return String(validating: bytes, as: UTF8.self)
+        case "iso-8859-1": return String(String.UnicodeScalarView(bytes.map { Unicode.Scalar($0) }))
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// How a download is done. The defaults are for one that survives what networks do.
+public struct DownloadOptions: Sendable, Hashable {
+    /// Whether a partial file that an earlier download left at the same place is gone on with, where it is certain that it
+    /// belongs to the same file; `true` unless set.
+    public var resumesPartialFile = true
+    /// Whether a partial file that can be gone on with stays when the download fails or is cancelled; `true` unless set. Others
+    /// never stay, and neither does that of ``DownloadDestination/temporary``, unless ``ResumeData`` was asked for.
+    public var keepsPartialFile = true
+    /// How often in a row the download goes on after an interruption without anything having come in between; 5 unless set.
+    /// An attempt that brings something does not count. 0: an interruption is an error.
+    public var maximumFailures = 5
+    /// Whether the digest that a server sends along is checked (`Repr-Digest` and `Content-Digest`, RFC 9530), where it is one
+    /// of SHA-256 and SHA-512; `true` unless set.
+    public var verifiesDigestFields = true
+    /// Over how many connections parts of the file come at the same time, where the server serves parts, and as far as
+    /// ``ConnectionLimits/perOrigin`` allows; 1 unless set.
+    public var connections = 1
+
+    /// The defaults.
+    public init() {}
+}

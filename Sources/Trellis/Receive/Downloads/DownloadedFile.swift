@@ -1,0 +1,13 @@
+/// A file that was downloaded: whole, checked, in its place.
+public struct DownloadedFile: Sendable {
+    /// Where it is.
+    public let path: String
+    /// Its size in bytes.
+    public let size: Int64
+    /// How many of them an earlier download had brought: see ``ResumeData``.
+    public let resumedBytes: Int64
+    /// The response that it is the body of; the last one, where it took several.
+    public let response: Response
+    /// How often the download was interrupted, and went on by itself.
+    public let interruptions: Int
+}

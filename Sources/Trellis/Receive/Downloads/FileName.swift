@@ -1,0 +1,55 @@
+/// A name that a server suggests for a file, made harmless: one component of a path, visible, of bounded length.
+struct FileName: Hashable, Sendable {
+    /// At most so many bytes of UTF-8: with what is put around it, a name of a partial file must fit into 255.
+    static let limit = 200
+
+    let text: String
+
+    /// The harmless part of a name, such as what follows the last `/` or `\`; `nil` where nothing is left.
+    init?(_ suggestion: String) {
+        var scalars = suggestion.unicodeScalars[...]
+        // A name that is longer by far means nobody any good.
+        if scalars.count > 16 << 10 { scalars = scalars.suffix(16 << 10) }
+        if let separator = scalars.lastIndex(where: { $0 == "/" || $0 == "\\" }) {
+            scalars = scalars[scalars.index(after: separator)...]
+        }
+        var text = String(String.UnicodeScalarView(scalars.filter(Self.isHarmless)))
+        if text.prefix(2).wholeMatch(of: /[A-Za-z]:/) != nil { text.removeFirst(2) }
+        // Leading dots hide a file, or lead up; trailing ones and spaces are lost on other systems.
+        text = String(text.drop { $0 == "." || $0.isWhitespace })
+        while let last = text.last, last == "." || last.isWhitespace { text.removeLast() }
+        guard !text.isEmpty else { return nil }
+        self.text = Self.shortened(text)
+    }
+
+    /// What a response should be called: by its `Content-Disposition`, or by its URL.
+    static func suggested(disposition: String?, url: String) -> FileName {
+        if let name = disposition.flatMap({ ContentDisposition($0).fileName }).flatMap({ FileName($0) }) { return name }
+        let path = URLReference(url).path
+        let last = path.split(separator: "/").last.map(String.init) ?? ""
+        return FileName(PercentDecoding.text(last) ?? last) ?? FileName(whole: "download")
+    }
+
+    private init(whole text: String) { self.text = text }
+
+    private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        // Controls, and what turns the direction of writing round, so that `gpj.exe` looks like `exe.jpg`.
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: false
+        default: true
+        }
+    }
+
+    /// Keeps the extension.
+    private static func shortened(_ text: String) -> String {
+        guard text.utf8.count > limit else { return text }
+        let dot = text.lastIndex(of: ".")
+        let end = dot.map { text[$0...] }.flatMap { $0.utf8.count <= 20 ? $0 : nil } ?? ""
+        var room = limit - end.utf8.count
+        let start = text.dropLast(end.count).unicodeScalars.prefix { scalar in
+            room -= UTF8.width(scalar)
+            return room >= 0
+        }
+        return String(start) + end
+    }
+}

@@ -1,0 +1,113 @@
+/// What it takes to go on with a download that did not come to its end: where its partial file is, and what it is a part of.
+///
+/// ```swift
+/// if let data = await download.cancelProducingResumeData() {
+///     try JSONEncoder().encode(data).write(to: url)
+/// }
+/// …
+/// let data = try JSONDecoder().decode(ResumeData.self, from: Data(contentsOf: url))
+/// let file = try await session.download(resuming: data, to: .file(path)).value
+/// ```
+///
+/// It holds the URL as it was requested, without user information, and no fields of the request. The bytes themselves are in the
+/// partial file alone: the value is small.
+public struct ResumeData: Sendable, Hashable {
+    /// What was downloaded.
+    public let url: String
+    /// Where the partial file is.
+    public let path: String
+    /// The bytes that are there.
+    public var receivedBytes: Int64 { done.reduce(0) { $0 + Int64($1.count) } }
+    /// The bytes in all, where that is known.
+    public let totalBytes: Int64?
+    let validator: StrongValidator
+    /// Which bytes are there, in order, apart from each other.
+    let done: [Range<Int64>]
+
+    /// The version that is written. One that is higher cannot be read.
+    static let version = 1
+
+    init(url: String, path: String, done: [Range<Int64>], totalBytes: Int64?, validator: StrongValidator) {
+        self.url = url
+        self.path = path
+        self.done = done
+        self.totalBytes = totalBytes
+        self.validator = validator
+    }
+
+    /// `nil` where nothing tells the representation from others.
+    init?(_ representation: Representation, url: String, path: String, done: [Range<Int64>]) {
+        guard let validator = representation.validator else { return nil }
+        self.init(url: url, path: path, done: done, totalBytes: representation.total, validator: validator)
+    }
+
+    var representation: Representation { Representation(validator: validator, total: totalBytes) }
+}
+
+extension ResumeData: Codable {
+    private enum Key: String, CodingKey { case version, url, path, done, total, entityTag, lastModified }
+
+    /// Reads one.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/resumeData`` where it is of a version to come or makes no sense;
+    ///   `DecodingError` where it is something else.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: Key.self)
+        let version = try values.decode(Int.self, forKey: .version)
+        guard version == Self.version else {
+            throw TrellisError(
+                .downloadFailed(.resumeData("it is of version \(version), and \(Self.version) is known")))
+        }
+        url = try values.decode(String.self, forKey: .url)
+        path = try values.decode(String.self, forKey: .path)
+        totalBytes = try values.decodeIfPresent(Int64.self, forKey: .total)
+        if let tag = try values.decodeIfPresent(String.self, forKey: .entityTag) {
+            validator = .entityTag(tag)
+        } else {
+            validator = .lastModified(try values.decode(String.self, forKey: .lastModified))
+        }
+        done = try Self.ranges(values.decode([[Int64]].self, forKey: .done))
+        let end = done.last?.upperBound ?? 0
+        let isSound =
+            !path.isEmpty && !path.utf8.contains(0) && validator.text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+        guard isSound, end <= totalBytes ?? .max else {
+            throw TrellisError(.downloadFailed(.resumeData("it contradicts itself")))
+        }
+    }
+
+    private static func ranges(_ pairs: [[Int64]]) throws -> [Range<Int64>] {
+        var ranges: [Range<Int64>] = []
+        for pair in pairs {
+            guard pair.count == 2, pair[0] >= ranges.last?.upperBound ?? 0, pair[0] <= pair[1] else {
+                throw TrellisError(.downloadFailed(.resumeData("its ranges are in disorder")))
+            }
+            ranges.append(pair[0]..<pair[1])
+        }
+        return ranges
+    }
+
+    /// Writes it.
+    public func encode(to encoder: any Encoder) throws {
+        var values = encoder.container(keyedBy: Key.self)
+        try values.encode(Self.version, forKey: .version)
+        try values.encode(url, forKey: .url)
+        try values.encode(path, forKey: .path)
+        try values.encode(done.map { [$0.lowerBound, $0.upperBound] }, forKey: .done)
+        try values.encodeIfPresent(totalBytes, forKey: .total)
+        switch validator {
+        case .entityTag(let tag): try values.encode(tag, forKey: .entityTag)
+        case .lastModified(let text): try values.encode(text, forKey: .lastModified)
+        }
+    }
+}
+
+extension ResumeData {
+    /// The URL of a request as resume data has it: without user information and fragment.
+    static func name(of url: String) -> String {
+        var text = String(url.prefix { $0 != "#" })
+        guard let mark = text.firstRange(of: "://") else { return text }
+        let authority = text[mark.upperBound...].prefix { $0 != "/" && $0 != "?" }
+        if let at = authority.lastIndex(of: "@") { text.removeSubrange(mark.upperBound...at) }
+        return text
+    }
+}

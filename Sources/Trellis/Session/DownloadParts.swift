@@ -1,0 +1,171 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// Fetches the parts of a file over several connections at once.
+///
+/// Each of its workers asks for a segment, and for another when that has come. One that fails too often leaves, and the others do
+/// its work; with the last one the download fails.
+final class DownloadParts: Sendable {
+    /// What is there is of no use, or cannot be completed in parts.
+    struct Useless: Error {}
+
+    private let session: Session
+    private let run: DownloadRun
+    private let file: DownloadFile
+    private let request: Request
+    private let representation: Representation
+    private let deadline: CallDeadline
+    private let options: DownloadOptions
+    private let segments: Locked<DownloadSegments>
+    /// Takes note of what is there.
+    private let note: @Sendable (DownloadSegments) -> Void
+    /// How much was there when that was last done.
+    private let noted = Locked<Int64>(0)
+    private let last = Locked<Response?>(nil)
+    private let interruptionCount = Locked(0)
+
+    /// So many bytes may have to come again after a sudden end.
+    private static let noteInterval: Int64 = 8 << 20
+
+    init(
+        _ segments: DownloadSegments, of representation: Representation, in file: DownloadFile, request: Request,
+        session: Session, run: DownloadRun, deadline: CallDeadline, options: DownloadOptions,
+        note: @escaping @Sendable (DownloadSegments) -> Void
+    ) {
+        self.segments = Locked(segments)
+        self.representation = representation
+        self.file = file
+        self.request = request
+        self.session = session
+        self.run = run
+        self.deadline = deadline
+        self.options = options
+        self.note = note
+    }
+
+    /// What has come so far.
+    var state: DownloadSegments { segments.withLock { $0 } }
+
+    /// The response that came last.
+    var response: Response? { last.withLock { $0 } }
+
+    var interruptions: Int { interruptionCount.withLock { $0 } }
+
+    /// Fetches all that is missing.
+    ///
+    /// - Parameter first: An answer with all of it, at its beginning.
+    /// - Throws: ``Useless``; why the last worker failed.
+    func fetch(beginningWith first: StreamResponse?) async throws {
+        let count = max(1, min(options.connections, session.configuration.limits.perOrigin))
+        // Before there are others: it is the one that has the beginning.
+        let begun = first.flatMap { answer in segments.withLock { $0.take(isOpenEnded: true) }.map { (answer, $0) } }
+        let failures = try await withThrowingTaskGroup(of: (any Error)?.self) { group in
+            for index in 0..<count {
+                group.addTask { try await self.work(begunWith: index == 0 ? begun : nil) }
+            }
+            var failures: [any Error] = []
+            for try await failure in group { if let failure { failures.append(failure) } }
+            return failures
+        }
+        guard !state.isWhole else { return }
+        // Not one part has come: it may be that there are none.
+        guard response != nil, let failure = failures.last else { throw Useless() }
+        throw failure
+    }
+
+    /// What a worker does as long as there is work. Returns why it gives up.
+    private func work(begunWith first: (answer: StreamResponse, id: DownloadSegments.ID)?) async throws -> (any Error)?
+    {
+        var patience = DownloadPatience(limit: options.maximumFailures)
+        var begun = first
+        while let id = begun?.id ?? segments.withLock({ $0.take() }) {
+            do {
+                defer {
+                    begun = nil
+                    segments.withLock { $0.giveBack(id) }
+                }
+                try await run.pass()
+                if let answer = begun?.answer {
+                    try await read(answer, id, upTo: segments.withLock { $0.total }, &patience)
+                } else {
+                    guard try await ask(for: id, &patience) else { return nil }
+                }
+            } catch {
+                guard run.isAnswered else { throw error.cause }
+                guard let duration = try patience.delay(after: error) else { return error.cause }
+                interruptionCount.withLock { $0 += 1 }
+                try await session.wait(duration, within: deadline, of: request)
+            }
+        }
+        return nil
+    }
+
+    /// `false`: there are no parts to be had.
+    private func ask(for id: DownloadSegments.ID, _ patience: inout DownloadPatience) async throws -> Bool {
+        let range = segments.withLock { $0.rest(of: id) }
+        let question = DownloadQuestion.part(from: range.lowerBound, to: range.upperBound, of: representation)
+        let answer = try await session.open(request.asking(question, within: deadline))
+        let head = answer.head
+        switch question.verdict(status: head.status.code, fields: head.headerFields) {
+        case .part(let part, _):
+            run.accept(head)
+            last.withLock { $0 = head }
+            try await read(answer, id, upTo: part.upperBound, &patience)
+            return true
+        case .whole(let other):
+            answer.cancel()
+            // The same, but never in parts: whoever has the beginning goes on alone.
+            guard other.validator == representation.validator else { throw Useless() }
+            return false
+        case .busy, .refused:
+            do {
+                _ = try await answer.validate(.successfulStatus)
+            } catch let error as TrellisError {
+                // Some servers allow a client so many connections and no more.
+                throw Interruption(error)
+            }
+            return false
+        case .complete, .askForWhole, .malformed:
+            answer.cancel()
+            throw Useless()
+        }
+    }
+
+    /// Writes what comes, as far as nobody else has taken it over.
+    private func read(
+        _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ patience: inout DownloadPatience
+    ) async throws {
+        let start = segments.withLock { $0.rest(of: id) }.lowerBound
+        var gained = 0
+        defer { patience.gain(gained) }
+        try await run.reading(answer.source) {
+            while let chunk = try await answer.source.next() {
+                let rest = segments.withLock { $0.rest(of: id) }
+                let bytes = chunk.prefix(Int(clamping: rest.count))
+                try file.write(bytes, at: rest.lowerBound)
+                let count = segments.withLock { $0.advance(id, by: bytes.count) }
+                run.progress.advance(by: count)
+                gained += count
+                takeNote()
+                if segments.withLock({ $0.rest(of: id).isEmpty }) {
+                    // The connection can be kept where the answer ends here too.
+                    guard rest.upperBound == end, chunk.count == bytes.count else { return answer.cancel() }
+                }
+                try await run.pass()
+            }
+        }
+        guard segments.withLock({ $0.rest(of: id) }).lowerBound == start, start < end else { return }
+        throw Interruption(TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))))
+    }
+
+    private func takeNote() {
+        let count = segments.withLock { $0.doneCount }
+        let isDue = noted.withLock { noted in
+            guard count - noted >= Self.noteInterval else { return false }
+            noted = count
+            return true
+        }
+        if isDue { note(state) }
+    }
+}

@@ -1,0 +1,100 @@
+/// A handle on one download: bytes that go to a file, through whatever the network does meanwhile.
+///
+/// ```swift
+/// let download = session.download("https://example.com/big.iso", to: .file("big.iso"), checksum: .sha256("9f86d0…"))
+/// for await progress in download.progress { bar.update(progress) }
+/// let file = try await download.value
+/// ```
+///
+/// It starts when its ``value``, its ``response`` or its ``progress`` is asked for, or ``resume()`` is called, and happens once
+/// however often it is read. Copies are handles on the same download; when the last of them goes, the download ends.
+///
+/// What it does is in <doc:Downloads>.
+public struct DownloadRequest: Sendable {
+    private let owner: DownloadOwner
+    private var run: DownloadRun { owner.run }
+
+    init(_ owner: DownloadOwner) { self.owner = owner }
+
+    func add(_ validator: Validator) { run.add(validator) }
+
+    /// Starts the download without waiting for it.
+    func start() -> Task<DownloadedFile, any Error> { run.begin() }
+
+    func end(_ error: any Error) { run.cancel(error) }
+
+    /// The file, whole and in its place.
+    ///
+    /// - Throws: ``TrellisError``; what a validator or the choice of a destination threw; `CancellationError` in a cancelled
+    ///   task, which ends the download.
+    public var value: DownloadedFile {
+        get async throws {
+            let task = run.begin()
+            return try await withTaskCancellationHandler {
+                try await task.value
+            } onCancel: {
+                run.cancel(CancellationError())
+            }
+        }
+    }
+
+    /// The response of the first attempt that was accepted, as soon as its head has come. After an interruption others follow;
+    /// ``DownloadedFile/response`` is the last one.
+    ///
+    /// - Throws: As ``value``, where none came.
+    public var response: Response {
+        get async throws {
+            _ = run.begin()
+            return try await run.response()
+        }
+    }
+
+    /// How far the download is, for any number of readers. Asking for it starts the download.
+    ///
+    /// Bytes that were there from an earlier download count as completed. The total is not known where the server does not
+    /// say it, or sends a coded body although none was asked for.
+    public var progress: TransferProgressSequence {
+        _ = run.begin()
+        return run.progress.values
+    }
+
+    /// How far the download is at this moment. Does not start it.
+    public var currentProgress: TransferProgress { run.progress.current }
+
+    /// The state of the download at this moment.
+    public var state: RequestPhase { run.phase }
+
+    /// What it takes to go on with the download where it ended; `nil` while it is under way, where it came to its end, and where
+    /// nothing is there that could be gone on with.
+    public var resumeData: ResumeData? { run.resumeData }
+
+    /// Starts the download, or lets it go on.
+    public func resume() {
+        _ = run.begin()
+        run.resume()
+    }
+
+    /// Holds the download up: its traffic stops. Time limits but ``Timeouts/idle`` go on.
+    public func suspend() { run.suspend() }
+
+    /// Ends the download; whoever waits for it gets an error of kind ``TrellisError/Kind/cancelled``. Nothing happens if it has
+    /// ended already. A partial file stays as ``DownloadOptions/keepsPartialFile`` has it.
+    public func cancel() { run.cancel(TrellisError(.cancelled(.explicitly))) }
+
+    /// Ends the download as ``cancel()`` does, keeps its partial file, and returns what it takes to go on with it. `nil` where
+    /// nothing has come yet, the server gives no means to go on (a strong entity tag or a date of the last change), or the
+    /// download has come to its end.
+    public func cancelProducingResumeData() async -> ResumeData? {
+        run.cancel(TrellisError(.cancelled(.explicitly)), keepingPartialFile: true)
+        return await run.resumeDataAtEnd()
+    }
+}
+
+/// Ends a download when the last handle on it goes.
+final class DownloadOwner: Sendable {
+    let run: DownloadRun
+
+    init(_ run: DownloadRun) { self.run = run }
+
+    deinit { run.cancel(CancellationError()) }
+}

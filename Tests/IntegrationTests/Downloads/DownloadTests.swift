@@ -1,0 +1,187 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Downloads to their destinations, over a network that behaves.
+@Suite(.timeLimit(.minutes(1)))
+struct DownloadTests {
+    private static let content = noise(300_000)
+    private let folder: Folder
+    private let session = Session()
+    private let server: FileServer
+
+    init() throws {
+        folder = try Folder()
+        server = try FileServer(Self.content)
+    }
+
+    @Test func toAPath() async throws {
+        let download = session.download(server.url, to: .file(folder("a.bin")))
+        let file = try await download.value
+        #expect(file.path == folder("a.bin") && file.size == 300_000 && file.resumedBytes == 0)
+        #expect(file.response.status == .ok && file.interruptions == 0)
+        #expect(folder.data("a.bin") == Self.content)
+        #expect(folder.names == ["a.bin"])
+        #expect(download.state == .finished && download.resumeData == nil)
+        #expect(server.server.requests[0]["Accept-Encoding"] == "identity")
+        #expect(try await download.value.path == file.path)
+        #expect(server.server.requests.count == 1)
+    }
+
+    @Test func aFileThatIsThereStays() async throws {
+        folder.write(Data("old".utf8), to: "a.bin")
+        await fails(.file, .downloadFailed(.exists(path: folder("a.bin")))) {
+            try await session.download(server.url, to: .file(folder("a.bin"))).value
+        }
+        #expect(folder.data("a.bin") == Data("old".utf8) && folder.names == ["a.bin"])
+        #expect(server.server.requests.isEmpty)
+    }
+
+    @Test func aFileThatComesMeanwhileStaysToo() async throws {
+        let download = session.download(server.url, to: .file(folder("a.bin"))).validate { [folder] _, _, _ in
+            folder.write(Data("new".utf8), to: "a.bin")
+        }
+        await fails(.file, .downloadFailed(.exists(path: folder("a.bin")))) { try await download.value }
+        #expect(folder.data("a.bin") == Data("new".utf8))
+        // The bytes are not lost.
+        let file = try await session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
+        #expect(file.resumedBytes == 300_000 && server.ranges == [nil, "bytes=300000-"])
+        #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
+    }
+
+    @Test func aFileIsReplaced() async throws {
+        folder.write(Data("old".utf8), to: "a.bin")
+        try FileManager.default.createSymbolicLink(atPath: folder("link"), withDestinationPath: "a.bin")
+        _ = try await session.download(server.url, to: .file(folder("link"), .removePreviousFile)).value
+        #expect(folder.data("a.bin") == Self.content)
+        #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder("link")) == "a.bin")
+    }
+
+    @Test(arguments: ["missing/a.bin", "a\0b", "", "file/a.bin"])
+    func placesThatCannotBeNothingIsSent(_ name: String) async throws {
+        folder.write(Data(), to: "file")
+        let path = name.isEmpty ? "" : folder(name)
+        let error = await fails(.file) { try await session.download(server.url, to: .file(path)).value }
+        #expect(error?.description.contains("cannot be written") == true)
+        #expect(server.server.requests.isEmpty && folder.names == ["file"])
+    }
+
+    @Test func whatIsNoFileIsNotReplaced() async throws {
+        for path in [folder.path, "/dev/null"] {
+            await fails(.file) { try await session.download(server.url, to: .file(path, .removePreviousFile)).value }
+        }
+        #expect(server.server.requests.isEmpty)
+    }
+
+    @Test func foldersAreMade() async throws {
+        let path = folder("x/y/z/a.bin")
+        let options: DownloadDestination.Options = [.createIntermediateDirectories, .synchronize]
+        _ = try await session.download(server.url, to: .file(path, options)).value
+        #expect(FileManager.default.contents(atPath: path) == Self.content)
+    }
+
+    @Test(
+        arguments: [
+            (nil, "file.bin"), ("attachment; filename=\"../../x.txt\"", "x.txt"),
+            ("attachment; filename=\"..\"", "file.bin"),
+            ("attachment; filename*=UTF-8''%2fetc%2fna%C3%AFve", "naïve"),
+        ] as [(String?, String)])
+    func toAFolder(_ disposition: String?, _ name: String) async throws {
+        let server = try LoopbackServer.http { _ in
+            .init(headers: disposition.map { [("Content-Disposition", $0)] } ?? [], body: Self.content)
+        }
+        let file = try await session.download(server.url("/folder/file.bin?a=b"), to: .directory(folder.path)).value
+        #expect(file.path == folder(name) && folder.names == [name])
+    }
+
+    @Test func whereAClosureSays() async throws {
+        struct NoPlace: Error {}
+        let file = try await session.download(
+            server.url, to: .choosing { [folder] in folder("\($0.status.code)-\($0.suggestedFileName)") }
+        ).value
+        #expect(file.path == folder("200-file.bin") && folder.names == ["200-file.bin"])
+        await #expect(throws: NoPlace.self) {
+            try await session.download(server.url, to: .choosing { _ in throw NoPlace() }).value
+        }
+    }
+
+    @Test func toATemporaryFile() async throws {
+        let file = try await session.download(server.url).value
+        defer { try? FileManager.default.removeItem(atPath: file.path) }
+        #expect(FileManager.default.contents(atPath: file.path) == Self.content)
+        let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+    }
+
+    @Test func anErrorPageIsNoFile() async throws {
+        let server = try LoopbackServer.http { _ in .text("no such thing", status: 404) }
+        let error = await fails(.unacceptableStatus) {
+            try await session.download(server.url("/a"), to: .file(folder("a"))).value
+        }
+        #expect(error?.bodyExcerpt?.text == "no such thing")
+        #expect(folder.names == [])
+        let page = session.download(server.url("/a"), to: .file(folder("a"))).validate(statusCode: 200..<500)
+        _ = try await page.value
+        #expect(folder.data("a") == Data("no such thing".utf8))
+    }
+
+    @Test func anEmptyFile() async throws {
+        let server = try FileServer(Data())
+        #expect(try await session.download(server.url, to: .file(folder("a"))).value.size == 0)
+        #expect(folder.data("a") == Data())
+    }
+
+    /// A body without an announced length.
+    @Test func chunked() async throws {
+        let server = try LoopbackServer.http { _ in
+            .init(body: .chunked { body in for _ in 0..<10 { try body.write(Array(Self.content.prefix(30_000))) } })
+        }
+        let download = session.download(server.url("/a"), to: .file(folder("a")))
+        #expect(try await download.value.size == 300_000)
+        #expect(download.currentProgress.totalBytes == nil && download.currentProgress.completedBytes == 300_000)
+    }
+
+    @Test func progressStartsTheDownloadAndEndsWithIt() async throws {
+        let download = session.download(server.url, to: .file(folder("a.bin")))
+        #expect(download.state == .initialized)
+        var last: TransferProgress?
+        for await progress in download.progress { last = progress }
+        #expect(last?.completedBytes == 300_000 && last?.fraction == 1 && last?.bytesPerSecond != nil)
+        #expect(try await download.response.status == .ok)
+        #expect(folder.data("a.bin") == Self.content)
+    }
+
+    /// Two at the same time: each is whole, and the last one stays.
+    @Test func severalDownloadsToOnePlace() async throws {
+        let destination = DownloadDestination.file(folder("a.bin"), .removePreviousFile)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 {
+                group.addTask { [session, url = server.url] in
+                    _ = try await session.download(url, to: destination).value
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
+    }
+}
+
+/// The error of a download.
+@discardableResult
+func fails(
+    _ kind: TrellisError.Kind, _ reason: TrellisError.Reason? = nil, _ location: SourceLocation = #_sourceLocation,
+    _ body: () async throws -> DownloadedFile
+) async -> TrellisError? {
+    do {
+        let file = try await body()
+        Issue.record("there is a file: \(file.path)", sourceLocation: location)
+    } catch let error as TrellisError {
+        #expect(error.kind == kind, "\(error)", sourceLocation: location)
+        if let reason { #expect(error.reason == reason, sourceLocation: location) }
+        return error
+    } catch {
+        Issue.record(error, sourceLocation: location)
+    }
+    return nil
+}

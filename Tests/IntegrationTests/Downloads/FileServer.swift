@@ -1,0 +1,119 @@
+import CurlEngine
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// A server with one file, which serves ranges as it should, unless a test has it misbehave.
+final class FileServer: Sendable {
+    struct Version: Sendable {
+        var content: Data
+        var tag: String?
+    }
+
+    /// What becomes of an answer.
+    enum Fate: Sendable {
+        case whole
+        /// So many bytes of the body, then the end of the connection.
+        case cut(Int)
+        case reset(Int)
+        /// So many bytes of the body, then silence, until the gate opens.
+        case stalled(Int, LoopbackServer.Gate)
+        /// Something else entirely.
+        case other(LoopbackServer.Answer)
+    }
+
+    let server: LoopbackServer
+    private let version: Locked<Version>
+
+    /// - Parameter fate: By the number of the request, from 1 on, and the request.
+    init(
+        _ content: Data, tag: String? = "\"v1\"",
+        fate: @escaping @Sendable (Int, LoopbackServer.ReceivedRequest) -> Fate = { _, _ in .whole }
+    ) throws {
+        let version = Locked(Version(content: content, tag: tag))
+        self.version = version
+        let count = Locked(0)
+        server = try .http { request in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            let fate = fate(number, request)
+            let (head, body) = Self.answer(request, version.withLock { $0 })
+            switch fate {
+            case .other(let answer): return answer
+            case .whole: return .init(body: .raw { try $0.write(Array(head.utf8) + Array(body)) })
+            case .cut(let count), .reset(let count), .stalled(let count, _):
+                let bytes = Array(head.utf8) + Array(body.prefix(count))
+                return .init(
+                    body: .raw { connection in
+                        try connection.write(bytes)
+                        if case .stalled(_, let gate) = fate { try connection.wait(for: gate) }
+                        if case .reset = fate { connection.reset() }
+                    })
+            }
+        }
+    }
+
+    /// The file is another one from now on.
+    func change(to content: Data, tag: String?) { version.withLock { $0 = Version(content: content, tag: tag) } }
+
+    var url: String { server.url("/folder/file.bin") }
+
+    /// The `Range` of each request.
+    var ranges: [String?] { server.requests.map { $0["Range"] } }
+
+    private static func answer(
+        _ request: LoopbackServer.ReceivedRequest, _ version: Version
+    ) -> (head: String, body: Data) {
+        let tag = version.tag.map { "ETag: \($0)\r\n" } ?? ""
+        let close = "Accept-Ranges: bytes\r\nConnection: close\r\n\r\n"
+        if let range = request["Range"], request["If-Range"] == version.tag, version.tag?.hasPrefix("W/") != true {
+            let ends = range.dropFirst("bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
+            let total = version.content.count
+            let start = Int(ends[0]) ?? 0
+            guard start < total else {
+                return (
+                    "HTTP/1.1 416 No\r\nContent-Range: bytes */\(total)\r\nContent-Length: 0\r\n\(tag)\(close)", Data()
+                )
+            }
+            let end = min(Int(ends[1]) ?? total - 1, total - 1)
+            let body = version.content[start...end]
+            return (
+                "HTTP/1.1 206 Part\r\nContent-Range: bytes \(start)-\(end)/\(total)\r\n"
+                    + "Content-Length: \(body.count)\r\n\(tag)\(close)", Data(body)
+            )
+        }
+        return ("HTTP/1.1 200 OK\r\nContent-Length: \(version.content.count)\r\n\(tag)\(close)", version.content)
+    }
+}
+
+/// Bytes that look like nothing, the same for the same seed.
+func noise(_ count: Int, seed: UInt64 = 1) -> Data {
+    var state = seed
+    var bytes = [UInt8](repeating: 0, count: count)
+    for index in bytes.indices {
+        state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+        bytes[index] = UInt8(truncatingIfNeeded: state >> 56)
+    }
+    return Data(bytes)
+}
+
+/// A folder for one test, empty, and gone with the value.
+final class Folder: Sendable {
+    let path: String
+
+    init() throws { path = try temporaryFolder("downloads-\(UUID().uuidString)") }
+
+    deinit { try? FileManager.default.removeItem(atPath: path) }
+
+    func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
+
+    /// What is in it, hidden files too.
+    var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+
+    func data(_ name: String) -> Data? { FileManager.default.contents(atPath: self(name)) }
+
+    func write(_ data: Data, to name: String) { _ = FileManager.default.createFile(atPath: self(name), contents: data) }
+}

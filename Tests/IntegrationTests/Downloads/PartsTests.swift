@@ -1,0 +1,138 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Files that come over several connections at once.
+@Suite(.timeLimit(.minutes(1)))
+struct PartsTests {
+    private static let content = noise(16 << 20, seed: 3)
+    private let folder: Folder
+    private let session: Session
+    private var options = DownloadOptions()
+
+    init() throws {
+        folder = try Folder()
+        session = Session()
+        options.connections = 4
+    }
+
+    private func download(_ server: FileServer) -> DownloadRequest {
+        session.download(server.url, to: .file(folder("a.bin")), options: options)
+    }
+
+    private var isWhole: Bool { folder.data("a.bin") == Self.content && folder.names == ["a.bin"] }
+
+    @Test func partsComeAtTheSameTime() async throws {
+        let server = try FileServer(Self.content)
+        let request = download(server)
+        let file = try await request.value
+        #expect(isWhole && file.size == 16 << 20 && file.interruptions == 0)
+        #expect(server.ranges[0] == nil && server.ranges.count >= 4)
+        #expect(server.ranges.dropFirst().allSatisfy { $0 != nil })
+        #expect(request.currentProgress.completedBytes == 16 << 20)
+    }
+
+    @Test func theirDigestIsChecked() async throws {
+        let server = try FileServer(Self.content)
+        let wrong = session.download(
+            server.url, to: .file(folder("a.bin")), checksum: .sha256(String(repeating: "0", count: 64)),
+            options: options)
+        await fails(.checksumMismatch) { try await wrong.value }
+        #expect(folder.names == [])
+    }
+
+    /// The connection with the beginning stands still: the others do its work, but for the last of it.
+    @Test func aSlowConnectionLosesItsWork() async throws {
+        let gate = LoopbackServer.Gate()
+        let server = try FileServer(Self.content) { number, _ in number == 1 ? .stalled(100_000, gate) : .whole }
+        async let file = download(server).value
+        try await server.server.waitUntilRequested(count: 5)
+        gate.open()
+        #expect(try await file.size == 16 << 20)
+        #expect(isWhole)
+    }
+
+    @Test func everyConnectionIsCutAgainAndAgain() async throws {
+        let server = try FileServer(Self.content) { number, _ in
+            number.isMultiple(of: 2) ? .cut(300_000) : .reset(700_000)
+        }
+        let file = try await download(server).value
+        #expect(isWhole && file.interruptions > 10)
+    }
+
+    /// It serves no parts at all, whatever it says.
+    @Test mutating func aServerThatRefusesParts() async throws {
+        let server = try FileServer(Self.content) { number, request in
+            request["Range"] != nil ? .other(.init(503)) : .whole
+        }
+        options.maximumFailures = 1
+        #expect(try await download(server).value.size == 16 << 20)
+        #expect(isWhole)
+    }
+
+    @Test func aServerThatPromisesPartsAndHasNone() async throws {
+        let server = try FileServer(Self.content) { _, request in
+            guard request["Range"] != nil else { return .whole }
+            return .other(.init(headers: [("ETag", "\"v1\"")], body: Self.content))
+        }
+        _ = try await download(server).value
+        #expect(isWhole)
+    }
+
+    @Test func aServerWithoutParts() async throws {
+        let server = try LoopbackServer.http { _ in
+            .init(headers: [("ETag", "\"v1\""), ("Accept-Ranges", "none")], body: Self.content)
+        }
+        _ = try await session.download(server.url("/a"), to: .file(folder("a.bin")), options: options).value
+        #expect(isWhole && server.requests.count == 1)
+    }
+
+    @Test mutating func noMoreConnectionsThanTheSessionAllows() async throws {
+        var configuration = SessionConfiguration()
+        configuration.limits.perOrigin = 2
+        let server = try FileServer(Self.content)
+        let session = Session(configuration: configuration)
+        options.connections = 8
+        _ = try await session.download(server.url, to: .file(folder("a.bin")), options: options).value
+        #expect(isWhole)
+        #expect(server.server.requests.count < 8)
+    }
+
+    /// What changes while it comes is not put together of two versions.
+    @Test func aFileThatChanges() async throws {
+        let other = noise(16 << 20, seed: 4)
+        let headers = [("ETag", "\"v2\""), ("Content-Range", "bytes 8388608-16777215/16777216")]
+            .map { (name: $0.0, value: $0.1) }
+        let server = try FileServer(Self.content) { number, _ in
+            number == 2 ? .other(.init(206, headers: headers, body: other.suffix(8 << 20))) : .whole
+        }
+        _ = try await download(server).value
+        #expect(isWhole)
+    }
+
+    /// What is on the disk in the middle is gone on with, in parts or not.
+    @Test(arguments: [1, 4])
+    func afterAKilledProcess(_ connections: Int) async throws {
+        let gate = LoopbackServer.Gate()
+        let server = try FileServer(Self.content) { number, request in
+            number <= 4 ? .stalled(3 << 20, gate) : .whole
+        }
+        let victim = download(server)
+        for await progress in victim.progress where progress.completedBytes >= 12 << 20 { break }
+        let grave = try Folder()
+        grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
+        grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
+        var options = DownloadOptions()
+        options.connections = connections
+        let file = try await Session().download(server.url, to: .file(grave("a.bin")), options: options).value
+        // What came since the last note comes again.
+        #expect(file.resumedBytes >= 8 << 20)
+        #expect(grave.data("a.bin") == Self.content && grave.names == ["a.bin"])
+        let data = try #require(await victim.cancelProducingResumeData())
+        #expect(data.receivedBytes >= 12 << 20)
+        gate.open()
+        _ = try await session.download(resuming: data, to: .file(folder("a.bin")), options: options).value
+        #expect(isWhole)
+    }
+}

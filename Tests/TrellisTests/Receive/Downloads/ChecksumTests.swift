@@ -1,0 +1,57 @@
+import Foundation
+import HTTPTypes
+import Testing
+
+@testable import Trellis
+
+/// Checksums, of callers and of servers.
+struct ChecksumTests {
+    private static let abc256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+
+    @Test(arguments: [
+        ("sha256:\(abc256)", true), ("SHA256:\(abc256.uppercased())", true),
+        ("sha512:" + String(repeating: "0f", count: 64), true),
+        ("sha256:" + String(repeating: "0", count: 63), false), ("sha512:\(abc256)", false), ("md5:00", false),
+        (abc256, false), ("sha256:", false), ("sha256:zz", false), ("", false),
+        ("sha256:" + String(repeating: "١", count: 64), false),
+    ])
+    func texts(_ text: String, _ isOne: Bool) { #expect((Checksum(text) != nil) == isOne) }
+
+    @Test func theDigestIsComputed() throws {
+        let checksum = Checksum.sha256(Self.abc256)
+        var digest = try #require(checksum.makeDigest())
+        digest.update(Data("a".utf8))
+        digest.update(Data("bc".utf8))
+        #expect(digest.finish() == checksum.expected)
+        #expect(checksum.problem() == nil)
+    }
+
+    @Test(arguments: [Checksum.sha256("abc"), .sha256("abcd"), .sha512(abc256), .sha256(""), .sha256("+1")])
+    func whatIsNoDigestIsAnErrorBeforeAnythingIsSent(_ checksum: Checksum) {
+        #expect(checksum.problem()?.kind == .invalidRequest)
+    }
+
+    private static let base64 = "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
+
+    @Test(arguments: [
+        ("sha-256=:\(base64):", true), ("md5=:AAAA:, sha-256=:\(base64):;x=y", true), ("sha-256=\(base64)", false),
+        ("sha-256=:AAAA:", false), ("sha-512=:\(base64):", false), ("unixsum=1", false), ("", false),
+        ("sha-256", false),
+        ("sha-256=::", false), ("sha-256=:", false),
+    ])
+    func fieldsOfServers(_ value: String, _ isUsed: Bool) throws {
+        let name = try #require(HTTPField.Name("Repr-Digest"))
+        let checksum = DigestFields.checksum([name: value], isWhole: false)
+        #expect(checksum.map { Hexadecimal.text($0.expected) } == (isUsed ? Self.abc256 : nil))
+    }
+
+    @Test func aDigestOfTheContentIsThatOfTheWholeAlone() throws {
+        let name = try #require(HTTPField.Name("Content-Digest"))
+        let fields: HTTPFields = [name: "sha-256=:\(Self.base64):"]
+        #expect(DigestFields.checksum(fields, isWhole: true) != nil)
+        #expect(DigestFields.checksum(fields, isWhole: false) == nil)
+        var coded = fields
+        coded[.contentEncoding] = "gzip"
+        #expect(DigestFields.checksum(coded, isWhole: true) == nil)
+    }
+}

@@ -1,0 +1,138 @@
+import HTTPTypes
+import Testing
+
+@testable import Trellis
+
+/// What a download makes of an answer.
+struct DownloadQuestionTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let name: String
+        var status = 206
+        let fields: HTTPFields
+        let verdict: DownloadQuestion.Verdict
+        var testDescription: String { name }
+
+        init(_ name: String, status: Int = 206, _ fields: HTTPFields, _ verdict: DownloadQuestion.Verdict) {
+            (self.name, self.status, self.fields, self.verdict) = (name, status, fields, verdict)
+        }
+    }
+
+    private static let tagged = Representation(validator: .entityTag("\"a\""), total: 100)
+    private static let dated = Representation(
+        validator: .lastModified("Sun, 06 Nov 1994 08:49:37 GMT"), total: nil)
+
+    @Test(arguments: [
+        Case("the rest", [.eTag: "\"a\"", .contentRange: "bytes 40-99/100"], .part(40..<100, total: 100)),
+        Case("less than the rest", [.eTag: "\"a\"", .contentRange: "bytes 40-49/100"], .part(40..<50, total: 100)),
+        Case("of an unknown total", [.eTag: "\"a\"", .contentRange: "bytes 40-99/*"], .part(40..<100, total: 100)),
+        Case(
+            "with its length", [.eTag: "\"a\"", .contentRange: "bytes 40-99/100", .contentLength: "60"],
+            .part(40..<100, total: 100)),
+        Case(
+            "with another length", [.eTag: "\"a\"", .contentRange: "bytes 40-99/100", .contentLength: "61"],
+            .askForWhole("a Content-Length that is not that of the range")),
+        Case(
+            "another tag", [.eTag: "\"b\"", .contentRange: "bytes 40-99/100"], .askForWhole("another representation")),
+        Case(
+            "a weak tag", [.eTag: "W/\"a\"", .contentRange: "bytes 40-99/100"], .askForWhole("another representation")),
+        Case("no tag", [.contentRange: "bytes 40-99/100"], .askForWhole("another representation")),
+        Case("an overlap", [.eTag: "\"a\"", .contentRange: "bytes 39-99/100"], .askForWhole("another range")),
+        Case("a gap", [.eTag: "\"a\"", .contentRange: "bytes 41-99/100"], .askForWhole("another range")),
+        Case("from the beginning", [.eTag: "\"a\"", .contentRange: "bytes 0-99/100"], .askForWhole("another range")),
+        Case("another total", [.eTag: "\"a\"", .contentRange: "bytes 40-99/101"], .askForWhole("another length")),
+        Case("beyond the end", [.eTag: "\"a\"", .contentRange: "bytes 40-100/*"], .askForWhole("another length")),
+        Case("no range", [.eTag: "\"a\""], .askForWhole("no usable Content-Range")),
+        Case(
+            "a malformed range", [.eTag: "\"a\"", .contentRange: "40-99/100"], .askForWhole("no usable Content-Range")),
+        Case(
+            "an unsatisfied range", [.eTag: "\"a\"", .contentRange: "bytes */100"],
+            .askForWhole("no usable Content-Range")),
+        Case(
+            "several parts", [.eTag: "\"a\"", .contentType: "Multipart/ByteRanges; boundary=x"],
+            .askForWhole("several parts")),
+        Case(
+            "coded", [.eTag: "\"a\"", .contentRange: "bytes 40-99/100", .contentEncoding: "gzip"],
+            .askForWhole("a part of a coded body")),
+        Case(
+            "coded as it is", [.eTag: "\"a\"", .contentRange: "bytes 40-99/100", .contentEncoding: "identity"],
+            .part(40..<100, total: 100)),
+        Case(
+            "all of it", status: 200, [.eTag: "\"b\"", .contentLength: "70"],
+            .whole(Representation(validator: .entityTag("\"b\""), total: 70))),
+        Case("416, elsewhere", status: 416, [.contentRange: "bytes */100"], .askForWhole("no such range")),
+        Case("416, without a word", status: 416, [:], .askForWhole("no such range")),
+        Case(
+            "416, the total is another", status: 416, [.eTag: "\"a\"", .contentRange: "bytes */40"],
+            .askForWhole("no such range")),
+        Case("not well", status: 503, [:], .busy), Case("slow down", status: 429, [:], .busy),
+        Case("gone", status: 410, [:], .refused), Case("moved", status: 301, [:], .refused),
+    ])
+    func ofATaggedPart(_ row: Case) {
+        let question = DownloadQuestion.part(from: 40, to: nil, of: Self.tagged)
+        #expect(question.verdict(status: row.status, fields: row.fields) == row.verdict)
+    }
+
+    @Test(arguments: [
+        Case(
+            "the same date", [.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT", .contentRange: "bytes 40-59/*"],
+            .part(40..<60, total: nil)),
+        Case("no date", [.contentRange: "bytes 40-59/60"], .part(40..<60, total: 60)),
+        Case(
+            "another date", [.lastModified: "Sun, 06 Nov 1994 08:49:38 GMT", .contentRange: "bytes 40-59/60"],
+            .askForWhole("another representation")),
+        Case("416, that was all", status: 416, [.contentRange: "bytes */40"], .complete),
+    ])
+    func ofADatedPart(_ row: Case) {
+        let question = DownloadQuestion.part(from: 40, to: nil, of: Self.dated)
+        #expect(question.verdict(status: row.status, fields: row.fields) == row.verdict)
+    }
+
+    @Test func aBoundedPartMayNotBeLonger() {
+        let question = DownloadQuestion.part(from: 40, to: 50, of: Self.tagged)
+        #expect(question.fields.map(\.value) == ["bytes=40-49", "\"a\""])
+        let fields: (String) -> HTTPFields = { [.eTag: "\"a\"", .contentRange: $0] }
+        #expect(question.verdict(status: 206, fields: fields("bytes 40-49/100")) == .part(40..<50, total: 100))
+        #expect(question.verdict(status: 206, fields: fields("bytes 40-50/100")) == .askForWhole("another range"))
+    }
+
+    @Test(arguments: [
+        Case("a length", status: 200, [.contentLength: "10"], .whole(Representation(validator: nil, total: 10))),
+        Case("a lie", status: 200, [.contentLength: "-10"], .whole(Representation(validator: nil, total: nil))),
+        Case(
+            "a tag", status: 200, [.eTag: "\"a\""], .whole(Representation(validator: .entityTag("\"a\""), total: nil))),
+        Case("a weak tag", status: 200, [.eTag: "W/\"a\""], .whole(Representation(validator: nil, total: nil))),
+        Case("a bare tag", status: 200, [.eTag: "a"], .whole(Representation(validator: nil, total: nil))),
+        Case(
+            "a tag with a quote", status: 200, [.eTag: "\"a\"b\""], .whole(Representation(validator: nil, total: nil))),
+        Case(
+            "no ranges", status: 200, [.eTag: "\"a\"", .acceptRanges: "none"],
+            .whole(Representation(validator: nil, total: nil))),
+        Case(
+            "coded", status: 200, [.eTag: "\"a\"", .contentEncoding: "gzip", .contentLength: "10"],
+            .whole(Representation(validator: nil, total: nil))),
+        Case(
+            "an old date", status: 200,
+            [.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT", .date: "Sun, 06 Nov 1994 08:49:38 GMT"],
+            .whole(Representation(validator: .lastModified("Sun, 06 Nov 1994 08:49:37 GMT"), total: nil))),
+        Case(
+            "a date of this second", status: 200,
+            [.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT", .date: "Sun, 06 Nov 1994 08:49:37 GMT"],
+            .whole(Representation(validator: nil, total: nil))),
+        Case(
+            "a date without a clock", status: 200, [.lastModified: "Sun, 06 Nov 1994 08:49:37 GMT"],
+            .whole(Representation(validator: nil, total: nil))),
+        Case(
+            "a weak tag with a date", status: 200,
+            [
+                .eTag: "W/\"a\"", .lastModified: "Sun, 06 Nov 1994 08:49:37 GMT",
+                .date: "Mon, 07 Nov 1994 08:49:37 GMT",
+            ], .whole(Representation(validator: nil, total: nil))),
+        Case("a part", [.contentRange: "bytes 0-9/10"], .malformed("it is a part that nobody asked for")),
+        Case("not found", status: 404, [:], .refused), Case("416", status: 416, [:], .refused),
+        Case("not well", status: 500, [:], .busy),
+    ])
+    func ofTheWhole(_ row: Case) {
+        #expect(DownloadQuestion.whole.verdict(status: row.status, fields: row.fields) == row.verdict)
+        #expect(DownloadQuestion.whole.fields == [])
+    }
+}

@@ -1,0 +1,97 @@
+import Testing
+
+@testable import Trellis
+
+/// Who fetches which bytes.
+struct DownloadSegmentsTests {
+    private var segments = DownloadSegments(total: 800, smallest: 50)
+
+    /// The rest of the segments that several workers take, one after the other.
+    private mutating func take(_ count: Int) -> [DownloadSegments.ID] {
+        (0..<count).compactMap { _ in segments.take() }
+    }
+
+    @Test mutating func workIsHalvedAgainAndAgain() {
+        let ids = take(8)
+        #expect(ids.map { segments.rest(of: $0).count } == Array(repeating: 100, count: 8))
+        #expect(ids.map { segments.rest(of: $0).lowerBound }.sorted() == Array(stride(from: 0, to: 800, by: 100)))
+        // All of it is given out, so far as it is worth it.
+        let more = take(100).count
+        #expect(more == 8)
+        #expect(!segments.isWhole && segments.done == [])
+    }
+
+    @Test mutating func aSlowWorkerLosesItsWork() {
+        let ids = take(2)
+        #expect(segments.advance(ids[1], by: 400) == 400)
+        segments.giveBack(ids[1])
+        let third = segments.take()
+        #expect(segments.rest(of: ids[0]) == 0..<200)
+        #expect(third.map { segments.rest(of: $0) } == 200..<400)
+        // What comes beyond the new end does not count.
+        #expect(segments.advance(ids[0], by: 300) == 200)
+        #expect(segments.done == [0..<200, 400..<800])
+        #expect(segments.doneCount == 600)
+    }
+
+    @Test mutating func whatIsGivenBackIsForOthers() {
+        let ids = take(2)
+        _ = segments.advance(ids[1], by: 100)
+        segments.giveBack(ids[1])
+        #expect(segments.done == [400..<500])
+        let next = segments.take()
+        #expect(next.map { segments.rest(of: $0) } == 500..<800)
+        #expect(segments.advance(ids[1], by: 10) == 0)
+    }
+
+    @Test mutating func anAnswerWithAllOfItGoesOn() {
+        let first = segments.take(isOpenEnded: true)
+        let second = segments.take()
+        second.map { segments.giveBack($0) }
+        #expect(first.map { segments.rest(of: $0) } == 0..<800)
+    }
+
+    @Test mutating func theEnd() {
+        for id in take(4) {
+            _ = segments.advance(id, by: 1000)
+            segments.giveBack(id)
+        }
+        let last = segments.take()
+        #expect(segments.isWhole && segments.done == [0..<800] && last == nil)
+    }
+
+    @Test(
+        arguments: [
+            ([], [0..<800]), ([0..<100], [100..<800]), ([100..<200], [0..<100, 200..<800]),
+            ([0..<100, 100..<200, 700..<800], [200..<700]), ([0..<800], []), ([0..<900], []),
+        ] as [([Range<Int64>], [Range<Int64>])])
+    func whatIsMissing(_ done: [Range<Int64>], _ missing: [Range<Int64>]) {
+        // Nothing is worth to be halved.
+        var segments = DownloadSegments(total: 800, done: done, smallest: 1000)
+        var found: [Range<Int64>] = []
+        while let id = segments.take() { found.append(segments.rest(of: id)) }
+        #expect(found == missing)
+    }
+
+    /// Any order of events ends with every byte there once.
+    @Test(arguments: 1...20)
+    func randomWork(_ seed: UInt64) {
+        var generator = SeededGenerator(seed: seed)
+        var segments = DownloadSegments(total: 5000, smallest: 10)
+        var active: [DownloadSegments.ID] = []
+        var count = 0
+        for _ in 0..<20_000 where !segments.isWhole {
+            switch Int.random(in: 0..<10, using: &generator) {
+            case 0: if active.count < 8, let id = segments.take() { active.append(id) }
+            case 1:
+                guard let index = active.indices.randomElement(using: &generator) else { continue }
+                segments.giveBack(active.remove(at: index))
+            default:
+                guard let id = active.randomElement(using: &generator) else { continue }
+                count += segments.advance(id, by: Int.random(in: 0..<40, using: &generator))
+            }
+            #expect(segments.doneCount == Int64(count))
+        }
+        #expect(segments.isWhole && count == 5000 && segments.done == [0..<5000])
+    }
+}

@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+
+@testable import Trellis
+
+/// Resume data in and out of bytes.
+struct ResumeDataTests {
+    private static let sample = ResumeData(
+        url: "http://a.example/b", path: "/tmp/.b.trellis-part", done: [0..<10, 20..<30], totalBytes: 40,
+        validator: .entityTag("\"x\""))
+
+    @Test(arguments: [
+        sample,
+        ResumeData(url: "u", path: "p", done: [], totalBytes: nil, validator: .lastModified("yesterday")),
+    ])
+    func roundTrip(_ data: ResumeData) throws {
+        let copy = try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(data))
+        #expect(copy == data)
+    }
+
+    @Test func itKnowsHowMuchThereIs() { #expect(Self.sample.receivedBytes == 20) }
+
+    @Test(arguments: [
+        (#"{"version": 2}"#, "it is of version 2, and 1 is known"),
+        (#"{"version": 0, "url": "u"}"#, "it is of version 0, and 1 is known"),
+        (#"{"version":1,"url":"u","path":"p","entityTag":"\"x\"","done":[[5,3]]}"#, "its ranges are in disorder"),
+        (#"{"version":1,"url":"u","path":"p","entityTag":"\"x\"","done":[[-1,3]]}"#, "its ranges are in disorder"),
+        (#"{"version":1,"url":"u","path":"p","entityTag":"\"x\"","done":[[0,3],[2,5]]}"#, "its ranges are in disorder"),
+        (#"{"version":1,"url":"u","path":"p","entityTag":"\"x\"","done":[[1]]}"#, "its ranges are in disorder"),
+        (#"{"version":1,"url":"u","path":"p","entityTag":"\"x\"","done":[[0,9]],"total":8}"#, "it contradicts itself"),
+        (#"{"version":1,"url":"u","path":"","entityTag":"\"x\"","done":[]}"#, "it contradicts itself"),
+        (#"{"version":1,"url":"u","path":"a\u0000b","entityTag":"\"x\"","done":[]}"#, "it contradicts itself"),
+        (#"{"version":1,"url":"u","path":"p","entityTag":"\"x\"\r\nHost: b","done":[]}"#, "it contradicts itself"),
+    ])
+    func refused(_ json: String, _ why: String) throws {
+        let error = #expect(throws: TrellisError.self) {
+            try JSONDecoder().decode(ResumeData.self, from: Data(json.utf8))
+        }
+        #expect(error?.kind == .resumeData)
+        #expect(error?.reason == .downloadFailed(.resumeData(why)))
+    }
+
+    @Test(arguments: ["", "{}", "[]", "nonsense", #"{"version":1}"#, #"{"version":"1"}"#])
+    func somethingElse(_ json: String) {
+        #expect(throws: DecodingError.self) { try JSONDecoder().decode(ResumeData.self, from: Data(json.utf8)) }
+    }
+
+    @Test(arguments: [
+        ("http://user:pass@a.example/b?c=d@e#f", "http://a.example/b?c=d@e"), ("http://a.example", "http://a.example"),
+        ("http://a.example/b@c", "http://a.example/b@c"), ("/b", "/b"), ("http://u@a.example", "http://a.example"),
+    ])
+    func urlsAreKeptWithoutUsers(_ url: String, _ name: String) { #expect(ResumeData.name(of: url) == name) }
+}
