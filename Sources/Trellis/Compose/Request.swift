@@ -22,51 +22,119 @@ public import HTTPTypes
 /// A URL that cannot be requested is an error when the request is sent, not when it is made.
 public struct Request: RequestConvertible, Sendable {
     /// The method. Any token is allowed (RFC 9110, section 9.1), except `CONNECT`.
-    public var method: HTTPRequest.Method
+    public var method: HTTPRequest.Method {
+        get { storage.parts.method }
+        _modify {
+            keepToItself()
+            yield &storage.parts.method
+        }
+    }
     /// The `http` or `https` URL: absolute, or relative to the session's ``SessionConfiguration/baseURL``. Spaces and
     /// non-ASCII characters are percent-encoded when it is sent; a fragment is not sent.
-    public var url: String
+    public var url: String {
+        get { storage.parts.url }
+        _modify {
+            keepToItself()
+            yield &storage.parts.url
+        }
+    }
     /// The fields to send, in this order. They win over the session's default fields of the same name.
     ///
     /// `Content-Length` and `Transfer-Encoding` always follow from the body and are ignored here.
-    public var headerFields: HTTPFields
+    public var headerFields: HTTPFields {
+        get { storage.parts.headerFields }
+        _modify {
+            keepToItself()
+            yield &storage.parts.headerFields
+        }
+    }
     /// The body, `nil` for none. Any method may have one but `HEAD` and `TRACE` (RFC 9110, sections 9.3.2 and 9.3.8), which
     /// are an error with one when they are sent.
-    public var body: RequestBody?
+    public var body: RequestBody? {
+        get { storage.parts.body }
+        _modify {
+            keepToItself()
+            yield &storage.parts.body
+        }
+    }
     /// The limits on time; `nil`: the session's.
-    public var timeouts: Timeouts?
+    public var timeouts: Timeouts? {
+        get { storage.parts.timeouts }
+        _modify {
+            keepToItself()
+            yield &storage.parts.timeouts
+        }
+    }
     /// The protocol versions that may be used; `nil`: the session's.
-    public var httpVersion: HTTPVersionPolicy?
+    public var httpVersion: HTTPVersionPolicy? {
+        get { storage.parts.httpVersion }
+        _modify {
+            keepToItself()
+            yield &storage.parts.httpVersion
+        }
+    }
     /// The limit on the decoded response body; `nil`: the session's for bodies that are collected, none for streams.
-    public var maximumBodySize: ByteLimit?
+    public var maximumBodySize: ByteLimit? {
+        get { storage.parts.maximumBodySize }
+        _modify {
+            keepToItself()
+            yield &storage.parts.maximumBodySize
+        }
+    }
     /// Whether compressed bodies are asked for and decoded; `nil`: as the session does.
-    public var decodesContent: Bool?
+    public var decodesContent: Bool? {
+        get { storage.parts.decodesContent }
+        _modify {
+            keepToItself()
+            yield &storage.parts.decodesContent
+        }
+    }
     /// Whether and how the body is compressed before it is sent; `nil`: it is sent as it is.
-    public var compression: RequestCompression?
+    public var compression: RequestCompression? {
+        get { storage.parts.compression }
+        _modify {
+            keepToItself()
+            yield &storage.parts.compression
+        }
+    }
     /// Whether it goes before or behind others that wait for the same origin or limit, ``RequestPriority/normal`` unless set.
     /// Those of one priority go in the order of their coming, and nobody waits for ever: where eight have gone before one of a
     /// lower priority, that one is next.
-    public var priority = RequestPriority.normal
-    let conversionFailure: (any Error)?
-    var extras: RequestExtras.Box?
+    public var priority: RequestPriority {
+        get { storage.parts.priority }
+        _modify {
+            keepToItself()
+            yield &storage.parts.priority
+        }
+    }
+    var conversionFailure: (any Error)? { storage.parts.conversionFailure }
+    var extras: RequestExtras.Box? {
+        get { storage.parts.extras }
+        _modify {
+            keepToItself()
+            yield &storage.parts.extras
+        }
+    }
     /// Its steps.
-    package var attachment: (any RequestAttachment)?
+    package var attachment: (any RequestAttachment)? {
+        get { storage.parts.attachment }
+        _modify {
+            keepToItself()
+            yield &storage.parts.attachment
+        }
+    }
+
+    /// One reference: a request is handed on often, and whoever waits keeps a copy of each that it was given.
+    private var storage: Storage
 
     /// A request.
     public init(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:],
         body: RequestBody? = nil
     ) {
-        self.method = method
-        self.headerFields = headerFields
-        self.body = body
-        do {
-            self.url = try url.asURLString()
-            conversionFailure = nil
-        } catch {
-            self.url = ""
-            conversionFailure = error
-        }
+        var parts = Parts(method: method, headerFields: headerFields, body: body)
+        do { parts.url = try url.asURLString() } catch { parts.conversionFailure = error }
+        storage = Storage(parts)
     }
 
     /// A request whose fields are a list, which reads well with the fields' own makers:
@@ -84,5 +152,35 @@ public struct Request: RequestConvertible, Sendable {
     public func asRequest() throws -> Request {
         if let conversionFailure { throw conversionFailure }
         return self
+    }
+}
+
+extension Request {
+    /// What a request consists of.
+    private struct Parts {
+        var method: HTTPRequest.Method
+        var url = ""
+        var headerFields: HTTPFields
+        var body: RequestBody?
+        var timeouts: Timeouts?
+        var httpVersion: HTTPVersionPolicy?
+        var maximumBodySize: ByteLimit?
+        var decodesContent: Bool?
+        var compression: RequestCompression?
+        var priority = RequestPriority.normal
+        var conversionFailure: (any Error)?
+        var extras: RequestExtras.Box?
+        var attachment: (any RequestAttachment)?
+    }
+
+    private final class Storage: @unchecked Sendable {
+        // Unchecked: it is only changed by the one request that has it, see `keepToItself()`.
+        var parts: Parts
+
+        init(_ parts: Parts) { self.parts = parts }
+    }
+
+    private mutating func keepToItself() {
+        if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
     }
 }

@@ -49,7 +49,7 @@ extension CallActor {
     }
 
     private nonisolated var sentRequest: Request {
-        (record.withLock { $0.sent } ?? first?.prepared)?.transportRequest.request ?? asked.request
+        (record.withLock { $0.sent } ?? first?.prepared)?.transportRequest.request ?? request
     }
 
     /// The whole answer, with the request that it answers.

@@ -16,7 +16,7 @@ actor CallActor: EngineActor {
     nonisolated let id: UInt64
     nonisolated let observer: CallObserver?
     /// What the caller asked for.
-    nonisolated let asked: RequestBox
+    nonisolated let request: Request
     /// The first attempt, where no step has a say in it.
     nonisolated let first: RequestActor?
     /// When the call was made; `nil`: when it is started.
@@ -42,12 +42,12 @@ actor CallActor: EngineActor {
     nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
 
     init(
-        _ asked: RequestBox, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
+        _ request: Request, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
         clock: any EngineClock, hub: EventHub, journey: @escaping Way
     ) {
         id = Self.count.add(1, ordering: .relaxed).newValue
         observer = hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil
-        self.asked = asked
+        self.request = request
         self.first = first
         self.start = start
         attempt = first
@@ -56,7 +56,7 @@ actor CallActor: EngineActor {
         self.clock = clock
         self.journey = journey
         residence = executor.residence
-        observer?.tell(.created(asked.request))
+        observer?.tell(.created(request))
     }
 
     private static let count = Atomic<UInt64>(0)
@@ -158,7 +158,7 @@ actor CallActor: EngineActor {
 
     /// What the caller gets at the deadline where no attempt is under way.
     private var overdue: TrellisError {
-        var error = TrellisError(.timedOut(.total), method: asked.request.method, url: asked.request.url)
+        var error = TrellisError(.timedOut(.total), method: request.method, url: request.url)
         error.metrics.total = .nanoseconds(Int64(clamping: limit ?? 0))
         error.metrics.attempts = attempt.map { ($0.prepared.history?.earlierAttempts ?? 0) + 1 } ?? 0
         guard let wait = record.withLock({ $0.wait }) else {

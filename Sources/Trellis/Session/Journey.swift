@@ -45,29 +45,29 @@ struct Journey: Sendable {
     /// Once a call: the steps around it, and inside of them the attempts.
     @inline(never)
     func answer() async throws -> StepResponse {
-        try await throughCalls(depth == 0 ? session.completingURL(of: call.asked) : call.asked, depth)
+        try await throughCalls(depth == 0 ? session.preparation.completingURL(of: call.request) : call.request, depth)
     }
 
     /// One step inside of the other.
-    private func throughCalls(_ request: RequestBox, _ depth: Int) async throws -> StepResponse {
+    private func throughCalls(_ request: Request, _ depth: Int) async throws -> StepResponse {
         try Task.checkCancellation()
         if depth == steps.steps.calls.count { return try await attempts(at: request) }
         return try await through(steps.steps.calls[depth], request, depth + 1) {
-            try await throughCalls(RequestBox($0), depth + 1)
+            try await throughCalls($0, depth + 1)
         }
     }
 
     @inline(never)
     private func through(
-        _ step: any RequestStep, _ request: RequestBox, _ depth: Int?,
+        _ step: any RequestStep, _ request: Request, _ depth: Int?,
         _ next: @escaping @Sendable (Request) async throws -> StepResponse
     ) async throws -> StepResponse {
-        try await step.send(request.request, context: context, next: NextStep(depth: depth, next))
+        try await step.send(request, context: context, next: NextStep(depth: depth, next))
     }
 
     /// As often as the retriers want.
     @inline(never)
-    private func attempts(at request: RequestBox) async throws -> StepResponse {
+    private func attempts(at request: Request) async throws -> StepResponse {
         if steps.steps.hedging != nil { return try await retried(at: request, hedged: true) }
         let result = await attempt(request)
         if steps.steps.retriers.isEmpty { return try result.get() }
@@ -77,7 +77,7 @@ struct Journey: Sendable {
     /// - Parameter result: What the first attempt has come to, if it was made.
     @inline(never)
     private func retried(
-        at request: RequestBox, after result: Result<StepResponse, any Error>? = nil, hedged: Bool = false
+        at request: Request, after result: Result<StepResponse, any Error>? = nil, hedged: Bool = false
     ) async throws -> StepResponse {
         var (journey, result) = (self, result)
         while true {
@@ -93,9 +93,9 @@ struct Journey: Sendable {
 
     /// Once, or again beside an attempt that is slow to answer.
     @inline(never)
-    private mutating func nextAttempt(_ request: RequestBox, _ hedged: Bool) async -> Result<StepResponse, any Error> {
+    private mutating func nextAttempt(_ request: Request, _ hedged: Bool) async -> Result<StepResponse, any Error> {
         guard hedged, let policy = steps.steps.hedging else { return await attempt(request) }
-        let race = HedgeRace(policy: policy, request: request.request) { [self] context in
+        let race = HedgeRace(policy: policy, request: request) { [self] context in
             var journey = self
             journey.context = context
             return await journey.attempt(request)
@@ -105,7 +105,7 @@ struct Journey: Sendable {
 
     /// Once an attempt: the adapters, and then the request on its way.
     @inline(never)
-    private func attempt(_ request: RequestBox) async -> Result<StepResponse, any Error> {
+    private func attempt(_ request: Request) async -> Result<StepResponse, any Error> {
         do {
             var request = request
             for index in steps.steps.adapters.indices { request = try await adapted(request, index) }
@@ -116,21 +116,21 @@ struct Journey: Sendable {
     }
 
     @inline(never)
-    private func adapted(_ request: RequestBox, _ index: Int) async throws -> RequestBox {
-        let adapted = RequestBox(try await steps.steps.adapters[index].adapt(request.request, context: context))
-        tell { .adapted(adapted.request) }
+    private func adapted(_ request: Request, _ index: Int) async throws -> Request {
+        let adapted = try await steps.steps.adapters[index].adapt(request, context: context)
+        tell { .adapted(adapted) }
         return adapted
     }
 
     /// As far as redirects lead.
-    private func hops(_ request: RequestBox) async throws -> StepResponse {
+    private func hops(_ request: Request) async throws -> StepResponse {
         let answer = try await hop(request)
         guard answer.response.mayRedirect else { return answer }
         return try await followed(answer, to: request)
     }
 
     @inline(never)
-    private func followed(_ answer: StepResponse, to request: RequestBox) async throws -> StepResponse {
+    private func followed(_ answer: StepResponse, to request: Request) async throws -> StepResponse {
         var (journey, request, answer) = (self, request, answer)
         while let next = try await journey.next(after: answer, to: request) {
             request = next
@@ -141,60 +141,60 @@ struct Journey: Sendable {
 
     /// Where a redirect leads, and then this journey too; `nil`: the answer is none.
     @inline(never)
-    private mutating func next(after answer: StepResponse, to request: RequestBox) async throws -> RequestBox? {
+    private mutating func next(after answer: StepResponse, to request: Request) async throws -> Request? {
         let policy = steps.steps.redirects ?? RedirectPolicy()
         guard
             let (next, redirect) = try await policy.next(
-                after: answer.response, to: request.request, handler: steps.steps.redirectHandler, context: context)
+                after: answer.response, to: request, handler: steps.steps.redirectHandler, context: context)
         else { return nil }
         tell { .redirected(redirect) }
         await answer.discard()
         context.follow(redirect)
-        return RequestBox(next)
+        return next
     }
 
     /// Once a request on the wire: with its cookies, the steps around it, and inside of them the exchange.
     @inline(never)
-    private func hop(_ request: RequestBox) async throws -> StepResponse {
+    private func hop(_ request: Request) async throws -> StepResponse {
         if isFirst, let answered = situation.answered { return answered }
         if steps.steps.cookies != nil { return try await hopWithCookies(request) }
         return try await throughAttempts(request, 0)
     }
 
     @inline(never)
-    private func hopWithCookies(_ request: RequestBox) async throws -> StepResponse {
-        guard let jar = steps.steps.cookies, let url = CookieURL(request.request.url) else {
+    private func hopWithCookies(_ request: Request) async throws -> StepResponse {
+        guard let jar = steps.steps.cookies, let url = CookieURL(request.url) else {
             return try await throughAttempts(request, 0)
         }
         let cookies = await jar.cookies(for: url)
         let answer = try await throughAttempts(
-            cookies.isEmpty ? request : RequestBox(request.request.adding(cookies)), 0)
+            cookies.isEmpty ? request : request.adding(cookies), 0)
         let fields = answer.response.headerFields[values: .setCookie]
         if !fields.isEmpty { await jar.store(fields, from: url) }
         return answer
     }
 
-    private func throughAttempts(_ request: RequestBox, _ depth: Int) async throws -> StepResponse {
+    private func throughAttempts(_ request: Request, _ depth: Int) async throws -> StepResponse {
         try Task.checkCancellation()
         if depth == steps.steps.attempts.count { return try await exchange(request) }
         return try await through(steps.steps.attempts[depth], request, nil) {
-            try await throughAttempts(RequestBox($0), depth + 1)
+            try await throughAttempts($0, depth + 1)
         }
     }
 
     /// When the limits of the request's host let it go.
-    private func exchange(_ request: RequestBox) async throws -> StepResponse {
+    private func exchange(_ request: Request) async throws -> StepResponse {
         if !steps.steps.hasLimits { return try await session.exchange(request, self, queuedSince: nil) }
         return try await exchangeInTurn(request)
     }
 
     @inline(never)
-    private func exchangeInTurn(_ request: RequestBox) async throws -> StepResponse {
+    private func exchangeInTurn(_ request: Request) async throws -> StepResponse {
         try await exchange(request, steps.turn(for: request, context))
     }
 
     @inline(never)
-    private func exchange(_ request: RequestBox, _ turn: LimitTurn) async throws -> StepResponse {
+    private func exchange(_ request: Request, _ turn: LimitTurn) async throws -> StepResponse {
         do {
             let answer = try await session.exchange(request, self, queuedSince: turn.start)
             turn.end(with: .success(answer), context)
@@ -214,7 +214,7 @@ struct Journey: Sendable {
 
     /// How long to wait before the next attempt; `nil`: the result stands.
     private func retry(
-        after result: Result<StepResponse, any Error>, of request: RequestBox
+        after result: Result<StepResponse, any Error>, of request: Request
     ) async throws -> Duration? {
         if steps.steps.retriers.isEmpty { return nil }
         return try await decision(on: result, of: request)
@@ -222,7 +222,7 @@ struct Journey: Sendable {
 
     @inline(never)
     private func decision(
-        on result: Result<StepResponse, any Error>, of request: RequestBox
+        on result: Result<StepResponse, any Error>, of request: Request
     ) async throws -> Duration? {
         guard let failed = call.failedAttempt(result), let wait = try await wait(behind: failed, of: request) else {
             return nil
@@ -231,14 +231,14 @@ struct Journey: Sendable {
         return wait
     }
 
-    private func wait(behind failed: FailedAttempt, of request: RequestBox) async throws -> Duration? {
+    private func wait(behind failed: FailedAttempt, of request: Request) async throws -> Duration? {
         for retrier in steps.steps.retriers {
             try Task.checkCancellation()
             switch await retrier.retry(failed, context: context) {
             case .doNotRetry: continue
             case .doNotRetryWithError(let error): throw error
-            case .retry: return try mayRetry(failed, of: request.request, after: .zero)
-            case .retryAfter(let delay): return try mayRetry(failed, of: request.request, after: max(delay, .zero))
+            case .retry: return try mayRetry(failed, of: request, after: .zero)
+            case .retryAfter(let delay): return try mayRetry(failed, of: request, after: max(delay, .zero))
             }
         }
         return nil

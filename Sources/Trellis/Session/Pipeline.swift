@@ -90,11 +90,11 @@ extension Session {
     ) -> CallActor {
         let surroundings = request.steps.map { AttachedSteps(steps.steps.followed(by: $0)) } ?? steps
         let course = Course(surroundings: surroundings, isCollected: isCollected, depth: 0, answered: answered)
-        return call(RequestBox(request), course, start, first, limit: preparation.limits(of: request).total)
+        return call(request, course, start, first, limit: preparation.limits(of: request).total)
     }
 
     private func call(
-        _ request: RequestBox, _ course: Course, _ start: EngineInstant?, _ first: RequestActor?, limit: UInt64?
+        _ request: Request, _ course: Course, _ start: EngineInstant?, _ first: RequestActor?, limit: UInt64?
     ) -> CallActor {
         CallActor(
             request, first: first, start: start, limit: limit, executor: engine, clock: clock, hub: hub
@@ -123,19 +123,14 @@ extension Session {
     /// - Parameter queuedSince: When it began to wait, if not now.
     @inline(never)
     func exchange(
-        _ request: RequestBox, _ journey: Journey, queuedSince: EngineInstant?
+        _ request: Request, _ journey: Journey, queuedSince: EngineInstant?
     ) async throws -> StepResponse {
-        let attempt = try journey.first ?? nextAttempt(request.request, journey, queuedSince)
+        let attempt = try journey.first ?? nextAttempt(request, journey, queuedSince)
         guard journey.situation.isCollected else {
             return try await stream(attempt) { try await journey.call.head($0, inbox: $1) }
         }
         let (body, response) = try await journey.call.collected(attempt)
         return StepResponse(response: response, body: body)
-    }
-
-    func completingURL(of request: RequestBox) throws -> RequestBox {
-        guard preparation.urlDefaults != nil else { return request }
-        return RequestBox(try preparation.completingURL(of: request.request))
     }
 
     private func nextAttempt(
@@ -160,7 +155,7 @@ extension Session: CallOrigin {
         timeouts.total = nil
         request.timeouts = timeouts
         let course = Course(surroundings: call.surroundings, isCollected: true, depth: depth, answered: nil)
-        return self.call(RequestBox(request), course, nil, nil, limit: nil)
+        return self.call(request, course, nil, nil, limit: nil)
     }
 }
 

@@ -55,6 +55,7 @@ public final class CircuitBreaker: Sendable {
     /// Looks whether a request may be sent to a host, without sending it.
     ///
     /// - Throws: The reason ``TrellisError/LimitFailure`` where it may not.
+    @inline(never)
     func check(host: String, at now: EngineInstant) throws {
         let refusal = circuits.withLock { $0.withState(of: host, at: now) { $0.refusal(at: now) } }
         if let refusal { throw Self.error(refusal, host) }
@@ -65,6 +66,7 @@ public final class CircuitBreaker: Sendable {
     /// - Returns: What ``leave(_:_:host:at:)`` is told what came of it with, which has to happen: the host may be left alone
     ///   until then.
     /// - Throws: The reason ``TrellisError/LimitFailure`` where it may not.
+    @inline(never)
     func enter(host: String, at now: EngineInstant) throws -> Circuit.Permit {
         switch circuits.withLock({ $0.withState(of: host, at: now) { $0.enter(at: now) } }) {
         case .admitted(let permit): return permit

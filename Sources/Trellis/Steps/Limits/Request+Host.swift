@@ -4,6 +4,7 @@ extension Request {
     var limitedHost: String { Self.limitedHost(of: url) }
 
     /// As ``limitedHost``, of a URL.
+    @inline(never)
     static func limitedHost(of url: String) -> String {
         let reference = URLReference(url)
         guard let authority = reference.authority?.lowercased() else { return "" }

@@ -11,7 +11,7 @@ extension AttachedSteps {
     /// - Throws: ``TrellisError`` of a kind ``TrellisError/Kind/circuitOpen`` or ``TrellisError/Kind/rateLimited``;
     ///   `CancellationError` in a cancelled task.
     @inline(never)
-    func turn(for request: RequestBox, _ context: CallContext) async throws -> LimitTurn {
+    func turn(for request: Request, _ context: CallContext) async throws -> LimitTurn {
         let host = request.limitedHost
         let start = context.now
         do {
@@ -48,21 +48,13 @@ struct LimitTurn: Sendable {
     }
 }
 
-extension RequestBox {
-    // Apart, so that no part of the request is copied to where it waits.
-
-    fileprivate var limitedHost: String { @inline(never) get { request.limitedHost } }
-
-    fileprivate var priority: RequestPriority { @inline(never) get { request.priority } }
-}
-
 extension CallContext {
     /// What kept a request from its next attempt, with what belongs to it.
     @inline(never)
-    fileprivate func naming(_ error: any Error, _ request: RequestBox, heldSince start: EngineInstant) -> any Error {
+    fileprivate func naming(_ error: any Error, _ request: Request, heldSince start: EngineInstant) -> any Error {
         guard var error = error as? TrellisError else { return error }
-        error.method = request.request.method
-        error.url = URLRedaction.redact(request.request.url)
+        error.method = request.method
+        error.url = URLRedaction.redact(request.url)
         error.phase = .queued
         error.metrics.attempts = attempt - 1
         error.metrics.total = elapsedTime
