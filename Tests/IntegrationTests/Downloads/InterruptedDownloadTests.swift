@@ -195,6 +195,32 @@ struct InterruptedDownloadTests {
         gate.open()
     }
 
+    /// A long part of one version is no part of another, of which less has come when the process ends.
+    @Test func aChangedFileAndAKilledProcess() async throws {
+        let gate = LoopbackServer.Gate()
+        let other = noise(2_000_000, seed: 2)
+        let server = try FileServer(Self.content) { number, _ in
+            switch number {
+            case 1: .cut(1_500_000)
+            case 2: .stalled(300_000, gate)
+            default: .whole
+            }
+        }
+        var options = DownloadOptions()
+        options.maximumFailures = 0
+        await fails(.truncatedBody) { try await download(server, options: options).value }
+        server.change(to: other, tag: "\"v2\"")
+        let victim = download(server)
+        for await progress in victim.progress where progress.completedBytes == 300_000 { break }
+        let grave = try Folder()
+        grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
+        grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
+        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
+        #expect(file.resumedBytes == 300_000 && grave.data("a.bin") == other)
+        victim.cancel()
+        gate.open()
+    }
+
     /// Nobody knows how long it is until it is whole.
     @Test func aBodyOfUnknownLength() async throws {
         let server = try LoopbackServer.http { request in
