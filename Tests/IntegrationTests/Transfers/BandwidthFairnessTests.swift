@@ -76,6 +76,27 @@ struct BandwidthFairnessTests {
         try await server.waitUntilAllClosed()
     }
 
+    /// Each waits for its turn before anything of it has come, and gets it.
+    @Test(arguments: [HTTPVersionPolicy.automatic, .http1Only])
+    func manyShortTransfersAllArrive(_ version: HTTPVersionPolicy) async throws {
+        var configuration = SessionConfiguration()
+        configuration.bandwidth = BandwidthLimits(upload: Self.limit, download: Self.limit)
+        configuration.httpVersion = version
+        let session = Session(configuration: configuration)
+        let server = try LoopbackServer.http { request in .init(body: request.body) }
+        let counts = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<32 {
+                group.addTask {
+                    try await session.upload(Data(count: number * 3000), to: server.url()).0.count - number * 3000
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(counts == Array(repeating: 0, count: 32))
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
     private func expectEqualShares(_ counts: Counts, sourceLocation: SourceLocation = #_sourceLocation) {
         let (one, other) = counts.values
         #expect(abs(one - other) < Self.enough / 4, "\(one) and \(other)", sourceLocation: sourceLocation)
