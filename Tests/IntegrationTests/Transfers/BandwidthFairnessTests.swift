@@ -13,6 +13,7 @@ struct BandwidthFairnessTests {
     /// Counts for two, and tells when both together have enough.
     private final class Counts: Sendable {
         private let counts = Locked((0, 0))
+        private let start = ContinuousClock.now
         let isEnough = LoopbackServer.Gate()
 
         func add(_ count: Int, to index: Int) {
@@ -23,6 +24,13 @@ struct BandwidthFairnessTests {
         }
 
         var values: (Int, Int) { counts.withLock { $0 } }
+
+        /// What the limit has brought at most up to now. However slow the machine is, no more may have come.
+        var allowed: Int {
+            let (seconds, attoseconds) = (ContinuousClock.now - start).components
+            let time = Double(seconds) + Double(attoseconds) / 1e18
+            return Int(time * Double(limit.bytesPerSecond)) + limit.burst + (1 << 20)
+        }
     }
 
     @Test func downloads() async throws {
@@ -99,6 +107,7 @@ struct BandwidthFairnessTests {
 
     private func expectEqualShares(_ counts: Counts, sourceLocation: SourceLocation = #_sourceLocation) {
         let (one, other) = counts.values
+        #expect(one + other <= counts.allowed, sourceLocation: sourceLocation)
         #expect(abs(one - other) < Self.enough / 4, "\(one) and \(other)", sourceLocation: sourceLocation)
     }
 }
