@@ -195,6 +195,32 @@ struct InterruptedDownloadTests {
         gate.open()
     }
 
+    /// Nobody knows how long it is until it is whole.
+    @Test func aBodyOfUnknownLength() async throws {
+        let server = try LoopbackServer.http { request in
+            let tag = (name: "ETag", value: "\"v1\"")
+            guard let start = request["Range"].flatMap({ Int($0.dropFirst(6).dropLast()) }) else {
+                return .init(
+                    headers: [tag],
+                    body: .chunked { body in
+                        try body.write(Array(Self.content.prefix(400_000)))
+                        body.connection.close()
+                    })
+            }
+            guard start < Self.content.count else {
+                return .init(416, headers: [tag, ("Content-Range", "bytes */\(Self.content.count)")])
+            }
+            let end = min(start + 900_000, Self.content.count)
+            return .init(
+                206, headers: [tag, ("Content-Range", "bytes \(start)-\(end - 1)/*")], body: Self.content[start..<end])
+        }
+        let file = try await session.download(server.url("/a"), to: .file(folder("a.bin"))).value
+        #expect(isWhole() && file.size == 2_000_000)
+        #expect(
+            server.requests.map { $0["Range"] }
+                == [nil, "bytes=400000-", "bytes=1300000-", "bytes=2000000-"])
+    }
+
     @Test func inAFolderTheNameIsFoundAgain() async throws {
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(600_000) : .whole }
         var options = DownloadOptions()
