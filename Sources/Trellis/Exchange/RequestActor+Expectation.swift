@@ -13,7 +13,7 @@ extension RequestActor {
 
     func receivedInformational(_ head: ResponseHead) {
         informational.append(head)
-        prepared.history?.observer?.tell(.informational(head))
+        prepared.history?.tell(.informational(head))
         if head.status.code == 100 { endContinueWait(sendsBody: true) }
     }
 

@@ -172,6 +172,7 @@ actor RequestActor: EngineActor {
 
     private func startTransport() {
         deadlines.attemptStart = executor.now
+        prepared.history?.begin()
         startAttempt()
     }
 

@@ -19,11 +19,14 @@ protocol RequestEntry: AnyObject, Sendable {
     func measureDownload(with meter: ProgressBroadcaster)
     func bandwidthIsGranted(by gate: BandwidthGate)
     var failure: (any Error)? { get }
+    var isEnded: Bool { get }
     var usedSharedConnection: Bool? { get }
 }
 
 extension RequestActor: @preconcurrency RequestEntry {
     nonisolated var onEngineThread: any RequestEntry { self }
+
+    var isEnded: Bool { state.isEnded }
 
     /// Over HTTP/2 and HTTP/3 requests share a connection, where libcurl does that well.
     var usedSharedConnection: Bool? {

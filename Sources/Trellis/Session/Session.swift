@@ -21,6 +21,9 @@ public final class Session: Sendable {
     let preparation: RequestPreparation
     let clock: any EngineClock
     let hub: EventHub
+    /// The configuration's steps.
+    let steps: AttachedSteps
+    let hasSteps: Bool
     private let flow: SessionFlow?
 
     /// A session on libcurl.
@@ -56,6 +59,8 @@ public final class Session: Sendable {
         self.transport = transport
         self.clock = clock
         self.preparation = preparation
+        steps = AttachedSteps(configuration.steps)
+        hasSteps = !configuration.steps.isEmpty
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
         flow = SessionFlow(configuration.bandwidth, executor: engine)
         actor = SessionActor(executor: engine, limits: configuration.limits)
