@@ -18,6 +18,10 @@ CURLcode ccurl_set_data_function(CURL *easy, CURLoption option, ccurl_data_callb
   return curl_easy_setopt(easy, option, function);
 }
 
+CURLcode ccurl_set_debug_function(CURL *easy, ccurl_debug_callback function) {
+  return curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, function);
+}
+
 CURLcode ccurl_set_seek_function(CURL *easy, ccurl_seek_callback function) {
   return curl_easy_setopt(easy, CURLOPT_SEEKFUNCTION, function);
 }

@@ -18,6 +18,15 @@ enum Callbacks {
         }
     }
 
+    /// libcurl's log, of which only the bytes of the body are of interest.
+    static let raw: ccurl_debug_callback = { _, kind, bytes, count, context in
+        guard kind == CURLINFO_DATA_IN else { return 0 }
+        unsafe withTransfer(context) { transfer in
+            unsafe transfer?.receiveRaw(UnsafeRawBufferPointer(start: bytes, count: count))
+        }
+        return 0
+    }
+
     static let read: ccurl_data_callback = { buffer, size, count, context in
         let length = size * count
         return unsafe withTransfer(context) { transfer in
@@ -60,6 +69,7 @@ enum Callbacks {
             unsafe Unmanaged<EasyHandle>.fromOpaque(handle)._withUnsafeGuaranteedRef { handle in
                 handle.socket = descriptor
                 handle.socketGeneration = unsafe multi.sockets.generation(of: descriptor)
+                if what & CURL_POLL_IN == 0 { handle.transfer?.libcurlStoppedReading() }
             }
         }
         return 0

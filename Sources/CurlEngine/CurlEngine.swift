@@ -10,6 +10,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private let configuration: EngineConfiguration
     private var multi: MultiHandle?
     private var changed: [Transfer] = []
+    /// Those that wait for bytes of their body, where libcurl would not see their answer.
+    private var stalled: [Transfer] = []
     private var idleTimer: EngineTimer?
     private var lastUse = EngineInstant(nanoseconds: 0)
 
@@ -144,6 +146,22 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         guard let multi, unsafe multi.sockets.isWanted(ready, mayBeTaken: { multi.hasUnknownSocket }) else { return }
         multi.act(on: ready)
         finishTransfers()
+        if !stalled.isEmpty { lookForAnswers(on: ready.descriptor) }
+    }
+
+    /// A body's source has nothing more for now.
+    func sendingHasStalled(_ transfer: Transfer) {
+        guard transfer.options.mayBeHTTP2, !LibcurlFeatures.current.isAtLeast(8, 1) else { return }
+        stalled.append(transfer)
+    }
+
+    private func lookForAnswers(on socket: Int32) {
+        stalled.removeAll { transfer in
+            guard transfer.isSendingPaused, let easy = transfer.easy else { return true }
+            guard easy.socket == socket else { return false }
+            transfer.lookForAnswer()
+            return true
+        }
     }
 
     func flush(now: EngineInstant, poller: Poller) {
@@ -166,6 +184,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     func close() {
         changed = []
+        stalled = []
         multi = nil
     }
 

@@ -169,6 +169,14 @@ final class EasyHandle {
         isPristine = false
     }
 
+    /// Lets the transfer see the bytes of the body as they come.
+    func watchRawBody() {
+        unsafe ccurl_set_debug_function(curl, Callbacks.raw)
+        unsafe set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
+        set(CURLOPT_VERBOSE, 1)
+        isPristine = false
+    }
+
     // MARK: What all transfers have in common
 
     private func setCommonOptions() {
@@ -250,12 +258,15 @@ final class EasyHandle {
 
     // MARK: What libcurl knows
 
-    var report: TransferReport { unsafe TransferReport(curl) }
+    var report: TransferReport { unsafe TransferReport(curl, hasInlineBody: hasPostFields) }
 
     var hasStatusWithoutBody: Bool { [204, 304].contains(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
 
     /// Whether the TLS handshake of the present connection agreed on a protocol with streams.
     var hasNegotiatedStreams: Bool { unsafe ccurl_tls_has_streams(curl) }
+
+    /// libcurl has put into words what has failed.
+    var hasWords: Bool { unsafe errorBuffer[0] != 0 }
 
     func failure(_ code: CURLcode) -> EngineFailure {
         unsafe EngineFailure(

@@ -4,18 +4,25 @@ extension EngineExecutor {
     /// - Returns: `false` where the engine ended first.
     /// - Throws: `CancellationError` in a cancelled task, at once.
     package func delay(for duration: Duration) async throws -> Bool {
+        try await delay { $0.advanced(by: duration) }
+    }
+
+    /// As ``delay(for:)``, until an instant of the engine's clock.
+    package func delay(until instant: EngineInstant) async throws -> Bool { try await delay { _ in instant } }
+
+    private func delay(_ end: @escaping @Sendable (_ now: EngineInstant) -> EngineInstant) async throws -> Bool {
         let delay = EngineDelay()
-        let end = await withTaskCancellationHandler {
+        let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 guard delay.begin(continuation) else { return }
-                submit { [self] in delay.setTimer(on: engineLoop, duration) }
+                submit { [self] in delay.setTimer(on: engineLoop, end) }
             }
         } onCancel: {
             delay.finish(.cancelled)
             submit { [self] in delay.removeTimer(from: engineLoop) }
         }
-        if end == .cancelled { throw CancellationError() }
-        return end == .elapsed
+        if outcome == .cancelled { throw CancellationError() }
+        return outcome == .elapsed
     }
 }
 
@@ -57,13 +64,13 @@ private final class EngineDelay: Sendable {
         return end == nil
     }
 
-    func setTimer(on loop: EventLoop, _ duration: Duration) {
+    func setTimer(on loop: EventLoop, _ end: (EngineInstant) -> EngineInstant) {
         // No timer of a loop that ends is ever due.
         guard !loop.mustEnd else { return finish(.engineEnded) }
         guard state.withLock({ $0.end }) == nil else { return }
         let timer = EngineTimer(Target(self))
         state.withLock { $0.timer = timer }
-        loop.set(timer, at: loop.now.advanced(by: duration))
+        loop.set(timer, at: end(loop.now))
     }
 
     fileprivate func forgetTimer() { state.withLock { $0.timer = nil } }

@@ -15,7 +15,7 @@ extension Transfer {
             case .final(let head):
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
                 delegate?.transferDidReceiveHead(head)
-                finishEarlyIfWhole()
+                watchForEarlyEnd(status: head.status)
             }
         } catch {
             failure = EngineFailure(kind: .head(error), message: "")
@@ -67,25 +67,11 @@ extension Transfer {
         return CURL_PREREQFUNC_OK
     }
 
-    /// A response can be complete while the request is still being sent, and libcurl would wait for a stalled source.
-    private func finishEarlyIfWhole() {
-        guard case .stream = options.body, !upload.isFinished, unsafe parser.hasFinalHead, let easy else { return }
-        let hasNoBody = options.method == "HEAD" || easy.hasStatusWithoutBody
-        guard hasNoBody || hasWholeBody else { return }
-        mustFinishEarly = true
-        engine.update(self)
-    }
-
-    private var hasWholeBody: Bool {
-        guard let length = unsafe parser.contentLength, unsafe !parser.hasTransferEncoding else { return false }
-        return length <= receivedBytes
-    }
-
     /// How it ended, given libcurl's view of it.
     func end(_ code: CURLcode) -> TransferEnd {
         let report = easy?.report ?? TransferReport()
         var cause = failure
-        if cause == nil, code != CURLE_OK {
+        if cause == nil, code != CURLE_OK, !isCleanEnd(code) {
             cause = clarify(easy?.failure(code) ?? EngineFailure(code, detail: "", systemError: 0))
         }
         if cause == nil, !isHeldUp { cause = finishDecoding() }

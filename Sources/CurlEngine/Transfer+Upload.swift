@@ -7,6 +7,7 @@ extension Transfer {
 
     /// Hands on the next chunk of the body.
     package func send(_ chunk: Data) {
+        guard !isSendingStopped else { return }
         hasAskedForBody = false
         upload.append(chunk)
         resumeSending()
@@ -14,6 +15,7 @@ extension Transfer {
 
     /// Hands on a file as the next bytes of the body. More are asked for when it has been read.
     package func send(_ file: FileReader) {
+        guard !isSendingStopped else { return }
         hasAskedForBody = false
         upload.append(file)
         resumeSending()
@@ -25,7 +27,15 @@ extension Transfer {
         resumeSending()
     }
 
+    /// Stops or goes on sending the body.
+    package func pauseSending(_ isPaused: Bool) {
+        guard isSendingHeld != isPaused else { return }
+        isSendingHeld = isPaused
+        engine.update(self)
+    }
+
     private func resumeSending() {
+        guard !isSendingStopped else { return }
         guard isSendingPaused else {
             askForBody()
             return
@@ -45,19 +55,22 @@ extension Transfer {
     /// Room for bytes of the request body.
     func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
-        if isSuspended {
+        if isHeldBack || isSendingStopped {
             appliedPause |= 4
             return Int(CURL_READFUNC_PAUSE)
         }
-        let count = unsafe upload.read(into: buffer)
+        let room = min(buffer.count, options.sendPieceSize)
+        let count = unsafe upload.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         if count > 0 {
             activity = (engine.now, engine.now)
+            delegate?.transferDidSendBody(count)
         }
         if let part = upload.beginFetch(isStarved: count == 0) { fetch(part) }
         askForBody()
         if count > 0 || upload.isAtEnd { return count }
         isSendingPaused = true
         appliedPause |= 4
+        engine.sendingHasStalled(self)
         return Int(CURL_READFUNC_PAUSE)
     }
 

@@ -23,16 +23,22 @@ package final class Transfer: @unchecked Sendable {
     var isReceivingPaused = false
     var isSendingPaused = false
     var isSuspended = false
+    /// The framework wants nothing sent for now.
+    var isSendingHeld = false
+    /// Nothing more of the body is wanted.
+    var isSendingStopped = false
     /// The pause bits that libcurl was told last.
     var appliedPause: Int32 = 0
     var isDeferred = false
     var mustFinishEarly = false
+    /// Where the chunks of an early answer end, if it has any.
+    var chunks: ChunkScanner?
     /// Takes the content codings off the body, where it has any.
     var decoder: ContentDecoder?
     /// libcurl has finished while decoded bytes waited for their reader.
     var heldEnd: TransferEnd?
     /// Bytes of the body that came, before decoding.
-    var receivedBytes: Int64 = 0
+    package var receivedBytes: Int64 = 0
     /// When bytes last moved in either direction, and when they last left.
     var activity: (last: EngineInstant, lastSend: EngineInstant)
 
@@ -70,9 +76,15 @@ package final class Transfer: @unchecked Sendable {
         engine.update(self)
     }
 
+    /// Nothing of the body may go out now.
+    var isHeldBack: Bool { isSuspended || (isSendingHeld && !isSendingStopped) }
+
     /// The bits for `curl_easy_pause`, which sets both directions at once.
+    ///
+    /// Receiving alone is not paused before the head: there 7.88 would go on reading, and hand on the lines of the head as one.
     var wantedPause: Int32 {
-        (isReceivingPaused || isSuspended ? 1 : 0) | (isSendingPaused || isSuspended ? 4 : 0)
+        let holdsBody = unsafe isReceivingPaused && parser.hasFinalHead
+        return (holdsBody || isSuspended ? 1 : 0) | (isSendingPaused || isHeldBack ? 4 : 0)
     }
 
     /// When bytes last moved in either direction, and when they last left.

@@ -11,6 +11,8 @@ package protocol TransferDelegate: AnyObject {
     func transferDidReceiveBody(_ bytes: RawSpan)
     /// The body has room for more chunks.
     func transferNeedsBody()
+    /// So many bytes more of the body were handed to libcurl.
+    func transferDidSendBody(_ count: Int)
     /// The end. No call comes after it, and none after ``Transfer/cancel()``.
     func transferDidEnd(_ end: TransferEnd)
 }
@@ -22,4 +24,9 @@ package struct TransferEnd: Sendable {
     /// The fields after the body.
     package let trailers: WireFields
     package let report: TransferReport
+}
+
+extension TransferDelegate {
+    /// Nobody wants to know.
+    package func transferDidSendBody(_ count: Int) {}
 }

@@ -30,6 +30,8 @@ package final class TransferOptions: Sendable {
     package let decodesContent: Bool
     /// libcurl's receive buffer in bytes, which is also the most that it reads at once.
     package let receiveBufferSize: Int
+    /// The most of the body that libcurl gets at once, in bytes.
+    package let sendPieceSize: Int
     /// The limit on the head, on all informational heads and on the trailers, in bytes each.
     package let maximumHeaderBytes: Int
 
@@ -37,7 +39,7 @@ package final class TransferOptions: Sendable {
         url: WireURL, method: String, headerLines: HeaderLines? = nil, body: Body = .none,
         version: Version = .http2OverTLS,
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
-        maximumHeaderBytes: Int = 64 << 10
+        sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10
     ) {
         self.url = url
         self.method = method
@@ -47,7 +49,16 @@ package final class TransferOptions: Sendable {
         self.mayBeReplayed = mayBeReplayed
         self.decodesContent = decodesContent
         self.receiveBufferSize = receiveBufferSize
+        self.sendPieceSize = sendPieceSize
         self.maximumHeaderBytes = maximumHeaderBytes
+    }
+
+    /// The same without `Expect: 100-continue`.
+    package var withoutExpectation: TransferOptions {
+        TransferOptions(
+            url: url, method: method, headerLines: headerLines?.without("Expect: 100-continue"), body: body,
+            version: version, mayBeReplayed: mayBeReplayed, decodesContent: decodesContent,
+            receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes)
     }
 
     /// It can turn out to be HTTP/2.
@@ -86,6 +97,17 @@ package struct HeaderLines: Hashable, Sendable {
         bytes.append(0)
         count += 1
         return true
+    }
+
+    /// The lines but those that are this one.
+    func without(_ line: String) -> HeaderLines {
+        var lines = HeaderLines()
+        for present in bytes.split(separator: 0) where !present.elementsEqual(line.utf8) {
+            lines.bytes += present
+            lines.bytes.append(0)
+            lines.count += 1
+        }
+        return lines
     }
 
     /// Leaves out a field that libcurl would add by itself.

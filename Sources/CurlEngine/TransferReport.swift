@@ -19,7 +19,8 @@ package struct TransferReport: Hashable, Sendable {
 
     package init() {}
 
-    init(_ easy: UnsafeMutableRawPointer) {
+    /// - Parameter hasInlineBody: The body was handed to libcurl whole, and goes out with the head.
+    init(_ easy: UnsafeMutableRawPointer, hasInlineBody: Bool) {
         reusedConnection = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
         if !reusedConnection {
             nameLookup = unsafe Int64(ccurl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T))
@@ -27,14 +28,22 @@ package struct TransferReport: Hashable, Sendable {
             tls = unsafe Int64(ccurl_get_offset(easy, CURLINFO_APPCONNECT_TIME_T))
         }
         firstByte = unsafe Int64(ccurl_get_offset(easy, CURLINFO_STARTTRANSFER_TIME_T))
-        let requestHead = unsafe ccurl_get_long(easy, CURLINFO_REQUEST_SIZE)
         let responseHead = unsafe ccurl_get_long(easy, CURLINFO_HEADER_SIZE)
-        bytesSent = unsafe Int64(requestHead) + Int64(ccurl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T))
+        bytesSent = unsafe Self.bytesSent(easy, hasInlineBody: hasInlineBody)
         bytesReceived = unsafe Int64(responseHead) + Int64(ccurl_get_offset(easy, CURLINFO_SIZE_DOWNLOAD_T))
         if let address = unsafe ccurl_get_string(easy, CURLINFO_PRIMARY_IP) {
             peerAddress = unsafe String(cString: address)
         }
         peerPort = unsafe ccurl_get_long(easy, CURLINFO_PRIMARY_PORT)
         if peerAddress.isEmpty { reusedConnection = false }
+    }
+
+    /// What libcurl calls the size of the request is that of its head. From 8.8 on all of the body is counted there too, and
+    /// before that what is sent with the head, as short bodies are; 8.7 counts nothing there.
+    private static func bytesSent(_ easy: UnsafeMutableRawPointer, hasInlineBody: Bool) -> Int64 {
+        let request = unsafe Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE))
+        let body = unsafe Int64(ccurl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T))
+        let isCountedTwice = LibcurlFeatures.current.isAtLeast(8, 8) || (hasInlineBody && body <= request)
+        return isCountedTwice ? max(request, body) : request + body
     }
 }

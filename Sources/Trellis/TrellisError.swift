@@ -19,6 +19,8 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var metrics: Metrics
     /// What is known about the circumstances, in words.
     public internal(set) var detail: String?
+    /// It waited for something else than a connection.
+    var isHeldByLimit = false
     /// The error that caused this one, for example what a body's source threw.
     public internal(set) var underlying: (any Error)?
     /// The response that was not accepted or could not be read; `nil` for other failures.
@@ -50,7 +52,7 @@ extension TrellisError {
     public enum Phase: String, Sendable, Hashable, CaseIterable {
         /// It was being put together; nothing was sent.
         case composing
-        /// It waited for a connection slot of its session.
+        /// It waited for a connection slot of its session, or for a limit.
         case queued
         /// The name was being resolved, or TCP or TLS were under way.
         case connecting
@@ -67,13 +69,19 @@ extension TrellisError: CustomStringConvertible {
     /// A sentence for people.
     public var description: String {
         var text = reason.description
-        if phase == .queued || isTimeout { text += " after \(elapsed.rounded) \(phase.activity)" }
+        if isTimeout || phase == .queued && !isLimit { text += " after \(elapsed.rounded) \(activity)" }
         if let detail { text += ": \(detail)" }
         if let underlying, !reason.tellsCause { text += " (\(underlying))" }
         if let line = bodyExcerpt?.line { text += "; the body: \(line)" }
         let request = [method?.rawValue, url].compactMap { $0 }.joined(separator: " ")
         return request.isEmpty ? text : "\(request): \(text)"
     }
+}
+
+extension TrellisError {
+    private var isLimit: Bool { if case .limited = reason { true } else { false } }
+
+    private var activity: String { isHeldByLimit ? "waiting for its turn" : phase.activity }
 }
 
 extension TrellisError: LocalizedError {

@@ -17,8 +17,12 @@ public final class ScriptedAttempt: TransportTask {
         case suspend(Bool)
         /// `send(_:)`.
         case send(Data)
+        /// `pauseSending(_:)`.
+        case pauseSending(Bool)
         /// `finishSending()`.
         case finishSending
+        /// `stopSending()`.
+        case stopSending
     }
 
     private struct State: Sendable {
@@ -82,7 +86,13 @@ public final class ScriptedAttempt: TransportTask {
     }
 
     /// Records the call.
+    public func pauseSending(_ isPaused: Bool) { note(.pauseSending(isPaused)) }
+
+    /// Records the call.
     public func finishSending() { note(.finishSending) }
+
+    /// Records the call.
+    public func stopSending() { note(.stopSending) }
 
     /// What the attempt says it measured. Set it before the event that makes the exchange look.
     public var report: TransportReport {

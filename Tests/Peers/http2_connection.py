@@ -23,6 +23,15 @@ class Stream:
         self.connection = connection
         self.received = bytearray()
         self.ended = asyncio.Event()
+        self._begun = asyncio.Event()
+
+    async def begun(self):
+        """Returns when bytes of the body have come."""
+        await self._begun.wait()
+
+    def receive(self, data):
+        self.received += data
+        self._begun.set()
 
     async def body(self):
         """The request's body, whole."""
@@ -124,7 +133,7 @@ class Connection:
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
             case h2.events.DataReceived():
-                self._streams[event.stream_id].received += event.data
+                self._streams[event.stream_id].receive(event.data)
                 self.protocol.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             case h2.events.StreamEnded():
                 self._streams[event.stream_id].ended.set()

@@ -138,6 +138,28 @@ async def early(stream, status):
     stream.reset(ErrorCodes.NO_ERROR)
 
 
+async def early_end(stream, status, length, end, then="nothing"):
+    """A whole answer before the request's body was read, `with-length` or `without-length`, whose end comes `at-once` or in
+    a frame of its `own`; and then nothing, or behind `reset` RST_STREAM with NO_ERROR (RFC 9113, section 8.1)."""
+    await stream.begun()
+    stream.head(int(status), fields=[("content-length", "2")] if length == "with-length" else [])
+    await stream.data(b"xx", end=end == "at-once")
+    if end == "own":
+        await asyncio.sleep(0.05)
+        stream.end()
+    if then == "reset":
+        stream.reset(ErrorCodes.NO_ERROR)
+
+
+async def continued(stream, status="100"):
+    """The request's body as the answer's, when 100 has asked for it; with another STATUS that as the answer, and none of it."""
+    assert stream.headers.get(b"expect") == b"100-continue" and not stream.received
+    if status != "100":
+        return await ok_with_status(stream, int(status))
+    stream.head(100)
+    await echo(stream)
+
+
 async def ok_with_status(stream, status):
     stream.head(status, fields=[("content-length", "2")])
     await stream.data(b"xx", end=True)

@@ -63,6 +63,10 @@ struct TrellisErrorTests {
         Row(.bodyFailed(.lengthMismatch(promised: 1, given: 2)), .invalidRequest),
         Row(.bodyFailed(.sourceFailed), .other),
         Row(.bodyFailed(.notReplayable), .bodyNotReplayable),
+        Row(.downloadFailed(.exists(path: "x")), .file),
+        Row(.downloadFailed(.file(path: "x", why: "y")), .file),
+        Row(.downloadFailed(.checksum(name: "x", expected: "y", found: "z")), .checksumMismatch),
+        Row(.downloadFailed(.resumeData("x")), .resumeData),
         Row(.redirectFailed(.tooMany(limit: 20)), .tooManyRedirects),
         Row(.redirectFailed(.loop(url: "x")), .tooManyRedirects),
         Row(.redirectFailed(.refused("x")), .redirectRefused),
@@ -100,7 +104,8 @@ struct TrellisErrorTests {
                 "timeout_deadline", "cancelled", "send", "receive", "truncated_body", "malformed_response",
                 "body_too_large", "too_many_redirects", "redirect_refused", "circuit_open", "rate_limited",
                 "content_coding", "http2", "http3", "unsupported", "unacceptable_status",
-                "unacceptable_content_type", "serialization", "body_not_replayable", "file", "other",
+                "unacceptable_content_type", "serialization", "body_not_replayable", "resume_data",
+                "checksum_mismatch", "file", "other",
             ])
     }
 

@@ -1,11 +1,16 @@
 /// download, download-file: one large body, streamed.
 func measureDownload(_ client: some Client, _ work: Work) async throws {
     var report = Report()
-    var sink = try ByteSink(path: work.kind == .downloadFile ? work.file : nil)
-    try await client.download(work.url, into: &sink)
-    sink.close()
+    let count: Int64
+    if work.kind == .downloadFile, let file = work.file {
+        count = try await client.download(work.url, toFile: file)
+    } else {
+        var sink = try ByteSink(path: nil)
+        try await client.download(work.url, into: &sink)
+        count = sink.count
+    }
     report.stop()
-    report.print(requests: 1, bytes: sink.count)
+    report.print(requests: 1, bytes: count)
 }
 
 /// upload-file: one large file, streamed.

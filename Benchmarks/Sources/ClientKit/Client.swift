@@ -14,6 +14,9 @@ public protocol Client: Sendable {
     /// Streams the body of a GET into the sink.
     func download(_ url: String, into sink: inout ByteSink) async throws
 
+    /// Downloads the body of a GET into a file, and returns its length. Without a way of its own: streams it into the file.
+    func download(_ url: String, toFile path: String) async throws -> Int64
+
     /// Streams a file as the body of a POST and returns what the server says that it received.
     func upload(file: String, to url: String) async throws -> Int
 
@@ -36,6 +39,14 @@ public protocol Client: Sendable {
 extension Client {
     /// No executor of its own.
     public var executor: (any TaskExecutor)? { nil }
+
+    /// Chunk by chunk.
+    public func download(_ url: String, toFile path: String) async throws -> Int64 {
+        var sink = try ByteSink(path: path)
+        try await download(url, into: &sink)
+        sink.close()
+        return sink.count
+    }
 
     /// Not what this client is measured with.
     public func readLines(_ url: String) async throws -> (count: Int, bytes: Int) { throw UnexpectedAnswer("no lines") }

@@ -44,6 +44,10 @@ struct TrellisClient: Client {
         }
     }
 
+    func download(_ url: String, toFile path: String) async throws -> Int64 {
+        try await session.download(url, to: .file(path, .removePreviousFile)).value.size
+    }
+
     func upload(file: String, to url: String) async throws -> Int {
         let (body, _) = try await checked(session.upload(fileAt: file, to: url))
         return Int(String(decoding: body.dropLast(), as: UTF8.self)) ?? 0

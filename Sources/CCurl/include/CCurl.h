@@ -13,6 +13,7 @@ static const CURLMoption ccurl_multi_quick_exit = (CURLMoption)21;
 static const CURLcode ccurl_code_too_large = (CURLcode)100;
 
 typedef size_t (*ccurl_data_callback)(char *_Nullable, size_t, size_t, void *_Nullable);
+typedef int (*ccurl_debug_callback)(CURL *_Nullable, curl_infotype, char *_Nullable, size_t, void *_Nullable);
 typedef int (*ccurl_seek_callback)(void *_Nullable, curl_off_t, int);
 typedef int (*ccurl_prereq_callback)(void *_Nullable, char *_Nullable, char *_Nullable, int, int);
 typedef curl_socket_t (*ccurl_opensocket_callback)(void *_Nullable, curlsocktype, struct curl_sockaddr *_Nullable);
@@ -27,6 +28,7 @@ CURLcode ccurl_set_string(CURL *_Nonnull easy, CURLoption option, const char *_N
 CURLcode ccurl_set_url(CURL *_Nonnull easy, CURLU *_Nullable url);
 CURLcode ccurl_set_pointer(CURL *_Nonnull easy, CURLoption option, void *_Nullable value);
 CURLcode ccurl_set_data_function(CURL *_Nonnull easy, CURLoption option, ccurl_data_callback _Nullable function);
+CURLcode ccurl_set_debug_function(CURL *_Nonnull easy, ccurl_debug_callback _Nullable function);
 CURLcode ccurl_set_seek_function(CURL *_Nonnull easy, ccurl_seek_callback _Nullable function);
 CURLcode ccurl_set_prereq_function(CURL *_Nonnull easy, ccurl_prereq_callback _Nullable function);
 CURLcode ccurl_set_opensocket_function(CURL *_Nonnull easy, ccurl_opensocket_callback _Nullable function);

@@ -36,6 +36,9 @@ extension Request {
     /// A copy with another limit on the decoded response body than the session's.
     public func withMaximumBodySize(_ limit: ByteLimit?) -> Request { setting(\.maximumBodySize, to: limit) }
 
+    /// A copy that goes before or behind others where they wait for each other.
+    public func withPriority(_ priority: RequestPriority) -> Request { setting(\.priority, to: priority) }
+
     /// A copy whose response body is asked for compressed and is decoded, or is not.
     public func withContentDecoding(_ decodes: Bool?) -> Request { setting(\.decodesContent, to: decodes) }
 

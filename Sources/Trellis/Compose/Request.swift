@@ -43,7 +43,12 @@ public struct Request: RequestConvertible, Sendable {
     public var decodesContent: Bool?
     /// Whether and how the body is compressed before it is sent; `nil`: it is sent as it is.
     public var compression: RequestCompression?
+    /// Whether it goes before or behind others that wait for the same origin or limit, ``RequestPriority/normal`` unless set.
+    /// Those of one priority go in the order of their coming, and nobody waits for ever: where eight have gone before one of a
+    /// lower priority, that one is next.
+    public var priority = RequestPriority.normal
     let conversionFailure: (any Error)?
+    var extras: RequestExtras.Box?
     /// Its steps.
     package var attachment: (any RequestAttachment)?
 

@@ -8,18 +8,30 @@ final class AttemptHistory: Sendable {
     let redirects: [Redirect]
     /// One of them has led to another origin.
     let hasLeftOrigin: Bool
-    /// When this one was made.
+    /// When it began to wait for its limits and its slot.
     let start: EngineInstant
     /// Who is told of it.
     let observer: CallObserver?
+    /// Counts the attempts of its call; `nil` where they go out one after the other.
+    let starts: StartCount?
 
     init(
-        earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, start: EngineInstant, observer: CallObserver?
+        earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, start: EngineInstant,
+        observer: CallObserver?, starts: StartCount? = nil
     ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
         self.hasLeftOrigin = hasLeftOrigin
         self.start = start
         self.observer = observer
+        self.starts = starts
     }
+
+    /// The number of its attempt.
+    var attempt: Int { earlierAttempts + 1 }
+
+    /// The request goes out.
+    func begin() { if redirects.isEmpty { starts?.add() } }
+
+    func tell(_ kind: RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
 }

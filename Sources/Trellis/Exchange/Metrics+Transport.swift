@@ -15,7 +15,8 @@ extension Metrics {
             queuedTime = now.nanoseconds(since: queueStart)
             return
         }
-        attempts += 1
+        // What goes out beside this one counts too.
+        attempts = max(attempts + 1, history?.starts?.value ?? 0)
         queuedTime = attemptStart.nanoseconds(since: queueStart)
         nameLookupTime = report.nameLookup
         connectTime = max(report.connect - report.nameLookup, 0)

@@ -22,12 +22,15 @@ final class PreparedRequest: Sendable {
     let start: EngineInstant
     /// A handle was made, which is started later: its time begins then.
     let isDeferred: Bool
+    /// How long the body waits for the server's word, in nanoseconds; `nil`: it does not.
+    let continueWait: UInt64?
     /// What came before it in its call; `nil` for the first attempt of a call without steps.
     let history: AttemptHistory?
 
     init(
         transportRequest: TransportRequest, streamedBody: StreamedBody?, limits: TimeLimits, maximumBodySize: ByteLimit,
-        start: EngineInstant, isDeferred: Bool = false, history: AttemptHistory? = nil
+        start: EngineInstant, isDeferred: Bool = false, continueWait: UInt64? = nil,
+        history: AttemptHistory? = nil
     ) {
         self.transportRequest = transportRequest
         self.streamedBody = streamedBody
@@ -35,6 +38,7 @@ final class PreparedRequest: Sendable {
         self.maximumBodySize = maximumBodySize
         self.start = start
         self.isDeferred = isDeferred
+        self.continueWait = continueWait
         self.history = history
     }
 

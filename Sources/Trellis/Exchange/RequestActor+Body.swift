@@ -5,6 +5,7 @@ import FoundationEssentials
 extension RequestActor {
     func startPump() {
         guard let body = prepared.streamedBody else { return }
+        if sentBodyBytes > 0 { resetUpload() }
         pump = BodyPump(body, into: self, readsFiles: task is any FileTransportTask)
     }
 
@@ -14,6 +15,7 @@ extension RequestActor {
         guard pump === self.pump else { return }
         lastMove = executor.now
         task?.send(chunk)
+        if task?.countsSentBody == false { sentBody(chunk.count) }
     }
 
     func send(_ file: FileReader, from pump: BodyPump) {
@@ -29,6 +31,15 @@ extension RequestActor {
         lastMove = executor.now
         task?.finishSending()
         updateTimer()
+    }
+
+    /// The answer has come, and says that the rest of the body is not wanted: the source ends, and nothing more is sent.
+    func stopSending() {
+        guard let pump else { return }
+        pump.stop()
+        self.pump = nil
+        isBodySent = true
+        task?.stopSending()
     }
 
     func bodyFailed(_ error: TrellisError, from pump: BodyPump) {

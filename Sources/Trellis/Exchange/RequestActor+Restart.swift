@@ -16,6 +16,8 @@ extension RequestActor {
         pump?.stop()
         pump = nil
         task = nil
+        isReceivingPaused = false
+        cancelContinueTimer()
         // What is held up sends nothing: not even a request that has been on its way before.
         if state.isSuspended { mustStartOnResume = true } else { startAttempt() }
     }

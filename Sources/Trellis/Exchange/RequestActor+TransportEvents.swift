@@ -9,10 +9,7 @@ extension RequestActor: TransportEvents {
     }
 
     nonisolated func transportDidReceiveInformational(_ head: ResponseHead) {
-        enter { request in
-            request.informational.append(head)
-            request.prepared.history?.observer?.tell(.informational(head))
-        }
+        enter { $0.receivedInformational(head) }
     }
 
     nonisolated func transportDidReceiveHead(_ head: ResponseHead) {
@@ -26,7 +23,12 @@ extension RequestActor: TransportEvents {
         enter { request in copy.withBytes { request.received($0) } }
     }
 
-    nonisolated func transportNeedsBody() { enter { $0.pump?.transportHasRoom() } }
+    nonisolated func transportNeedsBody() { enter { $0.roomForBody() } }
+
+    nonisolated func transportDidSendBody(_ count: Int) {
+        if executor.isCurrent { return onEngineThread.sentBody(count) }
+        enter { $0.sentBody(count) }
+    }
 
     nonisolated func transportDidEnd(_ end: TransportEnd) {
         if executor.isCurrent { return onEngineThread.ended(end) }

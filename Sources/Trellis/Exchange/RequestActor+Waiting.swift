@@ -24,7 +24,7 @@ extension RequestActor {
         }
     }
 
-    private nonisolated func cancelWithTask() {
+    nonisolated func cancelWithTask() {
         executor.submit { self.onEngineThread.cancel(CancellationError()) }
     }
 }

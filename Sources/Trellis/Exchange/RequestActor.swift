@@ -31,11 +31,26 @@ actor RequestActor: EngineActor {
     private(set) var failure: (any Error)?
     private var failedPhase = TrellisError.Phase.composing
     var end: TransportEnd?
-    private var isPausedByReader = false
+    private(set) var isPausedByReader = false
+    var isReceivingPaused = false
     var hasRestarted = false
     var mustStartOnResume = false
     private var isExploring = false
     var isBodySent = true
+    /// Bytes of the body that the transport has taken, in this attempt.
+    var sentBodyBytes: Int64 = 0
+    var uploadMeter: ProgressBroadcaster?
+    var downloadMeter: ProgressBroadcaster?
+    /// Bytes of the answer's body of which that meter was told.
+    var measuredBytes: Int64 = 0
+    /// The body waits for the server's word.
+    var isAwaitingContinue = false
+    var hasDroppedExpectation = false
+    var continueTimer: EngineTimer?
+    /// What limits the request's speed, if anything.
+    var flow: TransferFlow?
+    /// The source waits for room that a limit has yet to bring.
+    var owesRoom = false
     /// When something last moved, as far as it is seen from here, or was let go on.
     var lastMove: EngineInstant
 
@@ -47,9 +62,11 @@ actor RequestActor: EngineActor {
     private var headToDeliver: Response?
 
     init(
-        _ prepared: PreparedRequest, executor: EngineExecutor, transport: any Transport, admission: any Admission
+        _ prepared: PreparedRequest, executor: EngineExecutor, transport: any Transport, admission: any Admission,
+        flow: TransferFlow? = nil
     ) {
         self.prepared = prepared
+        self.flow = flow
         self.executor = executor
         residence = executor.residence
         self.transport = transport
@@ -91,7 +108,7 @@ actor RequestActor: EngineActor {
         guard isPausedByReader else { return }
         isPausedByReader = false
         lastMove = executor.now
-        task?.pauseReceiving(false)
+        pauseReceiving()
         updateTimer()
     }
 
@@ -155,6 +172,7 @@ actor RequestActor: EngineActor {
 
     private func startTransport() {
         deadlines.attemptStart = executor.now
+        prepared.history?.begin()
         startAttempt()
     }
 
@@ -162,10 +180,13 @@ actor RequestActor: EngineActor {
         mustStartOnResume = false
         isBodySent = prepared.streamedBody == nil
         lastMove = executor.now
-        task = transport.start(prepared.transportRequest, events: self)
+        isAwaitingContinue = prepared.continueWait != nil && !hasDroppedExpectation
+        if flow != nil { joinFlow() }
+        task = transport.start(presentRequest, events: self)
         // The transport may have answered at once.
         guard !state.isEnded else { return task = nil }
-        startPump()
+        if flow != nil { beginFlow() }
+        if !isAwaitingContinue { startPump() }
     }
 
     private func reportHead() {
@@ -178,6 +199,8 @@ actor RequestActor: EngineActor {
         pump?.stop()
         pump = nil
         task = nil
+        cancelContinueTimer()
+        if flow != nil { leaveFlow() }
         if let timer {
             executor.engineLoop.cancel(timer)
             self.timer = nil
@@ -253,6 +276,7 @@ actor RequestActor: EngineActor {
 
     func connected() {
         lastMove = executor.now
+        if isAwaitingContinue { beginContinueWait() }
         reportConnection(isShared: task?.sharesConnection ?? false)
         handle(.connect)
     }
@@ -265,8 +289,10 @@ actor RequestActor: EngineActor {
     }
 
     func received(_ head: ResponseHead) {
-        guard !state.isEnded else { return }
+        guard !state.isEnded, takeWordOnBody(head) else { return }
         self.head = head
+        if uploadMeter != nil { noteInlineBody() }
+        if downloadMeter != nil { expectDownload() }
         // Not every transport says that it is connected.
         if isExploring { reportConnection(isShared: usedSharedConnection ?? false) }
         lastMove = executor.now
@@ -277,6 +303,8 @@ actor RequestActor: EngineActor {
         guard state.progress == .receiving else { return }
         bodyCount += bytes.byteCount
         lastMove = executor.now
+        if flow != nil { countReceived(bytes) }
+        if downloadMeter != nil { measureDownload() }
         if prepared.maximumBodySize.isExceeded(by: bodyCount) {
             return fail(TrellisError(.invalidResponse(.bodyTooLarge(limit: prepared.maximumBodySize.bytes))))
         }
@@ -291,7 +319,7 @@ actor RequestActor: EngineActor {
         if consequence.isOutOfMemory { return fail(TrellisError(.other("no memory for the response's body"))) }
         if consequence.mustPause {
             isPausedByReader = true
-            task?.pauseReceiving(true)
+            pauseReceiving()
         }
         switch consequence.wake {
         case .never: break
@@ -328,7 +356,7 @@ actor RequestActor: EngineActor {
         return deadlines.next(
             progress, lastMove: max(lastMove, activity?.last ?? lastMove),
             lastSend: isBodySent ? max(lastMove, activity?.lastSend ?? lastMove) : nil,
-            isHeld: isPausedByReader || state.isSuspended)
+            isHeld: isPausedByReader || state.isSuspended || flow?.isHeld == true)
     }
 
     /// The timer is not moved at every byte: it looks at what has happened since.

@@ -14,12 +14,19 @@ protocol RequestEntry: AnyObject, Sendable {
     func deliverNow()
     func resume()
     func suspend()
+    func sentBody(_ count: Int)
+    func measureUpload(with meter: ProgressBroadcaster)
+    func measureDownload(with meter: ProgressBroadcaster)
+    func bandwidthIsGranted(by gate: BandwidthGate)
     var failure: (any Error)? { get }
+    var isEnded: Bool { get }
     var usedSharedConnection: Bool? { get }
 }
 
 extension RequestActor: @preconcurrency RequestEntry {
     nonisolated var onEngineThread: any RequestEntry { self }
+
+    var isEnded: Bool { state.isEnded }
 
     /// Over HTTP/2 and HTTP/3 requests share a connection, where libcurl does that well.
     var usedSharedConnection: Bool? {

@@ -18,10 +18,11 @@ package final class CallObserver: Sendable {
 
     func begin(attempt number: Int) { attempt.store(number, ordering: .relaxed) }
 
-    func tell(_ kind: RequestEvent.Kind) {
+    /// - Parameter number: The attempt it belongs to; the last one unless given.
+    func tell(_ kind: RequestEvent.Kind, attempt number: Int? = nil) {
         hub.emit(
             RequestEvent(
-                callID: id, attempt: attempt.load(ordering: .relaxed),
+                callID: id, attempt: number ?? attempt.load(ordering: .relaxed),
                 elapsed: .nanoseconds(clock.now().nanoseconds(since: start)), kind: kind))
     }
 }

@@ -1,6 +1,6 @@
 /// What a request took, as far as it came.
 public struct Metrics: Sendable, Hashable {
-    /// Waiting for a free connection slot of the session.
+    /// Waiting for the limits of the host, and for a free connection slot of the session.
     public var queued: Duration {
         get { .nanoseconds(queuedTime) }
         set { queuedTime = newValue.nanoseconds }

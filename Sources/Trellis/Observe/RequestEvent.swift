@@ -6,6 +6,9 @@
 /// | … the attempt | `queued`, `admitted`, `connected`, `informational` per head of 1xx, `head`, `attemptEnded` |
 /// | is redirected | … `attemptEnded`, `redirected`, `queued` … |
 /// | is retried | … `attemptEnded`, `retrying`, `adapted` … |
+/// | is held up by a rate limit | `created`, `limited`, `queued` … |
+/// | is hedged | … `connected`, `hedging`, and then the events of two attempts, told apart by their number |
+/// | shares the answer of another | `created`, `joined`, `finished` |
 /// | is read as something | … `finished`, `validated` per condition, `serialized` |
 /// | is cancelled | … `attemptEnded` if an attempt was under way, `failed` |
 /// | fails | … `attemptEnded` if an attempt was under way, `failed` |
@@ -48,6 +51,12 @@ public struct RequestEvent: Sendable {
         case redirected(Redirect)
         /// The attempt has failed, and another follows after a while.
         case retrying(after: Duration, because: (any Error)?)
+        /// A rate limit of the host holds the request up, for so long unless others go first or give up.
+        case limited(host: String, wait: Duration)
+        /// No answer has come for so long: another attempt begins beside the one under way.
+        case hedging(after: Duration)
+        /// The call waits for the answer to an identical request, which is another call's.
+        case joined(callID: UInt64)
         /// The caller gets an answer.
         case finished(Response)
         /// The answer meets a condition of its reader's, or, with an error, does not.

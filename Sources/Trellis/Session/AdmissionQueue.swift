@@ -1,4 +1,5 @@
-/// Who may use a connection now, as a value: first come, first served within an origin, and in turns between origins.
+/// Who may use a connection now, as a value: within an origin by priority and then first come, first served, and in turns
+/// between origins.
 struct AdmissionQueue<ID: Hashable> {
     /// Streams that share a connection where requests are multiplexed.
     static var streamsPerConnection: Int { 100 }
@@ -18,10 +19,7 @@ struct AdmissionQueue<ID: Hashable> {
         let name: String
         var active = 0
         var sharing = Sharing.unknown
-        /// Who waits, by ticket. Those that left are still here until their turn comes.
-        var waiting: [(ticket: Int, id: ID)] = []
-        var first = 0
-        var waitingCount = 0
+        var line = WaitingLine<ID>()
 
         var isMultiplexed: Bool { sharing == .shared }
 
@@ -49,18 +47,22 @@ struct AdmissionQueue<ID: Hashable> {
     private var freeIndices: [Int] = []
     /// Connections that the active requests take.
     private var connections = 0
-    private var tickets: [ID: Int] = [:]
-    private var lastTicket = 0
     /// Origins that have waiting requests, in the order of their next turn.
     private var turns: [Int] = []
 
     init(limits: ConnectionLimits) { self.limits = limits }
 
     /// Requests that wait.
-    var waitingCount: Int { tickets.count }
+    private(set) var waitingCount = 0
 
     /// Requests of an origin that have a slot.
     func activeCount(at place: Place) -> Int { origins[place.index].active }
+
+    /// Connections to an origin that are in use.
+    func connectionCount(at place: Place) -> Int { origins[place.index].connections }
+
+    /// How many requests go to their origin before one that waits.
+    func countAhead(of id: ID, at place: Place) -> Int { origins[place.index].line.countAhead(of: id) ?? 0 }
 
     /// Whether the first connection to an origin is being made, and everybody waits for it.
     func isBeingExplored(_ place: Place) -> Bool {
@@ -73,31 +75,29 @@ struct AdmissionQueue<ID: Hashable> {
     ///
     /// - Parameter mayShare: The request can share a connection with others. Where nobody is connected yet, one goes ahead,
     ///   so that a burst does not open a connection for each.
-    mutating func enter(_ id: ID, origin: String, mayShare: Bool = false) -> Entry {
+    mutating func enter(
+        _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal
+    ) -> Entry {
         let index = index(of: origin)
-        if origins[index].waitingCount == 0, hasRoom(index) {
+        if origins[index].line.isEmpty, hasRoom(index) {
             let isExploring = mayShare && origins[index].active == 0 && origins[index].sharing != .exclusive
             if isExploring { origins[index].sharing = .explored(by: id) }
             changeActive(index, by: 1)
             return Entry(place: Place(index: index), isAdmitted: true, isExploring: isExploring)
         }
-        lastTicket += 1
-        tickets[id] = lastTicket
-        origins[index].waiting.append((lastTicket, id))
-        origins[index].waitingCount += 1
-        if origins[index].waitingCount == 1 { turns.append(index) }
+        if origins[index].line.isEmpty { turns.append(index) }
+        origins[index].line.enter(id, priority)
+        waitingCount += 1
         return Entry(place: Place(index: index), isAdmitted: false, isExploring: false)
     }
 
     /// Gives up waiting.
     mutating func leave(_ id: ID, at place: Place) {
-        guard tickets.removeValue(forKey: id) != nil else { return }
         let index = place.index
-        origins[index].waitingCount -= 1
-        guard origins[index].waitingCount == 0 else { return }
+        guard origins[index].line.leave(id) else { return }
+        waitingCount -= 1
+        guard origins[index].line.isEmpty else { return }
         turns.removeAll { $0 == index }
-        origins[index].waiting = []
-        origins[index].first = 0
         forgetIfUnused(index)
     }
 
@@ -118,7 +118,7 @@ struct AdmissionQueue<ID: Hashable> {
             setSharing(index, isShared ? .shared : .exclusive)
         } else if origins[index].sharing == .explored(by: id) {
             // Those who wait find out for themselves, all at once.
-            origins[index].sharing = origins[index].waitingCount > 0 ? .exclusive : .unknown
+            origins[index].sharing = origins[index].line.isEmpty ? .unknown : .exclusive
         }
         changeActive(index, by: -1)
         let admitted = turns.isEmpty ? [] : admitWaiting()
@@ -133,45 +133,25 @@ struct AdmissionQueue<ID: Hashable> {
         var refusals = 0
         while refusals < turns.count {
             let index = turns.removeFirst()
-            guard hasRoom(index), let id = takeFirst(index) else {
+            guard hasRoom(index), let id = origins[index].line.next() else {
                 turns.append(index)
                 refusals += 1
                 continue
             }
             refusals = 0
+            waitingCount -= 1
             admitted.append(id)
             changeActive(index, by: 1)
-            if origins[index].waitingCount > 0 { turns.append(index) }
+            if !origins[index].line.isEmpty { turns.append(index) }
         }
         return admitted
     }
 
-    private mutating func takeFirst(_ index: Int) -> ID? {
-        while origins[index].first < origins[index].waiting.count {
-            let (ticket, id) = origins[index].waiting[origins[index].first]
-            origins[index].first += 1
-            guard tickets[id] == ticket else { continue }
-            tickets[id] = nil
-            origins[index].waitingCount -= 1
-            compact(index)
-            return id
-        }
-        return nil
-    }
-
-    private mutating func compact(_ index: Int) {
-        let first = origins[index].first
-        guard first > 64, first * 2 > origins[index].waiting.count else { return }
-        origins[index].waiting.removeFirst(first)
-        origins[index].first = 0
-    }
-
     private func hasRoom(_ index: Int) -> Bool {
-        let origin = origins[index]
-        if case .explored = origin.sharing { return false }
+        if case .explored = origins[index].sharing { return false }
         // A stream on a connection that is there anyway.
-        if origin.isMultiplexed, origin.active % Self.streamsPerConnection != 0 { return true }
-        return connections < limits.total && origin.connections < limits.perOrigin
+        if origins[index].isMultiplexed, origins[index].active % Self.streamsPerConnection != 0 { return true }
+        return connections < limits.total && origins[index].connections < limits.perOrigin
     }
 
     private mutating func setSharing(_ index: Int, _ sharing: Sharing) {
@@ -201,9 +181,10 @@ struct AdmissionQueue<ID: Hashable> {
     }
 
     private mutating func forgetIfUnused(_ index: Int) {
-        let origin = origins[index]
-        guard indices.count > Self.rememberedOrigins, origin.active == 0, origin.waitingCount == 0 else { return }
-        indices[origin.name] = nil
+        guard indices.count > Self.rememberedOrigins, origins[index].active == 0, origins[index].line.isEmpty else {
+            return
+        }
+        indices[origins[index].name] = nil
         freeIndices.append(index)
     }
 }

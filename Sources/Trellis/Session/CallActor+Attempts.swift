@@ -3,17 +3,26 @@ import FoundationEssentials
 
 /// What the journey of a call asks of it.
 extension CallActor {
-    /// Sends an attempt and waits for its whole answer. The call's end is the attempt's.
+    /// Sends an attempt and waits for its whole answer. The call's end is the attempt's, and so is that of the task: it may be
+    /// one of several that a step has made.
     nonisolated func collected(_ attempt: RequestActor) async throws -> CollectedResponse {
-        try await withReply { reply in
-            executor.submit { self.onEngineThread.send(attempt, collecting: reply) }
+        try await withTaskCancellationHandler {
+            try await withReply { reply in
+                executor.submit { self.onEngineThread.send(attempt, collecting: reply) }
+            }
+        } onCancel: {
+            attempt.cancelWithTask()
         }
     }
 
     /// Sends an attempt and waits for its head.
     nonisolated func head(_ attempt: RequestActor, inbox: BodyInbox) async throws -> Response {
-        try await withReply { reply in
-            executor.submit { self.onEngineThread.send(attempt, awaitingHead: reply, inbox: inbox) }
+        try await withTaskCancellationHandler {
+            try await withReply { reply in
+                executor.submit { self.onEngineThread.send(attempt, awaitingHead: reply, inbox: inbox) }
+            }
+        } onCancel: {
+            attempt.cancelWithTask()
         }
     }
 
@@ -40,15 +49,21 @@ extension CallActor {
     }
 
     private nonisolated var sentRequest: Request {
-        sent.withLock { $0 } ?? first?.prepared.transportRequest.request ?? request
+        (record.withLock { $0.sent } ?? first?.prepared)?.transportRequest.request ?? asked.request
     }
 
     /// The whole answer, with the request that it answers.
     nonisolated func collected() async throws -> Answer {
-        let answer = try await answer()
-        let body: Data = if let data = answer.data { data } else { try await answer.body.collect(upTo: .max) }
-        var whole = Answer(request: sentRequest, response: answer.response, body: body)
+        let (body, response) = try await collectedPair()
+        var whole = Answer(request: sentRequest, response: response, body: body)
         whole.observer = observer
         return whole
+    }
+
+    /// The whole answer.
+    nonisolated func collectedPair() async throws -> CollectedResponse {
+        let answer = try await answer()
+        if let data = answer.data { return (data, answer.response) }
+        return (try await answer.body.collect(upTo: .max), answer.response)
     }
 }

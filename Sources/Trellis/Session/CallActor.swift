@@ -8,7 +8,7 @@ import Synchronization
 /// thread, and so that a call ends at its deadline or when it is cancelled even if a step takes no notice.
 actor CallActor: EngineActor {
     /// What a call does: sends attempts until it has an answer.
-    typealias Journey = @Sendable (CallActor, CallDeadline) async throws -> StepResponse
+    typealias Way = @Sendable (CallActor, CallDeadline) async throws -> StepResponse
 
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
@@ -16,33 +16,38 @@ actor CallActor: EngineActor {
     nonisolated let id: UInt64
     nonisolated let observer: CallObserver?
     /// What the caller asked for.
-    nonisolated let request: Request
+    nonisolated let asked: RequestBox
     /// The first attempt, where no step has a say in it.
     nonisolated let first: RequestActor?
     /// When the call was made; `nil`: when it is started.
     private nonisolated let start: EngineInstant?
     private nonisolated let limit: UInt64?
-    private nonisolated let clock: any EngineClock
-    private nonisolated let journey: Journey
+    nonisolated let clock: any EngineClock
+    private nonisolated let journey: Way
     private nonisolated let hasBegun = Atomic(false)
-    /// The last request on the wire, as it was sent.
-    nonisolated let sent = Locked<Request?>(nil)
+    /// What is known of the call under way.
+    nonisolated let record = Locked(CallRecord())
 
     private var state = CallState()
     private var driver: Task<Void, Never>?
     private var timer: EngineTimer?
     private var waiters: [Reply<StepResponse>] = []
     private var result: Result<StepResponse, any Error>?
-    /// The attempt under way, or the last one; before the start the first one, where no step has a say in that.
-    private var attempt: RequestActor?
+    /// The attempt that was begun last; before the start the first one, where no step has a say in that.
+    private(set) var attempt: RequestActor?
+    /// Attempts beside it that had not ended when it was begun.
+    private var others: [RequestActor] = []
+    /// Made when somebody asks for it.
+    nonisolated let uploadMeter = AtomicLazyReference<ProgressBroadcaster>()
+    nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
 
     init(
-        _ request: Request, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
-        clock: any EngineClock, hub: EventHub, journey: @escaping Journey
+        _ asked: RequestBox, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
+        clock: any EngineClock, hub: EventHub, journey: @escaping Way
     ) {
         id = Self.count.add(1, ordering: .relaxed).newValue
         observer = hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil
-        self.request = request
+        self.asked = asked
         self.first = first
         self.start = start
         attempt = first
@@ -51,7 +56,7 @@ actor CallActor: EngineActor {
         self.clock = clock
         self.journey = journey
         residence = executor.residence
-        observer?.tell(.created(request))
+        observer?.tell(.created(asked.request))
     }
 
     private static let count = Atomic<UInt64>(0)
@@ -123,28 +128,59 @@ actor CallActor: EngineActor {
         handle(.finish)
     }
 
-    /// The attempt knows best what it was doing.
-    private func fail(_ error: any Error, _ event: CallState.Event) {
-        attempt?.onEngineThread.cancel(error)
-        result = .failure(attempt?.onEngineThread.failure ?? error)
+    func deadlineIsOver() {
+        guard !state.isEnded else { return }
+        // The limits of those under way are over at the same moment, or were just now.
+        let late = (attempt?.onEngineThread.failure as? TrellisError).flatMap {
+            $0.reason == .timedOut(.total) ? $0 : nil
+        }
+        fail(late ?? overdue, .finish) { $0.timerFired() }
+    }
+
+    /// - Parameter end: How attempts under way end, if not with the error.
+    private func fail(
+        _ error: any Error, _ event: CallState.Event, ending end: (any RequestEntry) -> Void = { _ in }
+    ) {
+        result = .failure(error)
+        for attempt in underWay {
+            end(attempt.onEngineThread)
+            attempt.onEngineThread.cancel(error)
+            // The attempt knows best what it was doing.
+            if let failure = attempt.onEngineThread.failure { result = .failure(failure) }
+        }
         handle(event)
     }
 
-    func deadlineIsOver() {
-        guard !state.isEnded else { return }
-        // Its own limit is over at the same moment.
-        attempt?.onEngineThread.timerFired()
-        var error = TrellisError(.timedOut(.total), method: request.method, url: request.url)
-        error.detail = "a step around the request was at work"
+    /// The attempts that have not ended, the last behind the others.
+    private var underWay: [RequestActor] {
+        (others + (attempt.map { [$0] } ?? [])).filter { !$0.onEngineThread.isEnded }
+    }
+
+    /// What the caller gets at the deadline where no attempt is under way.
+    private var overdue: TrellisError {
+        var error = TrellisError(.timedOut(.total), method: asked.request.method, url: asked.request.url)
         error.metrics.total = .nanoseconds(Int64(clamping: limit ?? 0))
         error.metrics.attempts = attempt.map { ($0.prepared.history?.earlierAttempts ?? 0) + 1 } ?? 0
-        fail(error, .finish)
+        guard let wait = record.withLock({ $0.wait }) else {
+            error.detail = "a step around the request was at work"
+            return error
+        }
+        error.phase = .queued
+        error.isHeldByLimit = true
+        error.metrics.queuedTime = executor.now.nanoseconds(since: wait.start)
+        error.detail = wait.description
+        return error
     }
 
     /// Makes an attempt the one that the call's handles hold up and end; `false` where the call has ended.
     func enlist(_ attempt: RequestActor) -> Bool {
         guard !state.isEnded else { return false }
+        if let last = self.attempt, last !== attempt, !last.onEngineThread.isEnded {
+            others.removeAll { $0.onEngineThread.isEnded }
+            others.append(last)
+        }
         self.attempt = attempt
+        measureBodies()
         if state.phase == .suspended { attempt.onEngineThread.suspend() }
         return true
     }
@@ -154,15 +190,20 @@ actor CallActor: EngineActor {
         case .nothing: break
         case .pauseAttempt:
             observer?.tell(.suspended)
+            for attempt in others { attempt.onEngineThread.suspend() }
             attempt?.onEngineThread.suspend()
         case .resumeAttempt:
             if event == .resume { observer?.tell(.resumed) }
+            for attempt in others { attempt.onEngineThread.resume() }
             attempt?.onEngineThread.resume()
         case .end: letGo()
         }
     }
 
+    var hasEnded: Bool { state.isEnded }
+
     private func letGo() {
+        finishMeters()
         driver?.cancel()
         driver = nil
         if let timer { executor.engineLoop.cancel(timer) }
@@ -176,6 +217,8 @@ actor CallActor: EngineActor {
         waiters = []
     }
 }
+
+extension CallActor: SharedCall {}
 
 extension CallActor: EngineTimerTarget {
     nonisolated func timerIsDue() { onEngineThread.deadlineIsOver() }

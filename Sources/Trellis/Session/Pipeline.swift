@@ -9,7 +9,11 @@ extension Session {
         // Compose: what is asked.
         let request = try convertible.asRequest()
         // Steps: what surrounds the attempts, on a journey of its own.
-        if hasSteps(request) { return try await call(request, isCollected: true, start: start).collected().pair }
+        if hasSteps(request) { return try await call(request, isCollected: true, start: start).collectedPair() }
+        return try await collect(plain: request, start)
+    }
+
+    private func collect(plain request: Request, _ start: EngineInstant) async throws -> CollectedResponse {
         // Session: completed with the defaults, and checked. Exchange: an actor, which waits for its turn, hands itself to
         // the transport and receives.
         let attempt = try attempt(preparation.prepare(request, isCollected: true, start: start))
@@ -17,7 +21,7 @@ extension Session {
         guard response.mayRedirect else { return (body, response) }
         // Steps: the journey goes on from here.
         let answer = StepResponse(response: response, body: body)
-        return try await call(request, isCollected: true, start: start, answered: answer).collected().pair
+        return try await call(request, isCollected: true, start: start, answered: answer).collectedPair()
     }
 
     /// The same, with the request that was answered.
@@ -25,6 +29,10 @@ extension Session {
         let start = clock.now()
         let request = try convertible.asRequest()
         if hasSteps(request) { return try await call(request, isCollected: true, start: start).collected() }
+        return try await answer(plain: request, start)
+    }
+
+    private func answer(plain request: Request, _ start: EngineInstant) async throws -> Answer {
         let attempt = try attempt(preparation.prepare(request, isCollected: true, start: start))
         let answer = try await attempt.answer()
         guard answer.response.mayRedirect else { return answer }
@@ -39,6 +47,10 @@ extension Session {
         if hasSteps(request) {
             return StreamResponse(try await call(request, isCollected: false, start: start).answer())
         }
+        return try await open(plain: request, start)
+    }
+
+    private func open(plain request: Request, _ start: EngineInstant) async throws -> StreamResponse {
         let prepared = try preparation.prepare(request, isCollected: false, start: start)
         let answer = try await stream(attempt(prepared)) { try await $0.head(inbox: $1) }
         guard answer.response.mayRedirect else { return StreamResponse(answer) }
@@ -47,12 +59,14 @@ extension Session {
     }
 
     private func hasSteps(_ request: Request) -> Bool {
-        request.attachment != nil || !configuration.steps.isEmpty || hub.isObserved
+        request.attachment != nil || hasSteps || hub.isObserved
     }
 
     /// A request as an actor that has not started.
     private func attempt(_ prepared: PreparedRequest) -> RequestActor {
-        RequestActor(prepared, executor: engine, transport: transport, admission: actor)
+        RequestActor(
+            prepared, executor: engine, transport: transport, admission: actor,
+            flow: flow(of: prepared.transportRequest.request))
     }
 
     /// A request for a handle, which starts it. What no step can change is found out now: whether it can be sent.
@@ -69,18 +83,23 @@ extension Session {
     ///   - start: When the call was made; `nil`: when it is started.
     ///   - first: The first attempt, where no step has a say in it.
     ///   - answered: What the first attempt has brought already.
+    @inline(never)
     private func call(
         _ request: Request, isCollected: Bool, start: EngineInstant? = nil, first: RequestActor? = nil,
         answered: StepResponse? = nil
     ) -> CallActor {
-        let steps = configuration.steps.followed(by: request.steps)
-        let limit = preparation.limits(of: request).total
-        return CallActor(
+        let surroundings = request.steps.map { AttachedSteps(steps.steps.followed(by: $0)) } ?? steps
+        let course = Course(surroundings: surroundings, isCollected: isCollected, depth: 0, answered: answered)
+        return call(RequestBox(request), course, start, first, limit: preparation.limits(of: request).total)
+    }
+
+    private func call(
+        _ request: RequestBox, _ course: Course, _ start: EngineInstant?, _ first: RequestActor?, limit: UInt64?
+    ) -> CallActor {
+        CallActor(
             request, first: first, start: start, limit: limit, executor: engine, clock: clock, hub: hub
         ) { [self] call, deadline in
-            var journey = Journey(session: self, call: call, steps: steps, isCollected: isCollected, deadline: deadline)
-            journey.answered = answered
-            return try await journey.answer(to: request)
+            try await Journey(self, call, course, deadline).answer()
         }
     }
 
@@ -100,167 +119,52 @@ extension Session {
     }
 
     /// One request on the wire, as part of a call.
-    fileprivate func exchange(_ request: Request, _ journey: Journey) async throws -> StepResponse {
-        let attempt = try journey.first ?? nextAttempt(request, journey)
-        guard journey.isCollected else {
+    ///
+    /// - Parameter queuedSince: When it began to wait, if not now.
+    @inline(never)
+    func exchange(
+        _ request: RequestBox, _ journey: Journey, queuedSince: EngineInstant?
+    ) async throws -> StepResponse {
+        let attempt = try journey.first ?? nextAttempt(request.request, journey, queuedSince)
+        guard journey.situation.isCollected else {
             return try await stream(attempt) { try await journey.call.head($0, inbox: $1) }
         }
         let (body, response) = try await journey.call.collected(attempt)
         return StepResponse(response: response, body: body)
     }
 
-    private func nextAttempt(_ request: Request, _ journey: Journey) throws -> RequestActor {
-        let context = journey.context
+    func completingURL(of request: RequestBox) throws -> RequestBox {
+        guard preparation.urlDefaults != nil else { return request }
+        return RequestBox(try preparation.completingURL(of: request.request))
+    }
+
+    private func nextAttempt(
+        _ request: Request, _ journey: Journey, _ queuedSince: EngineInstant?
+    ) throws -> RequestActor {
+        let (context, situation) = (journey.context, journey.situation)
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
-            start: clock.now(),
-            observer: journey.call.observer)
+            start: queuedSince ?? clock.now(), observer: situation.observer, starts: situation.starts)
         let prepared = try preparation.prepare(
-            request, isCollected: journey.isCollected, start: context.deadline.start, history: history)
-        journey.call.sent.withLock { $0 = prepared.transportRequest.request }
+            request, isCollected: situation.isCollected, start: situation.deadline.start, history: history)
+        situation.record.withLock { $0.sent = prepared }
         return attempt(prepared)
     }
 }
 
-/// A call on its way through everything that surrounds its attempts. The order is that of the functions.
-private struct Journey: Sendable {
-    let session: Session
-    let call: CallActor
-    let steps: Steps
-    /// The answer is collected in memory.
-    let isCollected: Bool
-    var context: CallContext
-
-    /// What the first request on the wire has brought already.
-    var answered: StepResponse?
-
-    /// What the call's handle has made already.
-    var first: RequestActor? { isFirst ? call.first : nil }
-
-    private var isFirst: Bool { context.attempt == 1 && context.redirects.isEmpty }
-
-    init(session: Session, call: CallActor, steps: Steps, isCollected: Bool, deadline: CallDeadline) {
-        self.session = session
-        self.call = call
-        self.steps = steps
-        self.isCollected = isCollected
-        context = CallContext(id: call.id, deadline: deadline)
-    }
-
-    /// Once a call: the steps around it, and inside of them the attempts.
-    func answer(to request: Request) async throws -> StepResponse {
-        let request = try session.preparation.completingURL(of: request)
-        return try await through(steps.calls[...], request) { try await attempts(at: $0) }
-    }
-
-    /// As often as the retriers want.
-    private func attempts(at request: Request) async throws -> StepResponse {
-        var journey = self
-        while true {
-            let result = await journey.attempt(request)
-            guard let wait = try await journey.retry(after: result, of: request) else { return try result.get() }
-            call.observer?.tell(.retrying(after: wait, because: result.failure))
-            try await journey.pause(wait)
-            journey.context.attempt += 1
-            call.observer?.begin(attempt: journey.context.attempt)
-        }
-    }
-
-    /// Once an attempt: the adapters, and then the request on its way.
-    private func attempt(_ request: Request) async -> Result<StepResponse, any Error> {
-        do {
-            var request = request
-            for adapter in steps.adapters {
-                request = try await adapter.adapt(request, context: context)
-                call.observer?.tell(.adapted(request))
-            }
-            return .success(try await hops(request))
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    /// As far as redirects lead.
-    private func hops(_ request: Request) async throws -> StepResponse {
-        var journey = self
+/// Calls that stand for several others go the way that is left of theirs.
+extension Session: CallOrigin {
+    func sharedCall(for request: Request, depth: Int, of call: CallSituation) -> any SharedCall {
         var request = request
-        while true {
-            let answer = try await journey.hop(request)
-            let policy = steps.redirects ?? RedirectPolicy()
-            guard
-                let (next, redirect) = try await policy.next(
-                    after: answer.response, to: request, handler: steps.redirectHandler, context: journey.context)
-            else { return answer }
-            call.observer?.tell(.redirected(redirect))
-            await answer.discard()
-            journey.context.follow(redirect)
-            request = next
-        }
+        var timeouts = request.timeouts ?? configuration.timeouts
+        timeouts.total = nil
+        request.timeouts = timeouts
+        let course = Course(surroundings: call.surroundings, isCollected: true, depth: depth, answered: nil)
+        return self.call(RequestBox(request), course, nil, nil, limit: nil)
     }
-
-    /// Once a request on the wire: with its cookies, the steps around it, and inside of them the exchange.
-    private func hop(_ request: Request) async throws -> StepResponse {
-        if isFirst, let answered { return answered }
-        guard let jar = steps.cookies, let url = CookieURL(request.url) else {
-            return try await exchange(request)
-        }
-        let answer = try await exchange(request.adding(await jar.cookies(for: url)))
-        let fields = answer.response.headerFields[values: .setCookie]
-        if !fields.isEmpty { await jar.store(fields, from: url) }
-        return answer
-    }
-
-    private func exchange(_ request: Request) async throws -> StepResponse {
-        try await through(steps.attempts[...], request) { try await session.exchange($0, self) }
-    }
-
-    /// One step inside of the other.
-    private func through(
-        _ steps: ArraySlice<any RequestStep>, _ request: Request,
-        _ innermost: @escaping @Sendable (Request) async throws -> StepResponse
-    ) async throws -> StepResponse {
-        try Task.checkCancellation()
-        guard let step = steps.first else { return try await innermost(request) }
-        return try await step.send(
-            request, context: context, next: NextStep { try await through(steps.dropFirst(), $0, innermost) })
-    }
-
-    // MARK: Retries
-
-    /// How long to wait before the next attempt; `nil`: the result stands.
-    private func retry(after result: Result<StepResponse, any Error>, of request: Request) async throws -> Duration? {
-        guard !steps.retriers.isEmpty, let failed = call.failedAttempt(result) else { return nil }
-        for retrier in steps.retriers {
-            try Task.checkCancellation()
-            switch await retrier.retry(failed, context: context) {
-            case .doNotRetry: continue
-            case .doNotRetryWithError(let error): throw error
-            case .retry: return try mayRetry(failed, of: request, after: .zero)
-            case .retryAfter(let delay): return try mayRetry(failed, of: request, after: max(delay, .zero))
-            }
-        }
-        return nil
-    }
-
-    private func mayRetry(_ failed: FailedAttempt, of request: Request, after delay: Duration) throws -> Duration? {
-        if let remaining = context.remainingTime, delay >= remaining { return nil }
-        guard request.body?.isReplayable ?? true else { throw failed.isNotReplayable }
-        return delay
-    }
-
-    /// Waits on the session's clock.
-    private func pause(_ duration: Duration) async throws {
-        try Task.checkCancellation()
-        guard duration > .zero else { return }
-        guard try await session.engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
-    }
-}
-
-extension Result {
-    fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
 }
 
 extension Response {
     /// Its status is that of a redirect, followed or not.
-    fileprivate var mayRedirect: Bool { (300..<400).contains(responseHead.status.code) }
+    var mayRedirect: Bool { (300..<400).contains(responseHead.status.code) }
 }

@@ -24,7 +24,7 @@ final class RequestOwner: Sendable {
         let call = try call.get()
         let prepared =
             try call.first?.prepared
-            ?? session.preparation.prepare(call.request, isCollected: true, start: session.clock.now())
+            ?? session.preparation.prepare(call.asked.request, isCollected: true, start: session.clock.now())
         return prepared.transportRequest.request
     }
 

@@ -66,21 +66,27 @@ struct RequestPreparation: Sendable {
         try Self.check(request)
         var request = request
         try Self.resolveBody(of: &request, defaults: defaultFields)
-        let (body, streamed) = try Self.body(request)
+        let bandwidth =
+            request.extras == nil && configuration.bandwidth.isEmpty ? nil : PieceSizes(request, configuration)
+        let continueWait = Self.continueWait(request)
+        let (body, streamed) = try Self.body(request, isStreamed: continueWait != nil || bandwidth?.send != nil)
         let wire = TransferOptions(
             url: url, method: request.method.rawValue,
-            headerLines: try lines(&request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false),
+            headerLines: try lines(
+                &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
+                expectsContinue: continueWait != nil),
             body: body,
             version: try Self.version(request.httpVersion ?? configuration.httpVersion, url),
             mayBeReplayed: request.method.isIdempotent,
             decodesContent: request.decodesContent ?? configuration.decodesContent,
             // Collected bodies are mostly small, and older versions of libcurl have such a buffer for each transfer.
-            receiveBufferSize: isCollected ? 16 << 10 : 256 << 10, maximumHeaderBytes: configuration.maximumHeaderSize)
+            receiveBufferSize: min(isCollected ? 16 << 10 : 256 << 10, bandwidth?.receive ?? .max),
+            sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize)
         return PreparedRequest(
             transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
             limits: limits(of: request),
             maximumBodySize: request.maximumBodySize ?? (isCollected ? configuration.maximumBodySize : .unlimited),
-            start: start, isDeferred: isDeferred, history: history)
+            start: start, isDeferred: isDeferred, continueWait: continueWait, history: history)
     }
 
     /// The limits on time that hold for a request.
@@ -142,11 +148,12 @@ struct RequestPreparation: Sendable {
     // MARK: Body
 
     private static func body(
-        _ request: Request
+        _ request: Request, isStreamed: Bool
     ) throws(TrellisError) -> (TransferOptions.Body, PreparedRequest.StreamedBody?) {
         switch request.body?.source {
         case nil: return (request.method.expectsContent ? .bytes([]) : .none, nil)
-        case .data(let data) where data.count <= inlineBodyLimit: return (.bytes([UInt8](data)), nil)
+        case .data(let data) where data.isEmpty || (data.count <= inlineBodyLimit && !isStreamed):
+            return (.bytes([UInt8](data)), nil)
         case .data(let data):
             let length = Int64(data.count)
             return (
@@ -182,7 +189,7 @@ struct RequestPreparation: Sendable {
     // MARK: Fields
 
     private func lines(
-        _ request: inout Request, _ url: WireURL, hasBody: Bool, hasLeft: Bool
+        _ request: inout Request, _ url: WireURL, hasBody: Bool, hasLeft: Bool, expectsContinue: Bool
     ) throws(TrellisError) -> HeaderLines? {
         let decodes = request.decodesContent ?? configuration.decodesContent
         if request.headerFields.isEmpty, !hasBody, !hasLeft, url.user == nil, decodes == configuration.decodesContent {
@@ -191,6 +198,11 @@ struct RequestPreparation: Sendable {
         }
         complete(&request, url, hasLeft: hasLeft)
         var lines = HeaderLines()
+        if expectsContinue {
+            request.headerFields[.expect] = "100-continue"
+            // libcurl takes the first line of a name for its own, and would wait too; it sends the second.
+            lines.suppress("Expect")
+        }
         for field in request.headerFields where field.name != .contentLength && field.name != .transferEncoding {
             guard lines.append(field) else { throw TrellisError(.invalidRequest(.headerField(field.name.rawName))) }
         }

@@ -21,6 +21,10 @@ public final class Session: Sendable {
     let preparation: RequestPreparation
     let clock: any EngineClock
     let hub: EventHub
+    /// The configuration's steps.
+    let steps: AttachedSteps
+    let hasSteps: Bool
+    private let flow: SessionFlow?
 
     /// A session on libcurl.
     public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
@@ -55,11 +59,20 @@ public final class Session: Sendable {
         self.transport = transport
         self.clock = clock
         self.preparation = preparation
+        steps = AttachedSteps(configuration.steps)
+        hasSteps = !configuration.steps.isEmpty
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
+        flow = SessionFlow(configuration.bandwidth, executor: engine)
         actor = SessionActor(executor: engine, limits: configuration.limits)
     }
 
     deinit { engine.stop() }
+
+    /// What limits the speed of a request; `nil` if nothing does.
+    func flow(of request: Request) -> TransferFlow? {
+        guard flow != nil || request.extras != nil else { return nil }
+        return SessionFlow.flow(of: request, in: flow, executor: engine)
+    }
 
     /// The thread of the session as an executor. A task that prefers it crosses no thread on its way into the session and
     /// back, which makes small requests faster:

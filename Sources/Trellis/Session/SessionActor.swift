@@ -32,7 +32,9 @@ actor SessionActor: EngineActor {
         guard !isShutDown else { return request.refuseAfterShutDown() }
         let id = ObjectIdentifier(request)
         let mayShare = request.prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
-        let entry = queue.enter(id, origin: request.prepared.queue, mayShare: mayShare)
+        let entry = queue.enter(
+            id, origin: request.prepared.queue, mayShare: mayShare,
+            priority: request.prepared.transportRequest.request.priority)
         requests[id] = Member(request: request, place: entry.place)
         if entry.isAdmitted { request.onEngineThread.admit(isExploring: entry.isExploring) }
     }
@@ -85,10 +87,17 @@ actor SessionActor: EngineActor {
     func reasonForWaiting(_ request: RequestActor) -> String {
         guard let place = requests[ObjectIdentifier(request)]?.place else { return "" }
         if queue.isBeingExplored(place) { return "the first connection to \(request.prepared.origin) is being made" }
-        let active = queue.activeCount(at: place)
-        return active >= limits.perOrigin
-            ? "all \(active) connections to \(request.prepared.origin) are in use"
+        let count = queue.connectionCount(at: place)
+        let reason =
+            count >= limits.perOrigin
+            ? "all \(count) connections to \(request.prepared.origin) are in use"
             : "all \(limits.total) connections of the session are in use"
+        let ahead = queue.countAhead(of: ObjectIdentifier(request), at: place)
+        switch ahead {
+        case 0: return reason + ", and it is next"
+        case 1: return reason + ", and 1 request is ahead of it"
+        default: return reason + ", and \(ahead) requests are ahead of it"
+        }
     }
 
     // MARK: End

@@ -7,6 +7,9 @@ public struct SessionConfiguration: Sendable {
     public var timeouts = Timeouts()
     /// The limits on connections.
     public var limits = ConnectionLimits()
+    /// How fast all transfers together may be; unlimited unless set. Those that are under way share it fairly; see also
+    /// ``Request/bandwidth``.
+    public var bandwidth = BandwidthLimits()
     /// Whom TLS trusts.
     public var tls = TLSConfiguration()
     /// The protocol versions that may be used.
@@ -65,8 +68,8 @@ public struct SessionConfiguration: Sendable {
 /// How many connections a session may have, and for how long.
 ///
 /// A request over HTTP/1 takes a connection for itself; over HTTP/2 and HTTP/3 up to 100 share one, where the running
-/// libcurl multiplexes reliably (8.4 and later). Requests beyond the limits wait in the session's queue: first come, first
-/// served within an origin, and in turns between origins.
+/// libcurl multiplexes reliably (8.4 and later). Requests beyond the limits wait in the session's queue: within an
+/// origin by ``Request/priority`` and then first come, first served, and in turns between origins.
 public struct ConnectionLimits: Sendable, Hashable {
     /// Connections in all, 256 unless set.
     public var total = 256

@@ -5,7 +5,7 @@ struct CallDeadline: Sendable {
     let start: EngineInstant
     /// `nil`: never.
     let end: EngineInstant?
-    private let clock: any EngineClock
+    let clock: any EngineClock
 
     init(start: EngineInstant, limit: UInt64?, clock: any EngineClock) {
         self.start = start

@@ -4,8 +4,8 @@ import HTTPTypes
 extension Request {
     /// What surrounds this request besides its session's steps; `nil` for nothing.
     public var steps: Steps? {
-        get { (attachment as? StepsAttachment)?.steps }
-        set { attachment = newValue.map(StepsAttachment.init) }
+        get { (attachment as? AttachedSteps)?.steps }
+        set { attachment = newValue.map(AttachedSteps.init) }
     }
 
     /// The request with an adapter and retrier more.
@@ -42,7 +42,8 @@ extension Request {
     }
 }
 
-private final class StepsAttachment: RequestAttachment {
+/// Steps in one place, because they are large and handed on often.
+final class AttachedSteps: RequestAttachment {
     let steps: Steps
 
     init(_ steps: Steps) { self.steps = steps }

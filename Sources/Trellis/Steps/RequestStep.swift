@@ -23,9 +23,14 @@ public protocol RequestStep: Sendable {
 
 /// What lies behind a step.
 public struct NextStep: Sendable {
+    /// How many of the steps around the call have run then; `nil` behind one around an attempt.
+    let depth: Int?
     private let send: @Sendable (Request) async throws -> StepResponse
 
-    init(_ send: @escaping @Sendable (Request) async throws -> StepResponse) { self.send = send }
+    init(depth: Int? = nil, _ send: @escaping @Sendable (Request) async throws -> StepResponse) {
+        self.depth = depth
+        self.send = send
+    }
 
     /// Sends the request on.
     public func callAsFunction(_ request: Request) async throws -> StepResponse { try await send(request) }

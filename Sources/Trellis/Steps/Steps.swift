@@ -13,6 +13,8 @@
 public struct Steps: Sendable {
     /// Stand around each call, the first outermost.
     public var calls: [any RequestStep] = []
+    /// Sends another attempt beside one whose answer is slow to come; `nil`: as the session's, and for a session none.
+    public var hedging: HedgingPolicy?
     /// Change the request before each attempt, in this order.
     public var adapters: [any RequestAdapter] = []
     /// Are asked about each failed attempt, in this order, until one has an opinion.
@@ -25,9 +27,16 @@ public struct Steps: Sendable {
     public var cookies: (any CookieStorage)?
     /// Stand around each request on the wire, the first outermost.
     public var attempts: [any RequestStep] = []
+    /// Leaves hosts alone that fail; `nil`: the session's, and for a session that none is left alone.
+    public var circuitBreaker: CircuitBreaker?
+    /// Hold each request on the wire up until its turn, inside of everything else.
+    public var rateLimiters: [RateLimiter] = []
 
     /// No steps.
     public init() {}
+
+    /// Adds a limiter of its own for a rate: `configuration.steps.limit(rate: RateLimit(requestsPerSecond: 10, burst: 5))`.
+    public mutating func limit(rate: RateLimit) { rateLimiters.append(RateLimiter(rate)) }
 
     /// Adds an adapter and retrier in one.
     public mutating func intercept(with interceptor: any RequestInterceptor) {
@@ -37,7 +46,8 @@ public struct Steps: Sendable {
 
     /// There is nothing to do but for an answer that is a redirect.
     var isEmpty: Bool {
-        calls.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && attempts.isEmpty
+        calls.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && attempts.isEmpty && hedging == nil
+            && !hasLimits
     }
 
     /// These steps, and then others.
@@ -48,6 +58,9 @@ public struct Steps: Sendable {
         steps.adapters += other.adapters
         steps.retriers += other.retriers
         steps.attempts += other.attempts
+        steps.rateLimiters += other.rateLimiters
+        steps.circuitBreaker = other.circuitBreaker ?? circuitBreaker
+        steps.hedging = other.hedging ?? hedging
         steps.redirects = other.redirects ?? redirects
         steps.redirectHandler = other.redirectHandler ?? redirectHandler
         steps.cookies = other.cookies ?? cookies

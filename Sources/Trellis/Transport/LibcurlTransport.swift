@@ -38,6 +38,10 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
     func send(_ chunk: Data) { transfer?.send(chunk) }
     func send(_ file: FileReader) { transfer?.send(file) }
     func finishSending() { transfer?.finishSending() }
+    func stopSending() { transfer?.stopSending() }
+    func pauseSending(_ isPaused: Bool) { transfer?.pauseSending(isPaused) }
+    var countsSentBody: Bool { true }
+    var receivedBodyBytes: Int64? { transfer?.receivedBytes }
     var report: TransportReport { transfer.map { TransportReport($0.report) } ?? TransportReport() }
     var activity: TransportActivity? {
         transfer.map { TransportActivity(last: $0.times.last, lastSend: $0.times.lastSend) }
@@ -58,6 +62,8 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
     func transferDidReceiveBody(_ bytes: RawSpan) { events.transportDidReceiveBody(bytes) }
 
     func transferNeedsBody() { events.transportNeedsBody() }
+
+    func transferDidSendBody(_ count: Int) { events.transportDidSendBody(count) }
 
     func transferDidEnd(_ end: TransferEnd) {
         events.transportDidEnd(

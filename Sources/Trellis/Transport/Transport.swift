@@ -49,12 +49,23 @@ public protocol TransportTask: AnyObject, Sendable {
     func suspend(_ isSuspended: Bool)
     /// The next chunk of the request's body.
     func send(_ chunk: Data)
+    /// Stops or goes on sending the request's body, which is a matter of this attempt's bandwidth. An attempt that does not
+    /// count what it sends (``countsSentBody``) is not asked: its chunks come later.
+    func pauseSending(_ isPaused: Bool)
     /// The request's body is complete.
     func finishSending()
+    /// The rest of the request's body is not to be sent, because its answer has come. The answer goes on; the connection is
+    /// not used again (HTTP/2 and 3: the stream is reset with the end of the answer).
+    func stopSending()
     /// What was measured so far.
     var report: TransportReport { get }
     /// When bytes last moved, in either direction and in that of the request; `nil`: not known.
     var activity: TransportActivity? { get }
+    /// Whether the attempt tells of the bytes of the request's body that it takes
+    /// (``TransportEvents/transportDidSendBody(_:)``); otherwise a chunk counts as sent when it is handed over.
+    var countsSentBody: Bool { get }
+    /// Bytes of the answer's body that have come so far, before decoding; `nil`: not known.
+    var receivedBodyBytes: Int64? { get }
     /// Whether other requests can share the connection, as over HTTP/2 and HTTP/3. Asked when it is connected.
     var sharesConnection: Bool { get }
 }
@@ -71,6 +82,14 @@ public struct TransportActivity: Sendable {
 }
 
 extension TransportTask {
+    /// Nothing.
+    public func pauseSending(_ isPaused: Bool) {}
+    /// It does not.
+    public var countsSentBody: Bool { false }
+    /// Not known.
+    public var receivedBodyBytes: Int64? { nil }
+    /// Nothing: no more chunks come, which may do.
+    public func stopSending() {}
     /// Nothing was measured.
     public var report: TransportReport { TransportReport() }
     /// Not known.
@@ -91,8 +110,16 @@ public protocol TransportEvents: AnyObject, Sendable {
     func transportDidReceiveBody(_ bytes: RawSpan)
     /// There is room for more of the request's body.
     func transportNeedsBody()
+    /// So many bytes more of the request's body are on their way. Only from attempts that count them
+    /// (``TransportTask/countsSentBody``).
+    func transportDidSendBody(_ count: Int)
     /// The attempt is over.
     func transportDidEnd(_ end: TransportEnd)
+}
+
+extension TransportEvents {
+    /// Nobody wants to know.
+    public func transportDidSendBody(_ count: Int) {}
 }
 
 /// How an attempt ended.

@@ -139,7 +139,7 @@ struct RequestEventTests {
 
 extension RequestEvent {
     /// The kind, and what tells two of a kind apart.
-    fileprivate var word: String {
+    var word: String {
         switch kind {
         case .created: "created"
         case .resumed: "resumed"
@@ -153,6 +153,9 @@ extension RequestEvent {
         case .attemptEnded(_, let error): error.map { "ended \(name($0))" } ?? "ended"
         case .redirected(let redirect): "redirected \(redirect.status.code)"
         case .retrying: "retrying"
+        case .limited(let host, let wait): "limited \(host) \(wait)"
+        case .hedging: "hedging"
+        case .joined: "joined"
         case .finished(let response): "finished \(response.status.code)"
         case .validated(let error): error.map { "validated \(name($0))" } ?? "validated"
         case .serialized(_, let error): error.map { "serialized \(name($0))" } ?? "serialized"

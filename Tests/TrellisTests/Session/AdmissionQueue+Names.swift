@@ -12,12 +12,16 @@ struct NamedQueue<ID: Hashable> {
 
     func activeCount(origin: String) -> Int { places[origin].map { queue.activeCount(at: $0) } ?? 0 }
 
-    mutating func enter(_ id: ID, origin: String, mayShare: Bool = false) -> Bool {
-        let entry = queue.enter(id, origin: origin, mayShare: mayShare)
+    mutating func enter(
+        _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal
+    ) -> Bool {
+        let entry = queue.enter(id, origin: origin, mayShare: mayShare, priority: priority)
         places[origin] = entry.place
         if entry.isExploring { exploring.insert(id) }
         return entry.isAdmitted
     }
+
+    func countAhead(of id: ID, origin: String) -> Int? { places[origin].map { queue.countAhead(of: id, at: $0) } }
 
     func isExploring(_ id: ID) -> Bool { exploring.contains(id) }
 

@@ -4,13 +4,17 @@ import TrellisTesting
 @testable import Trellis
 
 extension CallContext {
-    /// The context of an attempt, for steps that are called without a session. Its time stands still.
+    /// The context of an attempt, for steps that are called without a session. Its time stands still until the clock is moved.
     static func test(
-        id: UInt64 = 1, attempt: Int = 1, remaining: Duration? = nil, redirects: [Redirect] = []
+        id: UInt64 = 1, attempt: Int = 1, remaining: Duration? = nil, redirects: [Redirect] = [],
+        clock: TestClock = TestClock(), engine: EngineExecutor? = nil
     ) -> CallContext {
-        let clock = TestClock().engineSide
-        let deadline = CallDeadline(start: clock.now(), limit: remaining?.clampedNanoseconds, clock: clock)
-        var context = CallContext(id: id, deadline: deadline)
+        let time = clock.engineSide
+        let deadline = CallDeadline(start: time.now(), limit: remaining?.clampedNanoseconds, clock: time)
+        var context = CallContext(
+            CallSituation(
+                id: id, deadline: deadline, engine: engine ?? EngineExecutor(clock: time),
+                surroundings: AttachedSteps(Steps())))
         context.attempt = attempt
         context.redirects = redirects
         return context

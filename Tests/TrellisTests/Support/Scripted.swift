@@ -30,6 +30,16 @@ struct Scripted {
     /// How many requests have not ended.
     var liveCount: Int { get async { await session.actor.requestCount } }
 
+    /// How many timers are set.
+    var timerCount: Int {
+        get async {
+            let engine = session.engine
+            return await withCheckedContinuation { continuation in
+                engine.submit { continuation.resume(returning: engine.engineLoop.timerCount) }
+            }
+        }
+    }
+
     /// Takes the only slot, so that every other request waits.
     func block() async throws -> (DataRequest, ScriptedAttempt) {
         let blocker = session.request("http://localhost/blocker")

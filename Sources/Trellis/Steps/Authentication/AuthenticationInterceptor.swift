@@ -52,7 +52,12 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     /// - Throws: ``AuthenticationError``, or what the authenticator throws.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         guard !isPartOfRefresh else { return request }
-        let credential = try await keeper.credential(for: context.id)
+        return try await apply(keeper.credential(for: context.id), to: request)
+    }
+
+    /// Apart, so that those who wait for the credential have no copy of their request.
+    @inline(never)
+    private func apply(_ credential: AuthenticatorType.Credential, to request: Request) async throws -> Request {
         var request = request
         try await authenticator.apply(credential, to: &request)
         return request

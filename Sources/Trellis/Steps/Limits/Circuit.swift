@@ -31,7 +31,7 @@ struct Circuit: HostState {
         case probing
     }
 
-    private let breaker: CircuitBreaker
+    private let rules: CircuitRules
     private var phase = Phase.closed
     private var window: SlidingWindow
     /// One more with each change: what was let through before says nothing about what is now.
@@ -39,20 +39,28 @@ struct Circuit: HostState {
     private var failures = 0
     private var requests = 0
 
-    init(_ breaker: CircuitBreaker) {
-        self.breaker = breaker
-        window = SlidingWindow(length: breaker.window)
+    init(_ rules: CircuitRules) {
+        self.rules = rules
+        window = SlidingWindow(length: rules.window)
     }
 
     /// Asks whether a request may be sent.
     mutating func enter(at now: EngineInstant) -> Entry {
         switch phase {
         case .closed: return .admitted(Permit(era: era, isProbe: false))
-        case .open(let end) where end > now: return .refused(refusal(.nanoseconds(end.nanoseconds(since: now))))
-        case .open:
+        case .open, .probing:
+            if let refusal = refusal(at: now) { return .refused(refusal) }
             change(to: .probing)
             return .admitted(Permit(era: era, isProbe: true))
-        case .probing: return .refused(refusal(nil))
+        }
+    }
+
+    /// Why a request may not be sent now; `nil` where it may.
+    func refusal(at now: EngineInstant) -> Refusal? {
+        switch phase {
+        case .closed: nil
+        case .open(let end): end > now ? refusal(.nanoseconds(end.nanoseconds(since: now))) : nil
+        case .probing: refusal(nil)
         }
     }
 
@@ -62,8 +70,8 @@ struct Circuit: HostState {
         guard !permit.isProbe else { return probed(outcome, at: now) }
         guard outcome != .neutral else { return }
         window.count(outcome == .failure, at: now)
-        guard window.total >= max(breaker.minimumRequests, 1), window.marked > 0,
-            Double(window.marked) >= Double(window.total) * breaker.failureRatio
+        guard window.total >= max(rules.minimumRequests, 1), window.marked > 0,
+            Double(window.marked) >= Double(window.total) * rules.failureRatio
         else { return }
         (failures, requests) = (window.marked, window.total)
         open(at: now)
@@ -78,7 +86,7 @@ struct Circuit: HostState {
     private mutating func probed(_ outcome: CircuitBreaker.Outcome, at now: EngineInstant) {
         switch outcome {
         case .success:
-            window = SlidingWindow(length: breaker.window)
+            window = SlidingWindow(length: rules.window)
             change(to: .closed)
         case .failure: open(at: now)
         // The next request is the one to see.
@@ -87,7 +95,7 @@ struct Circuit: HostState {
     }
 
     private mutating func open(at now: EngineInstant) {
-        change(to: .open(until: now.advanced(by: breaker.openDuration)))
+        change(to: .open(until: now.advanced(by: rules.openDuration)))
     }
 
     private mutating func change(to phase: Phase) {

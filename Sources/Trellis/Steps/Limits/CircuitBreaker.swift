@@ -1,4 +1,10 @@
+import CurlEngine
+
 /// Leaves a host alone for a while that answers nothing but errors.
+///
+/// ```swift
+/// configuration.steps.circuitBreaker = CircuitBreaker()
+/// ```
 ///
 /// A host's circuit is closed as long as it is well. When ``minimumRequests`` and more were sent to it within ``window``, and
 /// ``failureRatio`` of them failed, the circuit opens: for ``openDuration`` every request to the host fails at once with
@@ -6,48 +12,85 @@
 /// it fails, the circuit stays open for the same time again.
 ///
 /// Failures are connections that do not come about or are lost, a server that is silent, and the statuses 500, 502, 503 and 504.
-/// Any other answer is a success, a 404 or a 429 included. What says nothing about the host, such as a cancellation, counts as
-/// neither.
-public struct CircuitBreaker: Sendable, Hashable {
-    /// Which part of the requests has to fail: a half unless set.
-    public var failureRatio = 0.5
-    /// How many requests there have to be before a part of them means anything: 20 unless set.
-    public var minimumRequests = 20
-    /// How long requests count: 10 s unless set.
-    public var window = Duration.seconds(10)
-    /// How long a circuit stays open: 5 s unless set.
-    public var openDuration = Duration.seconds(5)
+/// Any other answer is a success, a 404 or a 429 included; a stream has succeeded when its head has come. What says nothing
+/// about the host, such as a cancellation or the end of the call's own time, counts as neither.
+///
+/// It counts what is on the wire: each retry, hedge and redirect for itself. It belongs to whoever holds it: sessions that are
+/// made with the same one know the same about their hosts.
+public final class CircuitBreaker: Sendable {
+    /// Which part of the requests has to fail.
+    public var failureRatio: Double { rules.failureRatio }
+    /// How many requests there have to be before a part of them means anything.
+    public var minimumRequests: Int { rules.minimumRequests }
+    /// How long requests count.
+    public var window: Duration { rules.window }
+    /// How long a circuit stays open.
+    public var openDuration: Duration { rules.openDuration }
 
-    /// The defaults.
-    public init() {}
-}
+    private let rules: CircuitRules
+    private let circuits: Locked<HostTable<Circuit>>
 
-extension CircuitBreaker {
-    /// What an attempt says about its host.
-    enum Outcome: Sendable, Hashable {
-        case success
-        case failure
-        /// Nothing.
-        case neutral
+    /// A breaker of closed circuits.
+    ///
+    /// - Parameters:
+    ///   - failureRatio: which part of the requests has to fail; a half unless given.
+    ///   - minimumRequests: how many requests there have to be before a part of them means anything; 20 unless given.
+    ///   - window: how long requests count; 10 s unless given.
+    ///   - openDuration: how long a circuit stays open; 5 s unless given.
+    public convenience init(
+        failureRatio: Double = 0.5, minimumRequests: Int = 20, window: Duration = .seconds(10),
+        openDuration: Duration = .seconds(5)
+    ) {
+        self.init(
+            CircuitRules(
+                failureRatio: failureRatio, minimumRequests: minimumRequests, window: window, openDuration: openDuration
+            ))
+    }
 
-        /// What an answer or an error says.
-        init(status: Int?, error: (any Error)?) {
-            guard let error else {
-                self = status.map { [500, 502, 503, 504].contains($0) ? .failure : .success } ?? .neutral
-                return
-            }
-            guard let error = error as? TrellisError else {
-                self = .neutral
-                return
-            }
-            switch error.reason {
-            case .connectionFailed, .securityFailed(.handshake), .timedOut(.connect), .timedOut(.responseHead),
-                .timedOut(.idle), .exchangeFailed, .invalidResponse(.bodyCutShort):
-                self = .failure
-            case .validationFailed(.status(let code)): self = Outcome(status: code, error: nil)
-            case .invalidResponse, .validationFailed, .serializationFailed, .redirectFailed: self = .success
-            default: self = .neutral
-            }
+    init(_ rules: CircuitRules) {
+        self.rules = rules
+        circuits = Locked(HostTable { Circuit(rules) })
+    }
+
+    /// Looks whether a request may be sent to a host, without sending it.
+    ///
+    /// - Throws: The reason ``TrellisError/LimitFailure`` where it may not.
+    func check(host: String, at now: EngineInstant) throws {
+        let refusal = circuits.withLock { $0.withState(of: host, at: now) { $0.refusal(at: now) } }
+        if let refusal { throw Self.error(refusal, host) }
+    }
+
+    /// Asks whether a request may be sent to a host.
+    ///
+    /// - Returns: What ``leave(_:_:host:at:)`` is told what came of it with, which has to happen: the host may be left alone
+    ///   until then.
+    /// - Throws: The reason ``TrellisError/LimitFailure`` where it may not.
+    func enter(host: String, at now: EngineInstant) throws -> Circuit.Permit {
+        switch circuits.withLock({ $0.withState(of: host, at: now) { $0.enter(at: now) } }) {
+        case .admitted(let permit): return permit
+        case .refused(let refusal): throw Self.error(refusal, host)
         }
     }
+
+    /// Tells what came of a request: `.neutral` for one that was cancelled, or never sent.
+    func leave(_ permit: Circuit.Permit, _ outcome: Outcome, host: String, at now: EngineInstant) {
+        circuits.withLock { $0.withState(of: host, at: now) { $0.leave(permit, outcome, at: now) } }
+    }
+
+    @inline(never)
+    private static func error(_ refusal: Circuit.Refusal, _ host: String) -> TrellisError {
+        TrellisError(
+            .limited(
+                .circuitOpen(
+                    host: host, failures: refusal.failures, requests: refusal.requests,
+                    nextAttempt: refusal.nextAttempt)))
+    }
+}
+
+/// When a circuit opens, and for how long.
+struct CircuitRules: Sendable, Hashable {
+    var failureRatio = 0.5
+    var minimumRequests = 20
+    var window = Duration.seconds(10)
+    var openDuration = Duration.seconds(5)
 }

@@ -1,7 +1,7 @@
 /// How many requests each host gets in a second: a token bucket.
 ///
 /// A host may get ``burst`` requests at once, and ``requestsPerSecond`` from then on. Requests beyond that wait, first come,
-/// first served, and so do those that a retry or a redirect adds.
+/// first served, and so do those that a retry or a redirect adds. A ``RateLimiter`` performs it.
 public struct RateLimit: Sendable, Hashable {
     /// How many tokens come in a second; fractions are fine: 0.5 is a request every two seconds.
     public var requestsPerSecond: Double

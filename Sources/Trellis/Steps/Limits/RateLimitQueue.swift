@@ -1,6 +1,7 @@
 import CurlEngine
 
-/// Whose turn it is at one host, as a value: a token bucket, and who waits for its tokens in the order of their coming.
+/// Whose turn it is at one host, as a value: a token bucket, and who waits for its tokens: by priority, and then in
+/// the order of their coming.
 struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
     /// What entering came to.
     enum Entry: Hashable {
@@ -17,10 +18,7 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
     private let maximumWait: UInt64?
     /// When the bucket will be full again (the theoretical arrival time of the generic cell rate algorithm).
     private var full = EngineInstant(nanoseconds: 0)
-    /// Who waits. Those that left are still here until their turn comes.
-    private var queue: [ID] = []
-    private var first = 0
-    private var waiting: Set<ID> = []
+    private var line = WaitingLine<ID>()
 
     init(_ limit: RateLimit) {
         interval = limit.interval
@@ -29,50 +27,55 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
         maximumWait = limit.maximumWait?.clampedNanoseconds
     }
 
-    var waitingCount: Int { waiting.count }
+    var waitingCount: Int { line.count }
 
-    /// When the first in the queue gets its token; `nil` where nobody waits. May be past.
-    var nextTurn: EngineInstant? { waiting.isEmpty ? nil : turn(behind: 0) }
+    /// When the next in the queue gets its token; `nil` where nobody waits. May be past.
+    var nextTurn: EngineInstant? { line.isEmpty ? nil : turn(behind: 0) }
 
     /// Asks for a token. An ID enters once at a time.
-    mutating func enter(_ id: ID, at now: EngineInstant) -> Entry {
+    ///
+    /// - Parameter longest: Nanoseconds that are too long to wait, whatever the limit says.
+    mutating func enter(
+        _ id: ID, _ priority: RequestPriority = .normal, at now: EngineInstant, longest: UInt64? = nil
+    ) -> Entry {
         if enterAtOnce(at: now) { return .admitted }
-        let wait = turn(behind: waiting.count).nanoseconds(since: now)
-        if let maximumWait, UInt64(wait) > maximumWait { return .refused(.nanoseconds(wait)) }
-        queue.append(id)
-        waiting.insert(id)
-        return .waiting(.nanoseconds(wait))
+        let entry = outlook(priority, at: now, longest: longest)
+        if case .waiting = entry { line.enter(id, priority) }
+        return entry
+    }
+
+    /// What entering would come to where there is no token.
+    func outlook(_ priority: RequestPriority = .normal, at now: EngineInstant, longest: UInt64? = nil) -> Entry {
+        let wait = turn(behind: line.countAhead(of: priority)).nanoseconds(since: now)
+        let isTooLong = UInt64(wait) > maximumWait ?? .max || UInt64(wait) >= longest ?? .max
+        return isTooLong ? .refused(.nanoseconds(wait)) : .waiting(.nanoseconds(wait))
     }
 
     /// Takes a token, if there is one that nobody waits for.
     mutating func enterAtOnce(at now: EngineInstant) -> Bool {
-        guard waiting.isEmpty, turn(behind: 0) <= now else { return false }
+        guard line.isEmpty, turn(behind: 0) <= now else { return false }
         take(at: now)
         return true
     }
 
     /// Gives up waiting. Those behind move up.
-    mutating func leave(_ id: ID) {
-        guard waiting.remove(id) != nil else { return }
-        if waiting.isEmpty { forgetQueue() }
-    }
+    mutating func leave(_ id: ID) { line.leave(id) }
+
+    /// How many go before somebody who waits.
+    func countAhead(of id: ID) -> Int { line.countAhead(of: id) ?? 0 }
 
     /// Takes those out whose turn has come, in order.
     mutating func admit(at now: EngineInstant) -> [ID] {
         var admitted: [ID] = []
-        while let turn = nextTurn, turn <= now {
-            let id = queue[first]
-            first += 1
-            guard waiting.remove(id) != nil else { continue }
+        while let turn = nextTurn, turn <= now, let id = line.next() {
             // At its own instant: a timer that is late does not slow the rate down.
             take(at: turn)
             admitted.append(id)
         }
-        if waiting.isEmpty { forgetQueue() } else { compact() }
         return admitted
     }
 
-    func isForgettable(at now: EngineInstant) -> Bool { waiting.isEmpty && full <= now }
+    func isForgettable(at now: EngineInstant) -> Bool { line.isEmpty && full <= now }
 
     // MARK: Tokens
 
@@ -84,18 +87,5 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
 
     private mutating func take(at now: EngineInstant) {
         full = max(full, now).advanced(byNanoseconds: interval)
-    }
-
-    // MARK: The queue
-
-    private mutating func forgetQueue() {
-        queue = []
-        first = 0
-    }
-
-    private mutating func compact() {
-        guard first > 64, first * 2 > queue.count else { return }
-        queue.removeFirst(first)
-        first = 0
     }
 }

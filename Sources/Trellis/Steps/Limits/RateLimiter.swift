@@ -1,133 +1,181 @@
 import CurlEngine
 
-/// Holds requests up until their host may have another one: the ``RateLimit`` of a session, with a queue for each host.
-final class RateLimiter: Sendable {
-    private enum Ending {
-        case admitted
-        case refused(Duration)
-        case cancelled
+/// Holds requests up until their host may have another one: performs a ``RateLimit``, with a queue for each host.
+///
+/// ```swift
+/// configuration.steps.limit(rate: RateLimit(requestsPerSecond: 10, burst: 5))
+/// ```
+///
+/// The rate is that of whoever holds the limiter: sessions and requests with the same one keep to it together.
+///
+/// ```swift
+/// let searches = RateLimiter(RateLimit(requestsPerSecond: 1))
+/// let request = Request(url).withSteps { $0.rateLimiters.append(searches) }
+/// ```
+///
+/// A request waits as long as its deadline lets it: one whose turn would come too late fails at once. The wait counts in
+/// ``Metrics/queued``, and ``RequestEvent/Kind/limited(host:wait:)`` tells of it. Requests of a higher ``Request/priority`` go first.
+public final class RateLimiter: Sendable {
+    private struct Waiter {
+        let reply: Reply<Void>
+        let call: CallSituation
     }
-
-    private typealias Waiter = CheckedContinuation<Ending, Never>
 
     private struct Host: HostState {
         var queue: RateLimitQueue<UInt64>
         var waiters: [UInt64: Waiter] = [:]
-        /// Whose task was cancelled before they came to wait.
-        var cancelled: Set<UInt64> = []
         /// Somebody wakes those whose turn has come.
         var hasPump = false
 
-        func isForgettable(at now: EngineInstant) -> Bool {
-            !hasPump && cancelled.isEmpty && queue.isForgettable(at: now)
-        }
+        func isForgettable(at now: EngineInstant) -> Bool { !hasPump && queue.isForgettable(at: now) }
     }
 
-    private let limit: RateLimit
-    private let clock: any EngineClock
-    private let pause: @Sendable (Duration) async throws -> Void
+    /// The limit.
+    public let limit: RateLimit
     private let hosts: Locked<HostTable<Host>>
-    private let lastID = Locked<UInt64>(0)
+    private let lastTicket = Locked<UInt64>(0)
 
-    /// - Parameters:
-    ///   - clock: What the rate is measured with.
-    ///   - pause: Waits on that clock. Where it throws, everybody who waits gets a `CancellationError`.
-    init(
-        _ limit: RateLimit, clock: any EngineClock = MonotonicClock(),
-        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
-    ) {
+    /// A limiter with full buckets.
+    public init(_ limit: RateLimit) {
         self.limit = limit
-        self.clock = clock
-        self.pause = pause
         hosts = Locked(HostTable { Host(queue: RateLimitQueue(limit)) })
     }
 
     /// How many wait for a host.
-    func waitingCount(host: String) -> Int { withHost(host) { host, _ in host.waiters.count } }
+    func waitingCount(host: String) -> Int {
+        hosts.withLock { $0.withState(of: host, at: EngineInstant(nanoseconds: 0)) { $0.waiters.count } }
+    }
 
     /// Returns when the host may have another request: at once, or when its turn comes.
     ///
-    /// - Throws: `CancellationError` in a cancelled task, and ``TrellisError/LimitFailure/rate(host:wait:maximumWait:)`` where it
-    ///   would take too long.
-    func enter(host: String) async throws {
-        if withHost(host, { $0.queue.enterAtOnce(at: $1) }) { return }
-        let id = lastID.withLock { id in
-            id += 1
-            return id
-        }
-        switch await wait(id, host) {
-        case .admitted: return
-        case .cancelled: throw CancellationError()
-        case .refused(let wait):
-            throw TrellisError(
-                .limited(.rate(host: host, wait: wait, maximumWait: limit.maximumWait ?? .zero)))
-        }
-    }
-
-    private func withHost<Result>(_ host: String, _ body: (inout Host, EngineInstant) -> Result) -> Result {
-        let now = clock.now()
-        return hosts.withLock { $0.withState(of: host, at: now) { body(&$0, now) } }
-    }
-
-    // MARK: Waiting
-
-    private func wait(_ id: UInt64, _ host: String) async -> Ending {
-        defer { withHost(host) { host, _ in _ = host.cancelled.remove(id) } }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { waiter in
-                let (ending, needsPump) = withHost(host) { Self.begin(id, waiter, &$0, at: $1) }
-                if let ending { waiter.resume(returning: ending) }
-                if needsPump { Task { await pump(host) } }
-            }
+    /// - Throws: `CancellationError` in a cancelled task; ``TrellisError`` of kind ``TrellisError/Kind/rateLimited`` where it would
+    ///   take too long, or of kind ``TrellisError/Kind/cancelled`` when the session is shut down.
+    @inline(never)
+    func enter(host: String, _ context: CallContext, _ priority: RequestPriority = .normal) async throws {
+        guard let ticket = try ticket(host, priority, context) else { return }
+        defer { context.call.record.withLock { $0.wait = nil } }
+        try await withTaskCancellationHandler {
+            try await withReply { wait(with: $0, ticket, host, priority, context) }
         } onCancel: {
-            let waiter = withHost(host) { host, _ in
-                host.queue.leave(id)
-                let waiter = host.waiters.removeValue(forKey: id)
-                if waiter == nil { host.cancelled.insert(id) }
-                return waiter
+            leave(ticket, host)
+        }
+    }
+
+    /// What keeps a request waiting, for errors.
+    func reasonForWaiting(_ ticket: UInt64, host: String) -> String {
+        let count = withHost(host, at: EngineInstant(nanoseconds: 0)) { $0.queue.countAhead(of: ticket) }
+        return "the rate limit of \(host) has \(count) other request\(count == 1 ? "" : "s") ahead of it"
+    }
+
+    private func withHost<Result>(_ host: String, at now: EngineInstant, _ body: (inout Host) -> Result) -> Result {
+        hosts.withLock { $0.withState(of: host, at: now) { body(&$0) } }
+    }
+
+    // MARK: Entering
+
+    /// What to wait with; `nil`: there is no need.
+    @inline(never)
+    private func ticket(_ host: String, _ priority: RequestPriority, _ context: CallContext) throws -> UInt64? {
+        let (now, longest) = (context.now, context.remainingTime?.clampedNanoseconds)
+        let entry = withHost(host, at: now) {
+            $0.queue.enterAtOnce(at: now) ? .admitted : $0.queue.outlook(priority, at: now, longest: longest)
+        }
+        switch entry {
+        case .admitted: return nil
+        case .refused(let wait): throw refusal(of: host, wait, context)
+        case .waiting(let wait):
+            context.call.observer?.tell(.limited(host: host, wait: wait), attempt: context.attempt)
+            let ticket = lastTicket.withLock { ticket in
+                ticket += 1
+                return ticket
             }
-            waiter?.resume(returning: .cancelled)
+            context.call.record.withLock { $0.wait = .rate(self, host: host, ticket: ticket, since: now) }
+            return ticket
         }
     }
 
     /// Enters the queue. Entering and waiting are one, or the turn could come before anybody waits for it.
-    private static func begin(
-        _ id: UInt64, _ waiter: Waiter, _ host: inout Host, at now: EngineInstant
-    ) -> (ending: Ending?, needsPump: Bool) {
-        guard !host.cancelled.contains(id) else { return (.cancelled, false) }
-        switch host.queue.enter(id, at: now) {
-        case .admitted: return (.admitted, false)
-        case .refused(let wait): return (.refused(wait), false)
-        case .waiting:
-            host.waiters[id] = waiter
+    @inline(never)
+    private func wait(
+        with reply: Reply<Void>, _ ticket: UInt64, _ host: String, _ priority: RequestPriority, _ context: CallContext
+    ) {
+        let (now, longest) = (context.now, context.remainingTime?.clampedNanoseconds)
+        let (entry, needsPump) = withHost(host, at: now) { host in
+            let entry = host.queue.enter(ticket, priority, at: now, longest: longest)
+            guard case .waiting = entry else { return (entry, false) }
+            host.waiters[ticket] = Waiter(reply: reply, call: context.call)
             defer { host.hasPump = true }
-            return (nil, !host.hasPump)
+            return (entry, !host.hasPump)
         }
+        switch entry {
+        case .admitted: return reply.resume(with: .success(()))
+        case .refused(let wait): return reply.resume(with: .failure(refusal(of: host, wait, context)))
+        case .waiting: break
+        }
+        if needsPump { startPump(host, of: context.call, at: now) }
+        // It may have been cancelled before there was anybody to leave.
+        if Task.isCancelled { leave(ticket, host) }
+    }
+
+    private func leave(_ ticket: UInt64, _ host: String) {
+        let waiter = withHost(host, at: EngineInstant(nanoseconds: 0)) { host in
+            host.queue.leave(ticket)
+            return host.waiters.removeValue(forKey: ticket)
+        }
+        waiter?.reply.resume(with: .failure(CancellationError()))
+    }
+
+    @inline(never)
+    private func refusal(of host: String, _ wait: Duration, _ context: CallContext) -> TrellisError {
+        if let maximumWait = limit.maximumWait, wait > maximumWait {
+            return TrellisError(.limited(.rate(host: host, wait: wait, maximumWait: maximumWait)))
+        }
+        var error = TrellisError(
+            .limited(.rate(host: host, wait: wait, maximumWait: context.remainingTime ?? .zero)))
+        error.detail = "its deadline comes first"
+        return error
     }
 
     // MARK: Waking
 
-    /// Wakes those whose turn has come, as long as anybody waits.
-    private func pump(_ host: String) async {
-        while true {
-            let (due, pause) = withHost(host) { host, now in
-                let due = host.queue.admit(at: now).compactMap { host.waiters.removeValue(forKey: $0) }
-                host.hasPump = host.queue.nextTurn != nil
-                return (due, host.queue.nextTurn.map { Duration.nanoseconds($0.nanoseconds(since: now)) })
-            }
-            for waiter in due { waiter.resume(returning: .admitted) }
-            guard let pause else { return }
-            do { try await self.pause(pause) } catch { return giveUp(host) }
+    /// On the pool, and on the clock of one of those who wait. It keeps none of them.
+    private func startPump(_ host: String, of call: CallSituation, at now: EngineInstant) {
+        Task(executorPreference: globalConcurrentExecutor) { [engine = call.engine, clock = call.deadline.clock] in
+            await self.pump(host, engine, clock, at: now)
         }
     }
 
-    private func giveUp(_ host: String) {
-        let waiters = withHost(host) { host, _ in
-            for id in host.waiters.keys { host.queue.leave(id) }
-            defer { host.waiters = [:] }
-            host.hasPump = false
-            return host.waiters.values
+    /// Wakes those whose turn has come, as long as anybody waits.
+    private func pump(
+        _ host: String, _ engine: EngineExecutor, _ clock: any EngineClock, at start: EngineInstant
+    ) async {
+        var (engine, clock, now) = (engine, clock, start)
+        while true {
+            let (due, turn, next) = withHost(host, at: now) { host in
+                let due = host.queue.admit(at: now).compactMap { host.waiters.removeValue(forKey: $0) }
+                let turn = host.queue.nextTurn
+                host.hasPump = turn != nil
+                return (due, turn, host.waiters.first?.value)
+            }
+            for waiter in due { waiter.reply.resume(with: .success(())) }
+            guard let turn, let next else { return }
+            (engine, clock) = (next.call.engine, next.call.deadline.clock)
+            // Nobody cancels this task.
+            if (try? await engine.delay(until: turn)) != true { giveUp(host, engine) }
+            now = clock.now()
         }
-        for waiter in waiters { waiter.resume(returning: .cancelled) }
+    }
+
+    /// A session has been shut down: those of its requests that wait have waited in vain.
+    private func giveUp(_ host: String, _ engine: EngineExecutor) {
+        let waiters = withHost(host, at: EngineInstant(nanoseconds: 0)) { host in
+            let gone = host.waiters.filter { $0.value.call.engine === engine }
+            for ticket in gone.keys {
+                host.queue.leave(ticket)
+                host.waiters[ticket] = nil
+            }
+            return gone.values
+        }
+        for waiter in waiters { waiter.reply.resume(with: .failure(TrellisError(.cancelled(.sessionShutDown)))) }
     }
 }

@@ -115,10 +115,9 @@ struct DigestAuthenticationTests {
 
     @Test func anOriginAfterARedirectIsNotAnswered() async throws {
         let digest = DigestAuthentication(username: "a", password: "b")
-        let deadline = CallDeadline(start: .init(nanoseconds: 0), limit: nil, clock: MonotonicClock())
         for (from, isAnswered) in [("http://a.example/", false), ("http://b.example/x", true)] {
-            var context = CallContext(id: 1, deadline: deadline)
-            context.redirects = [Redirect(status: .found, from: from, to: "http://b.example/")]
+            let redirect = Redirect(status: .found, from: from, to: "http://b.example/")
+            let context = CallContext.test(redirects: [redirect])
             let sent = Locked(0)
             let next = NextStep { request in
                 sent.withLock { $0 += 1 }

@@ -7,10 +7,7 @@ import TrellisTesting
 /// A circuit opens, looks and closes.
 struct CircuitTests {
     static func circuit(ratio: Double = 0.5, minimum: Int = 4) -> Circuit {
-        var breaker = CircuitBreaker()
-        breaker.failureRatio = ratio
-        breaker.minimumRequests = minimum
-        return Circuit(breaker)
+        Circuit(CircuitRules(failureRatio: ratio, minimumRequests: minimum))
     }
 
     /// Sends requests with outcomes, in one second; returns how many were let through.
@@ -154,25 +151,31 @@ struct CircuitTests {
 
     @Test func hostsHaveCircuitsOfTheirOwnAndTheErrorSaysWhich() throws {
         let clock = TestClock()
-        var breaker = CircuitBreaker()
-        breaker.minimumRequests = 20
-        let table = CircuitTable(breaker, clock: clock.engineSide)
+        let breaker = CircuitBreaker()
+        func enter(_ host: String) throws -> Circuit.Permit {
+            try breaker.enter(host: host, at: clock.engineSide.now())
+        }
         for number in 0..<20 {
-            let permit = try table.enter(host: "api.example.com")
+            let permit = try enter("api.example.com")
             // The last of them makes it the half.
-            table.leave(permit, number >= 8 ? .failure : .success, host: "api.example.com")
+            breaker.leave(
+                permit, number >= 8 ? .failure : .success, host: "api.example.com", at: clock.engineSide.now())
         }
         clock.advance(by: .milliseconds(1800))
-        let error = #expect(throws: TrellisError.self) { try table.enter(host: "api.example.com") }
+        let error = #expect(throws: TrellisError.self) { try enter("api.example.com") }
         #expect(error?.kind == .circuitOpen)
         #expect(error?.maySentBytes == false)
         #expect(
             error?.description
                 == "the circuit to api.example.com is open after 12 of 20 requests failed; next attempt in 3.2 s")
-        _ = try table.enter(host: "b.example")
+        _ = try enter("b.example")
+        let now = clock.engineSide.now()
+        #expect(throws: TrellisError.self) { try breaker.check(host: "api.example.com", at: now) }
         clock.advance(by: .milliseconds(3250))
-        _ = try table.enter(host: "api.example.com")
-        let second = #expect(throws: TrellisError.self) { try table.enter(host: "api.example.com") }
+        // A look takes nothing.
+        try breaker.check(host: "api.example.com", at: clock.engineSide.now())
+        _ = try enter("api.example.com")
+        let second = #expect(throws: TrellisError.self) { try enter("api.example.com") }
         #expect(
             second?.description
                 == "the circuit to api.example.com is open after 12 of 20 requests failed; "

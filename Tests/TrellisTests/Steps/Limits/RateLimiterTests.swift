@@ -6,13 +6,18 @@ import TrellisTesting
 
 /// Requests that wait for their host.
 struct RateLimiterTests {
-    let clock = TestClock()
+    let clock: TestClock
+    let engine: EngineExecutor
+    let context: CallContext
+
+    init() {
+        clock = TestClock()
+        engine = EngineExecutor(clock: clock.engineSide)
+        context = .test(clock: clock, engine: engine)
+    }
 
     func limiter(_ rate: Double, burst: Int = 1, maximumWait: Duration? = nil) -> RateLimiter {
-        let clock = clock
-        return RateLimiter(
-            RateLimit(requestsPerSecond: rate, burst: burst, maximumWait: maximumWait), clock: clock.engineSide
-        ) { try await clock.pause(for: $0) }
+        RateLimiter(RateLimit(requestsPerSecond: rate, burst: burst, maximumWait: maximumWait))
     }
 
     /// Until so many wait.
@@ -23,11 +28,11 @@ struct RateLimiterTests {
     @Test func theyGoOneByOneInTheOrderOfTheirComing() async throws {
         let limiter = limiter(1)
         let order = Locked<[Int]>([])
-        try await limiter.enter(host: "a.example")
+        try await limiter.enter(host: "a.example", context)
         try await withThrowingTaskGroup(of: Void.self) { group in
             for number in 0..<5 {
-                group.addTask {
-                    try await limiter.enter(host: "a.example")
+                group.addTask { [context] in
+                    try await limiter.enter(host: "a.example", context)
                     order.withLock { $0.append(number) }
                 }
                 await settle(limiter, waiting: number + 1)
@@ -43,13 +48,13 @@ struct RateLimiterTests {
 
     @Test func hostsDoNotWaitForEachOther() async throws {
         let limiter = limiter(1)
-        for host in ["a.example", "b.example", "c.example"] { try await limiter.enter(host: host) }
+        for host in ["a.example", "b.example", "c.example"] { try await limiter.enter(host: host, context) }
     }
 
     @Test func aCancelledTaskStopsWaiting() async throws {
         let limiter = limiter(1)
-        try await limiter.enter(host: "a.example")
-        let tasks = (0..<2).map { _ in Task { try await limiter.enter(host: "a.example") } }
+        try await limiter.enter(host: "a.example", context)
+        let tasks = (0..<2).map { _ in Task { [context] in try await limiter.enter(host: "a.example", context) } }
         await settle(limiter, waiting: 2)
         tasks[0].cancel()
         await #expect(throws: CancellationError.self) { try await tasks[0].value }
@@ -60,11 +65,11 @@ struct RateLimiterTests {
 
     @Test func aTaskThatIsCancelledAlreadyDoesNotWait() async throws {
         let limiter = limiter(1)
-        try await limiter.enter(host: "a.example")
+        try await limiter.enter(host: "a.example", context)
         await #expect(throws: CancellationError.self) {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.cancelAll()
-                group.addTask { try await limiter.enter(host: "a.example") }
+                group.addTask { [context] in try await limiter.enter(host: "a.example", context) }
                 try await group.waitForAll()
             }
         }
@@ -73,27 +78,67 @@ struct RateLimiterTests {
 
     @Test func whoWouldWaitTooLongIsToldSo() async throws {
         let limiter = limiter(0.5, maximumWait: .milliseconds(1500))
-        try await limiter.enter(host: "a.example")
-        let error = await #expect(throws: TrellisError.self) { try await limiter.enter(host: "a.example") }
+        try await limiter.enter(host: "a.example", context)
+        let error = await #expect(throws: TrellisError.self) { try await limiter.enter(host: "a.example", context) }
         #expect(error?.kind == .rateLimited)
         #expect(
             error?.description
                 == "the rate limit of a.example would hold the request up for 2.0 s, which is more than 1.5 s")
     }
 
-    @Test func aClockThatEndsLetsEverybodyGo() async throws {
-        let limiter = RateLimiter(RateLimit(requestsPerSecond: 1), clock: clock.engineSide) { _ in
-            throw CancellationError()
+    @Test func anEngineThatEndsLetsThoseGoWhoWaitOnIt() async throws {
+        let limiter = limiter(1)
+        let other = CallContext.test(clock: clock)
+        try await limiter.enter(host: "a.example", context)
+        let here = Task { [context] in try await limiter.enter(host: "a.example", context) }
+        await settle(limiter, waiting: 1)
+        let there = Task { try await limiter.enter(host: "a.example", other) }
+        await settle(limiter, waiting: 2)
+        await engine.shutDown()
+        let error = await #expect(throws: TrellisError.self) { try await here.value }
+        #expect(error?.reason == .cancelled(.sessionShutDown))
+        clock.advance(by: .seconds(1))
+        try await there.value
+    }
+
+    @Test func whoseTurnComesBehindTheDeadlineIsToldSo() async throws {
+        let limiter = limiter(0.5)
+        try await limiter.enter(host: "a.example", context)
+        let hurried = CallContext.test(remaining: .seconds(2), clock: clock, engine: engine)
+        let error = await #expect(throws: TrellisError.self) { try await limiter.enter(host: "a.example", hurried) }
+        #expect(error?.kind == .rateLimited)
+        #expect(
+            error?.description
+                == "the rate limit of a.example would hold the request up for 2.0 s, which is more than 2.0 s: "
+                + "its deadline comes first")
+    }
+
+    @Test func theHigherPriorityGoesFirst() async throws {
+        let limiter = limiter(1)
+        let order = Locked<[RequestPriority]>([])
+        try await limiter.enter(host: "a.example", context)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (count, priority) in [RequestPriority.low, .normal, .high, .low, .high].enumerated() {
+                group.addTask { [context] in
+                    try await limiter.enter(host: "a.example", context, priority)
+                    order.withLock { $0.append(priority) }
+                }
+                await settle(limiter, waiting: count + 1)
+            }
+            for left in (0..<5).reversed() {
+                clock.advance(by: .seconds(1))
+                await settle(limiter, waiting: left)
+                try await group.next()
+            }
         }
-        try await limiter.enter(host: "a.example")
-        await #expect(throws: CancellationError.self) { try await limiter.enter(host: "a.example") }
+        #expect(order.withLock { $0 } == [.high, .high, .normal, .low, .low])
     }
 
     @Test func aThousandAreLetGoAtOnce() async throws {
         let limiter = limiter(1, burst: 1)
-        try await limiter.enter(host: "a.example")
+        try await limiter.enter(host: "a.example", context)
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for _ in 0..<1000 { group.addTask { try await limiter.enter(host: "a.example") } }
+            for _ in 0..<1000 { group.addTask { [context] in try await limiter.enter(host: "a.example", context) } }
             await settle(limiter, waiting: 1000)
             clock.advance(by: .seconds(1000))
             try await group.waitForAll()

@@ -1,0 +1,75 @@
+import CurlEngine
+
+/// Lets transfers go on as a ``BandwidthShare`` says, at its own times. Lives on the engine thread, and has a timer only while
+/// somebody waits.
+actor BandwidthGate: EngineActor {
+    nonisolated let executor: EngineExecutor
+    nonisolated let residence: EngineResidence
+    private nonisolated let limit: BandwidthLimit
+    private var share: BandwidthShare<ObjectIdentifier>?
+    private var members: [ObjectIdentifier: RequestActor] = [:]
+    private var timer: EngineTimer?
+
+    init(_ limit: BandwidthLimit, executor: EngineExecutor) {
+        self.limit = limit
+        self.executor = executor
+        residence = executor.residence
+    }
+
+    /// `true`: the transfer may move bytes; otherwise it hears of it through ``RequestEntry/bandwidthIsGranted(by:)``.
+    func join(_ request: RequestActor) -> Bool {
+        var share = share ?? BandwidthShare(limit, at: executor.now)
+        members[ObjectIdentifier(request)] = request
+        let mayGo = share.join(ObjectIdentifier(request), at: executor.now)
+        self.share = share
+        setTimer()
+        return mayGo
+    }
+
+    /// The transfer has moved bytes. The result is as for ``join(_:)``.
+    func spend(_ bytes: Int, by request: RequestActor) -> Bool {
+        let mayGoOn = share?.spend(bytes, by: ObjectIdentifier(request), at: executor.now) ?? true
+        if !mayGoOn { setTimer() }
+        return mayGoOn
+    }
+
+    /// The transfer is over.
+    func leave(_ request: RequestActor) {
+        guard members.removeValue(forKey: ObjectIdentifier(request)) != nil else { return }
+        share?.leave(ObjectIdentifier(request))
+        setTimer()
+    }
+
+    private func setTimer() {
+        guard let next = share?.nextGrant else {
+            if let timer { executor.engineLoop.cancel(timer) }
+            timer = nil
+            return
+        }
+        let timer = timer ?? EngineTimer(self)
+        self.timer = timer
+        if timer.deadline != next { executor.engineLoop.set(timer, at: next) }
+    }
+
+    func grant() {
+        let granted = share?.grants(at: executor.now) ?? []
+        setTimer()
+        for member in granted { members[member]?.onEngineThread.bandwidthIsGranted(by: self) }
+    }
+}
+
+extension BandwidthGate: EngineTimerTarget {
+    nonisolated func timerIsDue() { onEngineThread.grant() }
+}
+
+/// How a gate is entered from code that runs on its engine thread anyway. Every call traps on any other thread.
+protocol BandwidthEntry: AnyObject, Sendable {
+    func join(_ request: RequestActor) -> Bool
+    func spend(_ bytes: Int, by request: RequestActor) -> Bool
+    func leave(_ request: RequestActor)
+    func grant()
+}
+
+extension BandwidthGate: @preconcurrency BandwidthEntry {
+    nonisolated var onEngineThread: any BandwidthEntry { self }
+}

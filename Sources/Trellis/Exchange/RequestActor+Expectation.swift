@@ -1,0 +1,96 @@
+import CurlEngine
+import HTTPTypes
+
+/// How a body waits for the server's word (`Expect: 100-continue`; RFC 9110, section 10.1.1).
+extension RequestActor {
+    /// The connection is ready, and the head goes out.
+    func beginContinueWait() {
+        guard isAwaitingContinue, let wait = prepared.continueWait else { return }
+        let timer = continueTimer ?? EngineTimer(ContinueTimerTarget(self))
+        continueTimer = timer
+        executor.engineLoop.set(timer, at: executor.now.advanced(byNanoseconds: wait))
+    }
+
+    func receivedInformational(_ head: ResponseHead) {
+        informational.append(head)
+        prepared.history?.tell(.informational(head))
+        if head.status.code == 100 { endContinueWait(sendsBody: true) }
+    }
+
+    /// The server has said 100, or nothing for too long: the body follows. Or it has given its answer: the body does not.
+    func endContinueWait(sendsBody: Bool) {
+        cancelContinueTimer()
+        guard isAwaitingContinue, !state.isEnded else { return }
+        isAwaitingContinue = false
+        if sendsBody {
+            startPump()
+        } else {
+            isBodySent = true
+            task?.stopSending()
+        }
+    }
+
+    func cancelContinueTimer() {
+        guard let continueTimer else { return }
+        executor.engineLoop.cancel(continueTimer)
+        self.continueTimer = nil
+    }
+
+    /// What a final head means for the body. `false`: the head is none for the caller, because the request goes out once more.
+    func takeWordOnBody(_ head: ResponseHead) -> Bool {
+        if head.status == .expectationFailed, prepared.continueWait != nil, !hasDroppedExpectation,
+            isAwaitingContinue || prepared.streamedBody?.isReplayable == true
+        {
+            dropExpectation()
+            return false
+        }
+        if isAwaitingContinue {
+            endContinueWait(sendsBody: false)
+        } else if head.status.code >= 300 {
+            stopSending()
+        }
+        return true
+    }
+
+    private func dropExpectation() {
+        cancelContinueTimer()
+        isAwaitingContinue = false
+        hasDroppedExpectation = true
+        pump?.stop()
+        pump = nil
+        task?.cancel()
+        task = nil
+        isReceivingPaused = false
+        // The transport has called, and takes nothing new before it has been returned to.
+        executor.submit { [self] in onEngine { $0.startWithoutExpectation() } }
+    }
+
+    private func startWithoutExpectation() {
+        guard !state.isEnded, task == nil else { return }
+        informational = []
+        if state.isSuspended { mustStartOnResume = true } else { startAttempt() }
+    }
+
+    /// The request as it goes out now.
+    var presentRequest: TransportRequest {
+        hasDroppedExpectation ? prepared.transportRequest.withoutExpectation : prepared.transportRequest
+    }
+}
+
+/// The server has said nothing for as long as it had. It keeps the request while it waits.
+private final class ContinueTimerTarget: EngineTimerTarget {
+    private let request: RequestActor
+
+    init(_ request: RequestActor) { self.request = request }
+
+    func timerIsDue() { request.onEngine { $0.endContinueWait(sendsBody: true) } }
+}
+
+extension TransportRequest {
+    fileprivate var withoutExpectation: TransportRequest {
+        var request = request
+        request.continueWait = nil
+        request.headerFields[.expect] = nil
+        return TransportRequest(request: request, wire: wire.withoutExpectation)
+    }
+}

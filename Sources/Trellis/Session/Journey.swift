@@ -1,0 +1,256 @@
+import CurlEngine
+
+/// Where a call goes along.
+struct Course: Sendable {
+    let surroundings: AttachedSteps
+    /// The answer is collected in memory.
+    let isCollected: Bool
+    /// How many of the steps around the call are behind it.
+    let depth: Int
+    /// What the first request on the wire has brought already.
+    let answered: StepResponse?
+}
+
+/// A call on its way through everything that surrounds its attempts. The order is that of the functions.
+///
+/// Thousands may wait at any of these places: what a function needs no more when it waits is in one that it calls, so that those
+/// who wait are small.
+struct Journey: Sendable {
+    let session: Session
+    let call: CallActor
+    var context: CallContext
+    private let depth: Int
+
+    var situation: CallSituation { context.call }
+
+    private var steps: AttachedSteps { context.call.surroundings }
+
+    /// What the call's handle has made already.
+    var first: RequestActor? { isFirst ? call.first : nil }
+
+    private var isFirst: Bool { context.attempt == 1 && context.redirects.isEmpty }
+
+    @inline(never)
+    init(_ session: Session, _ call: CallActor, _ course: Course, _ deadline: CallDeadline) {
+        self.session = session
+        self.call = call
+        depth = course.depth
+        context = CallContext(
+            CallSituation(
+                id: call.id, deadline: deadline, engine: session.engine, surroundings: course.surroundings,
+                isCollected: course.isCollected, observer: call.observer, answered: course.answered, origin: session,
+                record: call.record))
+    }
+
+    /// Once a call: the steps around it, and inside of them the attempts.
+    @inline(never)
+    func answer() async throws -> StepResponse {
+        try await throughCalls(depth == 0 ? session.completingURL(of: call.asked) : call.asked, depth)
+    }
+
+    /// One step inside of the other.
+    private func throughCalls(_ request: RequestBox, _ depth: Int) async throws -> StepResponse {
+        try Task.checkCancellation()
+        if depth == steps.steps.calls.count { return try await attempts(at: request) }
+        return try await through(steps.steps.calls[depth], request, depth + 1) {
+            try await throughCalls(RequestBox($0), depth + 1)
+        }
+    }
+
+    @inline(never)
+    private func through(
+        _ step: any RequestStep, _ request: RequestBox, _ depth: Int?,
+        _ next: @escaping @Sendable (Request) async throws -> StepResponse
+    ) async throws -> StepResponse {
+        try await step.send(request.request, context: context, next: NextStep(depth: depth, next))
+    }
+
+    /// As often as the retriers want.
+    @inline(never)
+    private func attempts(at request: RequestBox) async throws -> StepResponse {
+        if steps.steps.hedging != nil { return try await retried(at: request, hedged: true) }
+        let result = await attempt(request)
+        if steps.steps.retriers.isEmpty { return try result.get() }
+        return try await retried(at: request, after: result)
+    }
+
+    /// - Parameter result: What the first attempt has come to, if it was made.
+    @inline(never)
+    private func retried(
+        at request: RequestBox, after result: Result<StepResponse, any Error>? = nil, hedged: Bool = false
+    ) async throws -> StepResponse {
+        var (journey, result) = (self, result)
+        while true {
+            let ending: Result<StepResponse, any Error>
+            if let result { ending = result } else { ending = await journey.nextAttempt(request, hedged) }
+            guard let wait = try await journey.retry(after: ending, of: request) else { return try ending.get() }
+            try await journey.context.wait(for: wait)
+            journey.context.attempt += 1
+            situation.observer?.begin(attempt: journey.context.attempt)
+            result = nil
+        }
+    }
+
+    /// Once, or again beside an attempt that is slow to answer.
+    @inline(never)
+    private mutating func nextAttempt(_ request: RequestBox, _ hedged: Bool) async -> Result<StepResponse, any Error> {
+        guard hedged, let policy = steps.steps.hedging else { return await attempt(request) }
+        let race = HedgeRace(policy: policy, request: request.request) { [self] context in
+            var journey = self
+            journey.context = context
+            return await journey.attempt(request)
+        }
+        return await race.run(&context)
+    }
+
+    /// Once an attempt: the adapters, and then the request on its way.
+    @inline(never)
+    private func attempt(_ request: RequestBox) async -> Result<StepResponse, any Error> {
+        do {
+            var request = request
+            for index in steps.steps.adapters.indices { request = try await adapted(request, index) }
+            return .success(try await hops(request))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    @inline(never)
+    private func adapted(_ request: RequestBox, _ index: Int) async throws -> RequestBox {
+        let adapted = RequestBox(try await steps.steps.adapters[index].adapt(request.request, context: context))
+        tell { .adapted(adapted.request) }
+        return adapted
+    }
+
+    /// As far as redirects lead.
+    private func hops(_ request: RequestBox) async throws -> StepResponse {
+        let answer = try await hop(request)
+        guard answer.response.mayRedirect else { return answer }
+        return try await followed(answer, to: request)
+    }
+
+    @inline(never)
+    private func followed(_ answer: StepResponse, to request: RequestBox) async throws -> StepResponse {
+        var (journey, request, answer) = (self, request, answer)
+        while let next = try await journey.next(after: answer, to: request) {
+            request = next
+            answer = try await journey.hop(request)
+        }
+        return answer
+    }
+
+    /// Where a redirect leads, and then this journey too; `nil`: the answer is none.
+    @inline(never)
+    private mutating func next(after answer: StepResponse, to request: RequestBox) async throws -> RequestBox? {
+        let policy = steps.steps.redirects ?? RedirectPolicy()
+        guard
+            let (next, redirect) = try await policy.next(
+                after: answer.response, to: request.request, handler: steps.steps.redirectHandler, context: context)
+        else { return nil }
+        tell { .redirected(redirect) }
+        await answer.discard()
+        context.follow(redirect)
+        return RequestBox(next)
+    }
+
+    /// Once a request on the wire: with its cookies, the steps around it, and inside of them the exchange.
+    @inline(never)
+    private func hop(_ request: RequestBox) async throws -> StepResponse {
+        if isFirst, let answered = situation.answered { return answered }
+        if steps.steps.cookies != nil { return try await hopWithCookies(request) }
+        return try await throughAttempts(request, 0)
+    }
+
+    @inline(never)
+    private func hopWithCookies(_ request: RequestBox) async throws -> StepResponse {
+        guard let jar = steps.steps.cookies, let url = CookieURL(request.request.url) else {
+            return try await throughAttempts(request, 0)
+        }
+        let cookies = await jar.cookies(for: url)
+        let answer = try await throughAttempts(
+            cookies.isEmpty ? request : RequestBox(request.request.adding(cookies)), 0)
+        let fields = answer.response.headerFields[values: .setCookie]
+        if !fields.isEmpty { await jar.store(fields, from: url) }
+        return answer
+    }
+
+    private func throughAttempts(_ request: RequestBox, _ depth: Int) async throws -> StepResponse {
+        try Task.checkCancellation()
+        if depth == steps.steps.attempts.count { return try await exchange(request) }
+        return try await through(steps.steps.attempts[depth], request, nil) {
+            try await throughAttempts(RequestBox($0), depth + 1)
+        }
+    }
+
+    /// When the limits of the request's host let it go.
+    private func exchange(_ request: RequestBox) async throws -> StepResponse {
+        if !steps.steps.hasLimits { return try await session.exchange(request, self, queuedSince: nil) }
+        return try await exchangeInTurn(request)
+    }
+
+    @inline(never)
+    private func exchangeInTurn(_ request: RequestBox) async throws -> StepResponse {
+        try await exchange(request, steps.turn(for: request, context))
+    }
+
+    @inline(never)
+    private func exchange(_ request: RequestBox, _ turn: LimitTurn) async throws -> StepResponse {
+        do {
+            let answer = try await session.exchange(request, self, queuedSince: turn.start)
+            turn.end(with: .success(answer), context)
+            return answer
+        } catch {
+            turn.end(with: .failure(error), context)
+            throw error
+        }
+    }
+
+    @inline(never)
+    private func tell(_ kind: () -> RequestEvent.Kind) {
+        if let observer = situation.observer { observer.tell(kind(), attempt: context.attempt) }
+    }
+
+    // MARK: Retries
+
+    /// How long to wait before the next attempt; `nil`: the result stands.
+    private func retry(
+        after result: Result<StepResponse, any Error>, of request: RequestBox
+    ) async throws -> Duration? {
+        if steps.steps.retriers.isEmpty { return nil }
+        return try await decision(on: result, of: request)
+    }
+
+    @inline(never)
+    private func decision(
+        on result: Result<StepResponse, any Error>, of request: RequestBox
+    ) async throws -> Duration? {
+        guard let failed = call.failedAttempt(result), let wait = try await wait(behind: failed, of: request) else {
+            return nil
+        }
+        tell { .retrying(after: wait, because: result.failure) }
+        return wait
+    }
+
+    private func wait(behind failed: FailedAttempt, of request: RequestBox) async throws -> Duration? {
+        for retrier in steps.steps.retriers {
+            try Task.checkCancellation()
+            switch await retrier.retry(failed, context: context) {
+            case .doNotRetry: continue
+            case .doNotRetryWithError(let error): throw error
+            case .retry: return try mayRetry(failed, of: request.request, after: .zero)
+            case .retryAfter(let delay): return try mayRetry(failed, of: request.request, after: max(delay, .zero))
+            }
+        }
+        return nil
+    }
+
+    private func mayRetry(_ failed: FailedAttempt, of request: Request, after delay: Duration) throws -> Duration? {
+        if let remaining = context.remainingTime, delay >= remaining { return nil }
+        guard request.body?.isReplayable ?? true else { throw failed.isNotReplayable }
+        return delay
+    }
+}
+
+extension Result {
+    fileprivate var failure: Failure? { if case .failure(let failure) = self { failure } else { nil } }
+}

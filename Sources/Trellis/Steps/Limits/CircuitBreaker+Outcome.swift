@@ -1,0 +1,29 @@
+extension CircuitBreaker {
+    /// What an attempt says about its host.
+    enum Outcome: Sendable, Hashable {
+        case success
+        case failure
+        /// Nothing.
+        case neutral
+
+        /// What an answer or an error says.
+        init(status: Int?, error: (any Error)?) {
+            guard let error else {
+                self = status.map { [500, 502, 503, 504].contains($0) ? .failure : .success } ?? .neutral
+                return
+            }
+            guard let error = error as? TrellisError else {
+                self = .neutral
+                return
+            }
+            switch error.reason {
+            case .connectionFailed, .securityFailed(.handshake), .timedOut(.connect), .timedOut(.responseHead),
+                .timedOut(.idle), .exchangeFailed, .invalidResponse(.bodyCutShort):
+                self = .failure
+            case .validationFailed(.status(let code)): self = Outcome(status: code, error: nil)
+            case .invalidResponse, .validationFailed, .serializationFailed, .redirectFailed: self = .success
+            default: self = .neutral
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Limits, shared answers and hedges on the wire.
+@Suite(.timeLimit(.minutes(1)))
+struct LimitTests {
+    /// A server that counts its requests, and a session with steps.
+    private func world(
+        _ answer: @escaping @Sendable (Int) -> LoopbackServer.Answer, _ change: (inout Steps) -> Void
+    ) throws -> (LoopbackServer, Session) {
+        let count = Locked(0)
+        let server = try LoopbackServer.http { _ in
+            answer(
+                count.withLock { count in
+                    count += 1
+                    return count
+                })
+        }
+        var configuration = SessionConfiguration()
+        change(&configuration.steps)
+        return (server, Session(configuration: configuration))
+    }
+
+    @Test func aRateIsKeptTo() async throws {
+        let (server, session) = try world({ _ in .text("x") }) {
+            $0.limit(rate: RateLimit(requestsPerSecond: 50, burst: 1))
+        }
+        var waits: [Duration] = []
+        try await withThrowingTaskGroup(of: Duration.self) { group in
+            for _ in 0..<4 {
+                group.addTask { try await session.data(server.url("/")).1.metrics.queued }
+            }
+            for try await wait in group { waits.append(wait) }
+        }
+        // The last of four has waited for three tokens, less what the others took to come.
+        #expect(waits.max().map { $0 > .milliseconds(30) } == true)
+        #expect(waits.count { $0 < .milliseconds(20) } >= 1)
+    }
+
+    @Test func aHostThatFailsIsLeftAlone() async throws {
+        let (server, session) = try world({ _ in .text("", status: 503) }) {
+            $0.circuitBreaker = CircuitBreaker(minimumRequests: 3, openDuration: .seconds(3600))
+        }
+        for _ in 0..<3 { #expect(try await session.data(server.url("/")).1.status.code == 503) }
+        let error = await #expect(throws: TrellisError.self) { try await session.data(server.url("/")) }
+        #expect(error?.kind == .circuitOpen)
+        #expect(server.requests.count == 3)
+    }
+
+    @Test func aConnectionThatIsRefusedOpensTheCircuitToo() async throws {
+        let server = try LoopbackServer.http { _ in .text("") }
+        let url = server.url("/")
+        server.stop()
+        var configuration = SessionConfiguration()
+        configuration.steps.circuitBreaker = CircuitBreaker(minimumRequests: 2, openDuration: .seconds(3600))
+        let session = Session(configuration: configuration)
+        var kinds: [TrellisError.Kind?] = []
+        for _ in 0..<3 { kinds.append(await #expect(throws: TrellisError.self) { try await session.data(url) }?.kind) }
+        #expect(kinds == [.connect, .connect, .circuitOpen])
+    }
+
+    @Test func oneAnswerIsSharedByAllWhoAsk() async throws {
+        let gate = LoopbackServer.Gate()
+        let server = try LoopbackServer.http { _ in
+            LoopbackServer.Answer(
+                body: .chunked { writer in
+                    try writer.connection.wait(for: gate)
+                    try writer.write("shared")
+                })
+        }
+        let flight = SingleFlight()
+        var configuration = SessionConfiguration()
+        configuration.steps.calls = [flight]
+        let session = Session(configuration: configuration)
+        let joined = session.events
+        let tasks = (0..<10).map { _ in Task { try await session.data(server.url("/")).0 } }
+        var count = 0
+        for await event in joined {
+            if case .joined = event.kind { count += 1 }
+            if count == tasks.count { break }
+        }
+        gate.open()
+        for task in tasks { #expect(String(decoding: try await task.value, as: UTF8.self) == "shared") }
+        #expect(server.requests.count == 1)
+    }
+
+    @Test func aSlowServerIsAskedTwice() async throws {
+        let gate = LoopbackServer.Gate()
+        let (server, session) = try world({ number in
+            guard number == 1 else { return .text("second") }
+            return LoopbackServer.Answer(
+                body: .chunked { writer in
+                    try writer.connection.wait(for: gate)
+                    try writer.write("first")
+                })
+        }) { $0.hedging = HedgingPolicy(after: .milliseconds(50)) }
+        let (data, response) = try await session.data(server.url("/"))
+        #expect(String(decoding: data, as: UTF8.self) == "second")
+        #expect(response.metrics.attempts == 2)
+        // The slow one has been hung up on.
+        try await server.waitUntilClosed(count: 1)
+        gate.open()
+    }
+}

@@ -1,0 +1,118 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// An answer that comes before the request's body has gone, however its own end is told.
+@Suite(.timeLimit(.minutes(1)))
+struct EarlyAnswerFramingTests {
+    /// How the end of the answer is told (RFC 9112, section 6.3).
+    enum Framing: String, CaseIterable, Sendable {
+        case length, chunks, trailers, close, noBody
+
+        func answer(_ status: Int) -> String {
+            let head = "HTTP/1.1 \(status) Early\r\n"
+            return switch self {
+            case .length: head + "Content-Length: 3\r\n\r\nbig"
+            case .chunks: head + "Transfer-Encoding: chunked\r\n\r\n1;a=b\r\nb\r\n2\r\nig\r\n0\r\n\r\n"
+            case .trailers: head + "Transfer-Encoding: chunked\r\n\r\n3\r\nbig\r\n0\r\nX-Last: yes\r\n\r\n"
+            case .close: head + "Connection: close\r\n\r\nbig"
+            case .noBody: head + "Content-Length: 0\r\n\r\n"
+            }
+        }
+    }
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        let status: Int
+        let rest: WatchedSource.Rest
+        let framing: Framing
+        /// The last bytes come by themselves.
+        let isSplit: Bool
+
+        var testDescription: String { "\(status) \(framing)\(isSplit ? " in two" : ""), \(rest) source" }
+
+        static let all = [200, 307, 413].flatMap { status in
+            WatchedSource.Rest.allCases.flatMap { rest in
+                Framing.allCases.flatMap { framing in
+                    [false, true].map { Case(status: status, rest: rest, framing: framing, isSplit: $0) }
+                }
+            }
+        }
+    }
+
+    @Test(arguments: Case.all)
+    func theAnswerIsTheAnswer(_ row: Case) async throws {
+        let server = try server(row)
+        let source = WatchedSource(row.rest)
+        // A redirect that leads nowhere is an answer like any other.
+        let (data, response) = try await server.session.upload(.stream(source), to: server.request)
+        #expect(response.status.code == row.status)
+        #expect(String(decoding: data, as: UTF8.self) == (row.framing == .noBody ? "" : "big"))
+        #expect(response.trailerFields.count == (row.framing == .trailers ? 1 : 0))
+        try await source.released.opened()
+        try await server.isHealthyAndLeavesNothing()
+        #expect(server.server.acceptedCount == 2, "the connection must not carry another request")
+    }
+
+    private func server(_ row: Case) throws -> Misbehaviour {
+        try Misbehaviour { connection, _ in
+            _ = try connection.read(upTo: 1)
+            let answer = row.framing.answer(row.status)
+            try connection.write(String(answer.dropLast(row.isSplit ? 2 : 0)))
+            if row.isSplit {
+                connection.waitUntilReceived()
+                try connection.write(String(answer.suffix(2)))
+            }
+            if row.framing == .close { connection.shutdownWrite() }
+            try connection.readToEnd()
+        }
+    }
+
+    /// Chunks that end with the connection before the last one are no answer, whatever the source does.
+    @Test(arguments: [200, 413], WatchedSource.Rest.allCases)
+    func anAnswerThatIsCutShortIsAnError(_ status: Int, _ rest: WatchedSource.Rest) async throws {
+        let server = try Misbehaviour { connection, _ in
+            _ = try connection.read(upTo: 1)
+            try connection.write(String(Framing.chunks.answer(status).dropLast(7)))
+            connection.waitUntilReceived()
+            connection.close()
+        }
+        var request = server.request
+        request.timeouts = .impatient
+        let source = WatchedSource(rest)
+        // An older libcurl says nothing of the end of the connection while the source rests.
+        let isSilent = rest == .stalled && status == 200
+        await expectFailure([.truncatedBody, .receive, .send, isSilent ? .idleTimeout : .truncatedBody]) {
+            try await server.session.upload(.stream(source), to: request)
+        }
+        try await source.released.opened()
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    /// What the server has seen of the request is what is counted: with a body that goes with its head, a body in chunks, and
+    /// the beginning of one.
+    @Test(arguments: [0, 5, 5_000, 60_000, 200_000, 3_000_000])
+    func bytesSentAreThoseOfHeadAndBody(_ count: Int) async throws {
+        let server = try LoopbackServer.http(storesBodies: false) { _ in .init(204) }
+        let session = Session()
+        let (_, response) = try await session.upload(Data(count: count), to: server.url())
+        let head = try #require(server.requests.first).headBytes.count
+        #expect(response.metrics.bytesSent == Int64(head + count))
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// Of a body whose rest is not wanted, that is its beginning.
+    @Test func bytesSentAreThoseThatWereSent() async throws {
+        let server = try Misbehaviour { connection, _ in
+            _ = try connection.read(exactly: 5)
+            try connection.write("HTTP/1.1 413 Content Too Large\r\nContent-Length: 0\r\n\r\n")
+            try connection.readToEnd()
+        }
+        let (_, response) = try await server.session.upload(
+            .stream(WatchedSource(.stalled), length: 1_000_000), to: server.request)
+        let head = try #require(server.server.requests.first).headBytes.count
+        #expect(response.metrics.bytesSent == Int64(head + 5))
+        try await server.isHealthyAndLeavesNothing()
+    }
+}

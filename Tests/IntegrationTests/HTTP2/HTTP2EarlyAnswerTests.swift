@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// An answer over HTTP/2 that comes before the request's body has gone, and behind it the server's wish for no more of it
+/// (RFC 9113, section 8.1).
+///
+/// Serialized, because all tests share one peer and each waits until it has no connection.
+@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+struct HTTP2EarlyAnswerTests {
+    private static let started = Peer.started("http2.py")
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        let status: Int
+        let rest: WatchedSource.Rest
+        let way: HTTP2Peer.Way
+        /// Whether the answer says how long it is.
+        let length: String
+        /// Whether the end of the answer comes with its bytes.
+        let end: String
+
+        var path: String { "/early-end/\(status)/\(length)/\(end)/reset" }
+        var testDescription: String { "\(status) \(length), its end \(end), to a source that is \(rest), over \(way)" }
+
+        /// What libcurl before 8.1 shows nothing of: the end of a success without a length while the source rests; and, mostly,
+        /// an answer whose head comes in one read with the reset, which TLS records keep apart.
+        var isHidden: Bool {
+            guard !RunningLibcurl.hasHTTP3 else { return false }
+            return (rest == .stalled && status < 300 && length == "without-length")
+                || (way == .cleartext && end == "at-once")
+        }
+
+        static let all = [200, 413].flatMap { status in
+            WatchedSource.Rest.allCases.flatMap { rest in
+                HTTP2Peer.Way.allCases.flatMap { way in
+                    ["with-length", "without-length"].flatMap { length in
+                        ["at-once", "own"].map {
+                            Case(status: status, rest: rest, way: way, length: length, end: $0)
+                        }
+                    }
+                }
+            }
+        }.filter { !$0.isHidden }
+    }
+
+    @Test(arguments: HTTP2Peer.Way.allCases)
+    func theBodyFollowsThe100(_ way: HTTP2Peer.Way) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        let body = Data(repeating: 7, count: 300_000)
+        let request = try peer.request("/continued").withContinueExpectation(waiting: .seconds(3600))
+        let (data, response) = try await peer.session.upload(.data(body), to: request)
+        #expect(data == body)
+        #expect(response.informational.map(\.status.code) == [100])
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: HTTP2Peer.Way.allCases, [200, 401, 413])
+    func anAnswerInItsPlaceLeavesTheBodyUnread(_ way: HTTP2Peer.Way, _ status: Int) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        let source = WatchedSource(.stalled)
+        let request = try peer.request("/continued/\(status)").withContinueExpectation(waiting: .seconds(3600))
+        let (data, response) = try await peer.session.upload(.stream(source), to: request)
+        #expect(response.status.code == status)
+        #expect(data.count == 2)
+        #expect(!source.begun.isOpen)
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: Case.all)
+    func theAnswerIsTheAnswer(_ row: Case) async throws {
+        let peer = try await HTTP2Peer(Self.started, row.way)
+        let source = WatchedSource(row.rest)
+        let (data, response) = try await peer.session.upload(.stream(source), to: peer.request(row.path))
+        #expect(response.status.code == row.status)
+        #expect(data.count == 2)
+        try await source.released.opened()
+        try await peer.isHealthyAndLeavesNothing()
+    }
+}

@@ -1,0 +1,51 @@
+import Foundation
+import TrellisTesting
+
+/// Chunks of a request's body whose reader is watched: when it is made, and when it is let go.
+struct WatchedSource: AsyncSequence, Sendable {
+    /// What comes after ``first``.
+    enum Rest: String, Sendable, CaseIterable {
+        /// More of it for ever.
+        case endless
+        /// Nothing, until the task is cancelled.
+        case stalled
+    }
+
+    typealias Element = Data
+
+    let first: Data
+    let rest: Rest
+    let begun = LoopbackServer.Gate()
+    let released = LoopbackServer.Gate()
+
+    init(_ rest: Rest, first: Data = Data("start".utf8)) {
+        self.first = first
+        self.rest = rest
+    }
+
+    func makeAsyncIterator() -> Iterator { Iterator(self) }
+
+    final class Iterator: AsyncIteratorProtocol {
+        private let source: WatchedSource
+        private var isFirst = true
+
+        init(_ source: WatchedSource) {
+            self.source = source
+            source.begun.open()
+        }
+
+        deinit { source.released.open() }
+
+        func next() async throws -> Data? {
+            defer { isFirst = false }
+            if isFirst { return source.first }
+            switch source.rest {
+            case .endless: return Data(count: 16 << 10)
+            case .stalled:
+                // Nobody opens this one.
+                try await LoopbackServer.Gate().opened()
+                return nil
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import CurlEngine
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Transfers of one session that share a limit. Bytes are counted, not time.
+@Suite(.timeLimit(.minutes(1)))
+struct BandwidthFairnessTests {
+    private static let limit = BandwidthLimit(bytesPerSecond: 8 << 20)
+    private static let enough = 6 << 20
+
+    /// Counts for two, and tells when both together have enough.
+    private final class Counts: Sendable {
+        private let counts = Locked((0, 0))
+        private let start = ContinuousClock.now
+        let isEnough = LoopbackServer.Gate()
+
+        func add(_ count: Int, to index: Int) {
+            counts.withLock { counts in
+                guard counts.0 + counts.1 < BandwidthFairnessTests.enough else { return isEnough.open() }
+                if index == 0 { counts.0 += count } else { counts.1 += count }
+            }
+        }
+
+        var values: (Int, Int) { counts.withLock { $0 } }
+
+        /// What the limit has brought at most up to now. However slow the machine is, no more may have come.
+        var allowed: Int {
+            let (seconds, attoseconds) = (ContinuousClock.now - start).components
+            let time = Double(seconds) + Double(attoseconds) / 1e18
+            return Int(time * Double(limit.bytesPerSecond)) + limit.burst + (1 << 20)
+        }
+    }
+
+    @Test func downloads() async throws {
+        var configuration = SessionConfiguration()
+        configuration.bandwidth.download = Self.limit
+        let session = Session(configuration: configuration)
+        let server = try LoopbackServer.http { request in
+            .init(
+                body: .chunked { body in
+                    // One comes in much smaller pieces than the other.
+                    let piece = [UInt8](repeating: 7, count: request.path == "/0" ? 1000 : 500_000)
+                    while true { try body.write(piece) }
+                })
+        }
+        let counts = Counts()
+        let readers = (0...1).map { index in
+            Task {
+                for try await chunk in try await session.stream(server.url("/\(index)")).body {
+                    counts.add(chunk.count, to: index)
+                }
+            }
+        }
+        try await counts.isEnough.opened()
+        for reader in readers { reader.cancel() }
+        expectEqualShares(counts)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    @Test func uploads() async throws {
+        var configuration = SessionConfiguration()
+        configuration.bandwidth.upload = Self.limit
+        let session = Session(configuration: configuration)
+        let server = try LoopbackServer { connection in
+            _ = try connection.readHead()
+            try connection.readToEnd()
+        }
+        let counts = Counts()
+        let senders = (0...1).map { index in
+            let size = index == 0 ? 1000 : 100_000
+            let chunks = AsyncStream<Data> {
+                counts.add(size, to: index)
+                return Data(count: size)
+            }
+            return Task { try await session.upload(chunks, to: server.url()) }
+        }
+        try await counts.isEnough.opened()
+        for sender in senders { sender.cancel() }
+        expectEqualShares(counts)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// Each waits for its turn before anything of it has come, and gets it.
+    @Test(arguments: [HTTPVersionPolicy.automatic, .http1Only])
+    func manyShortTransfersAllArrive(_ version: HTTPVersionPolicy) async throws {
+        var configuration = SessionConfiguration()
+        configuration.bandwidth = BandwidthLimits(upload: Self.limit, download: Self.limit)
+        configuration.httpVersion = version
+        let session = Session(configuration: configuration)
+        let server = try LoopbackServer.http { request in .init(body: request.body) }
+        let counts = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<32 {
+                group.addTask {
+                    try await session.upload(Data(count: number * 3000), to: server.url()).0.count - number * 3000
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(counts == Array(repeating: 0, count: 32))
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    private func expectEqualShares(_ counts: Counts, sourceLocation: SourceLocation = #_sourceLocation) {
+        let (one, other) = counts.values
+        #expect(one + other <= counts.allowed, sourceLocation: sourceLocation)
+        #expect(abs(one - other) < Self.enough / 4, "\(one) and \(other)", sourceLocation: sourceLocation)
+    }
+}

@@ -1,0 +1,166 @@
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Requests that keep to a limit, on a clock that stands still.
+@Suite(.timeLimit(.minutes(1)))
+struct BandwidthTests {
+    private static let limit = BandwidthLimit(bytesPerSecond: 1000)
+
+    private func answer(
+        _ scripted: Scripted, _ request: Request = Request("http://slow.example/")
+    ) async throws -> (Task<Int, any Error>, ScriptedAttempt) {
+        let answer = Task { try await scripted.session.data(request).0.count }
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead()
+        await scripted.session.settle()
+        return (answer, attempt)
+    }
+
+    @Test func aDownloadIsPausedWhenItHasUsedWhatItWasGranted() async throws {
+        let scripted = Scripted()
+        let request = Request("http://slow.example/").withBandwidth(download: Self.limit)
+        let (answer, attempt) = try await answer(scripted, request)
+        attempt.receiveBody(Data(count: 49))
+        #expect(attempt.calls == [], "one is left of what it may")
+        attempt.receiveBody(Data(count: 951))
+        await scripted.session.settle()
+        #expect(attempt.calls == [.pauseReceiving(true)])
+        // 1,000 bytes are gone, of which 100 were a burst; 50 more it needs for its next turn.
+        await scripted.advance(by: .milliseconds(949))
+        #expect(attempt.calls == [.pauseReceiving(true)])
+        await scripted.advance(by: .milliseconds(1))
+        #expect(attempt.calls == [.pauseReceiving(true), .pauseReceiving(false)])
+        attempt.receiveBody(Data(count: 10))
+        attempt.end()
+        #expect(try await answer.value == 1010)
+        #expect(await scripted.timerCount == 0)
+        await scripted.session.shutdown()
+    }
+
+    @Test func twoDownloadsOfASessionTakeTurns() async throws {
+        let scripted = Scripted { $0.bandwidth.download = Self.limit }
+        let (first, one) = try await answer(scripted)
+        let (second, two) = try await answer(scripted)
+        var received = [0, 0]
+        // Each moves 10 bytes whenever it may, for ten seconds.
+        for _ in 0..<1000 {
+            for (index, attempt) in [one, two].enumerated() where !attempt.isPaused {
+                attempt.receiveBody(Data(count: 10))
+                received[index] += 10
+            }
+            await scripted.advance(by: .milliseconds(10))
+        }
+        #expect(abs(received[0] - received[1]) <= 100, "\(received)")
+        #expect((9_800...10_200).contains(received[0] + received[1]), "\(received)")
+        one.end()
+        two.end()
+        _ = try await (first.value, second.value)
+        #expect(await scripted.timerCount == 0)
+        await scripted.session.shutdown()
+    }
+
+    @Test func aRequestThatComesWhileAllIsUsedUpWaitsForItsTurn() async throws {
+        let scripted = Scripted { $0.bandwidth.download = Self.limit }
+        let (first, one) = try await answer(scripted)
+        one.receiveBody(Data(count: 1000))
+        let (second, two) = try await answer(scripted)
+        #expect(two.calls == [.pauseReceiving(true)])
+        one.end()
+        #expect(try await first.value == 1000)
+        // What the first has used beyond its time is paid for by those behind it.
+        await scripted.advance(by: .milliseconds(949))
+        #expect(two.calls == [.pauseReceiving(true)])
+        await scripted.advance(by: .milliseconds(1))
+        #expect(two.calls == [.pauseReceiving(true), .pauseReceiving(false)])
+        two.end()
+        #expect(try await second.value == 0)
+        await scripted.session.shutdown()
+    }
+
+    @Test func anUploadIsSentAtItsPace() async throws {
+        let scripted = Scripted()
+        let chunks = AsyncStream<Data> { continuation in
+            for _ in 0..<5 { continuation.yield(Data(count: 100)) }
+            continuation.finish()
+        }
+        let request = Request("http://slow.example/", method: .post, body: .stream(chunks, length: 500))
+            .withBandwidth(upload: Self.limit)
+        let answer = Task { try await scripted.session.data(request).1.status.code }
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        var times: [Int] = []
+        for milliseconds in stride(from: 0, through: 500, by: 10) {
+            while attempt.count(of: .send(Data(count: 100))) > times.count { times.append(milliseconds) }
+            attempt.needBody()
+            await scripted.settleSource()
+            while attempt.count(of: .send(Data(count: 100))) > times.count { times.append(milliseconds) }
+            await scripted.advance(by: .milliseconds(10))
+        }
+        // A chunk is a burst; every further one has to be brought in, and the quantum of the turn in which it goes.
+        #expect(times.count == 5, "\(times)")
+        for (index, time) in times.enumerated() where index > 0 { #expect(time >= 100 * (index - 1), "\(times)") }
+        try await attempt.wait(for: .finishSending)
+        attempt.receiveHead(status: 204)
+        attempt.end()
+        #expect(try await answer.value == 204)
+        #expect(await scripted.timerCount == 0)
+    }
+
+    @Test func aLimitHoldsUpNoIdleTimeout() async throws {
+        let scripted = Scripted { $0.timeouts = Timeouts(idle: .seconds(1), total: nil) }
+        let request = Request("http://slow.example/").withBandwidth(download: Self.limit)
+        let (answer, attempt) = try await answer(scripted, request)
+        attempt.receiveBody(Data(count: 100_000))
+        await scripted.advance(by: .seconds(50))
+        #expect(attempt.count(of: .cancel) == 0)
+        answer.cancel()
+        await #expect(throws: CancellationError.self) { try await answer.value }
+        #expect(await scripted.timerCount == 0)
+    }
+
+    @Test func bothTheReaderAndTheLimitHoldATransferUp() async throws {
+        let scripted = Scripted { $0.timeouts = .endless }
+        let request = Request("http://slow.example/").withBandwidth(download: BandwidthLimit(bytesPerSecond: 1 << 20))
+        let stream = Task { try await scripted.session.stream(request) }
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead()
+        let response = try await stream.value
+        attempt.receiveBody(Data(count: 2 << 20))
+        await scripted.advance(by: .seconds(10))
+        #expect(attempt.calls == [.pauseReceiving(true)], "the limit would let it go on, its reader does not")
+        var iterator = response.body.makeAsyncIterator()
+        _ = try await iterator.next()
+        await scripted.session.settle()
+        #expect(attempt.calls == [.pauseReceiving(true), .pauseReceiving(false)])
+        response.cancel()
+    }
+
+    @Test func withoutALimitThereIsNothing() async throws {
+        let scripted = Scripted()
+        let request = Request("http://fast.example/").withBandwidth()
+        #expect(scripted.session.flow(of: request) == nil)
+        #expect(scripted.session.flow(of: Request("http://fast.example/")) == nil)
+    }
+}
+
+extension ScriptedAttempt {
+    /// It was told to stop receiving, and not to go on.
+    fileprivate var isPaused: Bool {
+        calls.last { if case .pauseReceiving = $0 { true } else { false } } == .pauseReceiving(true)
+    }
+}
+
+extension Scripted {
+    /// Lets the sources of bodies, which run elsewhere, come round.
+    fileprivate func settleSource() async {
+        for _ in 0..<20 {
+            await Task.yield()
+            await session.settle()
+        }
+    }
+}

@@ -1,0 +1,298 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// A second attempt beside one that is slow.
+@Suite(.timeLimit(.minutes(1)))
+struct HedgingTests {
+    let clock = TestClock()
+    let transport: ScriptedTransport
+
+    init() { transport = ScriptedTransport(clock: clock) }
+
+    func session(
+        _ policy: HedgingPolicy = HedgingPolicy(after: .seconds(1)),
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.steps.hedging = policy
+        change(&configuration)
+        return Session(configuration: configuration, transport: transport, clock: clock)
+    }
+
+    /// Moves the clock on until the next attempt has come.
+    func hedge(_ session: Session, count: Int = 2) async throws -> ScriptedAttempt {
+        while transport.attempts.count < count {
+            clock.advance(by: .milliseconds(100))
+            await session.settle()
+        }
+        return try await transport.nextAttempt()
+    }
+
+    func answer(_ attempt: ScriptedAttempt, _ text: String, status: Int = 200) {
+        attempt.connect()
+        attempt.receiveHead(status: status)
+        attempt.receiveBody(text)
+        attempt.end()
+    }
+
+    @Test func theSecondMayWin() async throws {
+        let session = session()
+        let task = Task { try await session.data("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        first.connect()
+        let second = try await hedge(session)
+        #expect(clock.now.elapsed >= .seconds(1))
+        answer(second, "second")
+        let (data, response) = try await task.value
+        #expect(String(decoding: data, as: UTF8.self) == "second")
+        #expect(response.metrics.attempts == 2)
+        try await first.wait(for: .cancel)
+    }
+
+    @Test func theFirstMayWinYet() async throws {
+        let session = session()
+        let task = Task { try await session.data("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        let second = try await hedge(session)
+        answer(first, "first")
+        let (data, response) = try await task.value
+        #expect(String(decoding: data, as: UTF8.self) == "first")
+        #expect(response.metrics.attempts == 2)
+        try await second.wait(for: .cancel)
+    }
+
+    @Test func aFastAnswerIsTheOnlyOne() async throws {
+        let session = session()
+        let task = Task { try await session.data("http://a.example/") }
+        answer(try await transport.nextAttempt(), "fast")
+        #expect(try await task.value.1.metrics.attempts == 1)
+        clock.advance(by: .seconds(10))
+        await session.settle()
+        #expect(transport.attempts.count == 1)
+    }
+
+    @Test func whenOneFailsTheOtherIsWaitedFor() async throws {
+        let session = session()
+        let task = Task { try await session.data("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        let second = try await hedge(session)
+        first.connect()
+        first.fail(.exchangeFailed(.receive("reset")))
+        await session.settle()
+        answer(second, "second")
+        #expect(String(decoding: try await task.value.0, as: UTF8.self) == "second")
+    }
+
+    @Test func anAnswerOfTheMomentWaitsForABetterOne() async throws {
+        let session = session()
+        let task = Task { try await session.data("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        let second = try await hedge(session)
+        answer(first, "", status: 503)
+        await session.settle()
+        answer(second, "better")
+        #expect(String(decoding: try await task.value.0, as: UTF8.self) == "better")
+    }
+
+    @Test func whereAllFailTheCallerGetsAnAnswerRatherThanAnError() async throws {
+        let session = session()
+        let task = Task { try await session.data("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        let second = try await hedge(session)
+        first.connect()
+        first.fail(.exchangeFailed(.receive("reset")))
+        await session.settle()
+        answer(second, "sorry", status: 503)
+        let (data, response) = try await task.value
+        #expect(response.status.code == 503)
+        #expect(String(decoding: data, as: UTF8.self) == "sorry")
+    }
+
+    @Test func aFailureBeforeTheDelayIsTheRetriers() async throws {
+        let session = session {
+            $0.steps.retriers = [Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry }]
+        }
+        let task = Task { try await session.data("http://a.example/") }
+        answer(try await transport.nextAttempt(), "", status: 503)
+        answer(try await transport.nextAttempt(), "retried")
+        #expect(try await task.value.1.metrics.attempts == 2)
+    }
+
+    @Test func retriesCountOnBehindHedges() async throws {
+        let session = session {
+            $0.steps.retriers = [Retrier { _, context in context.attempt == 2 ? .retry : .doNotRetry }]
+        }
+        let task = Task { try await session.data("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        let second = try await hedge(session)
+        for attempt in [first, second] { answer(attempt, "", status: 503) }
+        answer(try await transport.nextAttempt(), "third")
+        #expect(try await task.value.1.metrics.attempts == 3)
+    }
+
+    @Test(arguments: [true, false])
+    func onlyWhatMayBeSentTwiceIs(_ hasKey: Bool) async throws {
+        let session = session()
+        var request = Request("http://a.example/", method: .post, body: .string("x"))
+        if hasKey { request.headerFields[.idempotencyKey] = "1" }
+        let task = Task { [request] in try await session.data(request) }
+        let first = try await transport.nextAttempt()
+        first.connect()
+        if hasKey {
+            _ = try await hedge(session)
+        } else {
+            for _ in 0..<5 {
+                await session.settle()
+                clock.advance(by: .seconds(1))
+            }
+            await session.settle()
+            #expect(transport.attempts.count == 1)
+        }
+        answer(first, "")
+        _ = try await task.value
+    }
+
+    @Test func aBodyThatComesOnceIsNotSentTwice() {
+        let policy = HedgingPolicy(after: .seconds(1))
+        let chunks = AsyncStream<Data> { $0.finish() }
+        #expect(!policy.mayHedge(Request("/", method: .put, body: .stream(chunks)), sent: nil))
+        #expect(policy.mayHedge(Request("/", method: .put, body: .string("x")), sent: nil))
+        let keyed = Request("/", method: .post, headerFields: [.idempotencyKey: "1"])
+        #expect(policy.mayHedge(Request("/", method: .post), sent: keyed))
+        // What a redirect has made of it says nothing about it.
+        #expect(!policy.mayHedge(Request("/", method: .post), sent: keyed.withMethod(.get)))
+    }
+
+    @Test func thereAreAsManyAsThePolicySaysAndNoMore() async throws {
+        let session = session(HedgingPolicy(after: .seconds(1), maximumExtraAttempts: 2))
+        let task = Task { try await session.data("http://a.example/") }
+        _ = try await transport.nextAttempt()
+        _ = try await hedge(session)
+        let third = try await hedge(session, count: 3)
+        for _ in 0..<5 {
+            await session.settle()
+            clock.advance(by: .seconds(1))
+        }
+        await session.settle()
+        #expect(transport.attempts.count == 3)
+        answer(third, "third")
+        #expect(try await task.value.1.metrics.attempts == 3)
+    }
+
+    @Test func theBudgetEndsThem() async throws {
+        let budget = RetryBudget(ratio: 0, minimumRetries: 1, clock: clock.engineSide)
+        let session = session(HedgingPolicy(after: .seconds(1), maximumExtraAttempts: 5, budget: budget))
+        let task = Task { try await session.data("http://a.example/") }
+        _ = try await transport.nextAttempt()
+        let second = try await hedge(session)
+        for _ in 0..<3 {
+            await session.settle()
+            clock.advance(by: .seconds(1))
+        }
+        await session.settle()
+        #expect(transport.attempts.count == 2)
+        answer(second, "")
+        _ = try await task.value
+    }
+
+    @Test func whoWaitsForAConnectionIsNotFollowedByAnother() async throws {
+        let session = session { $0.limits.total = 1 }
+        let blocker = Task { try await session.data(Request("http://b.example/", method: .post)) }
+        let blocking = try await transport.nextAttempt()
+        let task = Task { try await session.data("http://a.example/") }
+        while await session.actor.requestCount != 2 { await session.settle() }
+        for _ in 0..<3 {
+            clock.advance(by: .seconds(1))
+            await session.settle()
+        }
+        #expect(await session.actor.requestCount == 2)
+        answer(blocking, "")
+        answer(try await transport.nextAttempt(), "one")
+        #expect(try await task.value.1.metrics.attempts == 1)
+        _ = try await blocker.value
+    }
+
+    @Test func aStreamIsDecidedByItsHead() async throws {
+        let session = session()
+        let task = Task { try await session.stream("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        let second = try await hedge(session)
+        second.connect()
+        second.receiveHead(status: 200)
+        let stream = try await task.value
+        try await first.wait(for: .cancel)
+        second.receiveBody("body")
+        second.end()
+        var body = Data()
+        for try await chunk in stream.body { body += chunk }
+        #expect(String(decoding: body, as: UTF8.self) == "body")
+        #expect(try await stream.finalResponse().metrics.attempts == 2)
+        #expect(second.count(of: .cancel) == 0)
+    }
+
+    @Test func aCancelledCallEndsAll() async throws {
+        let session = session()
+        let task = Task { try await session.data("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        let second = try await hedge(session)
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        for attempt in [first, second] { try await attempt.wait(for: .cancel) }
+    }
+
+    @Test func theDeadlineEndsAll() async throws {
+        let session = session()
+        let task = Task {
+            try await session.data(Request("http://a.example/").withTimeouts(Timeouts(total: .seconds(5))))
+        }
+        let first = try await transport.nextAttempt()
+        let second = try await hedge(session)
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: TrellisError.self) { try await task.value }
+        #expect(error?.kind == .deadline)
+        #expect(error?.attempt == 2)
+        for attempt in [first, second] { try await attempt.wait(for: .cancel) }
+    }
+
+    @Test func aHandleHoldsAllUp() async throws {
+        let session = session()
+        let handle = session.request("http://a.example/")
+        handle.resume()
+        let first = try await transport.nextAttempt()
+        let second = try await hedge(session)
+        handle.suspend()
+        for attempt in [first, second] { try await attempt.wait(for: .suspend(true)) }
+        handle.resume()
+        for attempt in [first, second] { try await attempt.wait(for: .suspend(false)) }
+        handle.cancel()
+        for attempt in [first, second] { try await attempt.wait(for: .cancel) }
+    }
+
+    @Test func theEventsTellThemApart() async throws {
+        let session = session()
+        let events = session.events
+        let task = Task { try await session.data("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        first.connect()
+        let second = try await hedge(session)
+        answer(second, "second")
+        _ = try await task.value
+        try await first.wait(for: .cancel)
+        var words: [String] = []
+        for await event in events {
+            words.append("\(event.attempt) \(event.word)")
+            if words.contains("2 finished 200"), words.contains(where: { $0.hasPrefix("1 ended") }) { break }
+        }
+        #expect(
+            words.prefix(5) == ["1 created", "1 queued", "1 admitted", "1 connected", "1 hedging"])
+        #expect(
+            words.dropFirst(5).filter { $0.hasPrefix("2") } == [
+                "2 queued", "2 admitted", "2 connected", "2 head 200", "2 ended", "2 finished 200",
+            ])
+    }
+}

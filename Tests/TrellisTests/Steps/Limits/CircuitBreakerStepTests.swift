@@ -1,0 +1,155 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Sessions that leave hosts alone.
+@Suite(.timeLimit(.minutes(1)))
+struct CircuitBreakerStepTests {
+    /// A host that is well or not.
+    struct World {
+        let clock = TestClock()
+        let transport: MockTransport
+        let session: Session
+        let status = Locked(503)
+
+        init(minimumRequests: Int = 2, _ change: (inout SessionConfiguration) -> Void = { _ in }) {
+            var configuration = SessionConfiguration()
+            configuration.steps.circuitBreaker = CircuitBreaker(minimumRequests: minimumRequests)
+            change(&configuration)
+            transport = MockTransport { [status] _ in MockResponse(status: status.withLock { $0 }) }
+            session = Session(configuration: configuration, transport: transport, clock: clock)
+        }
+
+        @discardableResult
+        func send(_ request: Request = Request("http://a.example/")) async throws -> Response {
+            try await session.data(request).1
+        }
+
+        func openCircuit() async throws { for _ in 0..<2 { try await send() } }
+    }
+
+    @Test func anOpenCircuitFailsAtOnceAndClosesAfterASuccess() async throws {
+        let world = World()
+        try await world.openCircuit()
+        let error = await #expect(throws: TrellisError.self) { try await world.send() }
+        #expect(error?.kind == .circuitOpen)
+        #expect(error?.method == .get)
+        #expect(error?.attempt == 0)
+        #expect(error?.maySentBytes == false)
+        #expect(
+            error?.description
+                == "GET http://a.example/: the circuit to a.example is open after 2 of 2 requests failed; "
+                + "next attempt in 5.0 s")
+        #expect(world.transport.startedCount == 2)
+        try await world.send(Request("http://b.example/"))
+        world.status.withLock { $0 = 200 }
+        world.clock.advance(by: .seconds(5))
+        for _ in 0..<3 { #expect(try await world.send().status == .ok) }
+    }
+
+    @Test func aRetryIsRefusedToo() async throws {
+        let world = World()
+        let request = Request("http://a.example/").withRetrier(
+            Retrier { attempt, _ in attempt.error == nil ? .retry : .doNotRetry })
+        let error = await #expect(throws: TrellisError.self) { try await world.send(request) }
+        #expect(error?.kind == .circuitOpen)
+        #expect(error?.attempt == 2)
+        #expect(world.transport.startedCount == 2)
+    }
+
+    @Test func aRetryPolicyDoesNotInsist() async throws {
+        let world = World { $0.steps.intercept(with: RetryPolicy(budget: nil) { 0 }) }
+        let error = await #expect(throws: TrellisError.self) { try await world.send() }
+        #expect(error?.kind == .circuitOpen)
+        #expect(world.transport.startedCount == 2)
+    }
+
+    enum Leaving: CaseIterable { case cancelledTask, cancelledHandle, deadline }
+
+    @Test(arguments: Leaving.allCases)
+    func aProbeThatIsGivenUpIsFollowedByAnother(_ leaving: Leaving) async throws {
+        var configuration = SessionConfiguration()
+        let breaker = CircuitBreaker(minimumRequests: 1)
+        configuration.steps.circuitBreaker = breaker
+        let clock = TestClock()
+        let transport = ScriptedTransport(clock: clock)
+        let session = Session(configuration: configuration, transport: transport, clock: clock)
+        let handle = session.request(Request("http://a.example/").withTimeouts(Timeouts(total: .seconds(9))))
+        let first = Task { try await session.data("http://a.example/").1 }
+        try await transport.nextAttempt().answer(status: 503)
+        _ = try await first.value
+        clock.advance(by: .seconds(5))
+        let probe = Task { try await handle.response() }
+        let attempt = try await transport.nextAttempt()
+        let refused = await #expect(throws: TrellisError.self) { try await session.data("http://a.example/") }
+        #expect(refused?.kind == .circuitOpen)
+        switch leaving {
+        case .cancelledTask: probe.cancel()
+        case .cancelledHandle: handle.cancel()
+        case .deadline: clock.advance(by: .seconds(9))
+        }
+        await #expect(throws: (any Error).self) { try await probe.value }
+        try await attempt.wait(for: .cancel)
+        // The permit goes back behind the call's end.
+        while (try? breaker.check(host: "a.example", at: clock.engineSide.now())) == nil { await Task.yield() }
+        let next = Task { try await session.data("http://a.example/").1 }
+        try await transport.nextAttempt().answer(status: 200)
+        #expect(try await next.value.status == .ok)
+    }
+
+    @Test func aStepThatAnswersItselfTakesNoPermit() async throws {
+        struct Canned: RequestStep {
+            func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+                StepResponse(to: request, status: .ok)
+            }
+        }
+        let world = World()
+        try await world.openCircuit()
+        world.clock.advance(by: .seconds(5))
+        let canned = Request("http://a.example/").withSteps { $0.attempts = [Canned()] }
+        for _ in 0..<3 { try await world.send(canned) }
+        world.status.withLock { $0 = 200 }
+        #expect(try await world.send().status == .ok)
+    }
+
+    @Test func aStreamHasSucceededWithItsHead() async throws {
+        let world = World()
+        try await world.openCircuit()
+        world.status.withLock { $0 = 200 }
+        world.clock.advance(by: .seconds(5))
+        let stream = try await world.session.stream("http://a.example/")
+        // Its body is not read yet.
+        #expect(try await world.send().status == .ok)
+        _ = try await stream.finalResponse()
+    }
+
+    @Test func anOpenCircuitIsNotWaitedForInTheQueueOfTheRate() async throws {
+        let world = World { $0.steps.limit(rate: RateLimit(requestsPerSecond: 0.001, burst: 2)) }
+        try await world.openCircuit()
+        let error = await #expect(throws: TrellisError.self) { try await world.send() }
+        #expect(error?.kind == .circuitOpen)
+    }
+
+    @Test func sessionsWithTheSameBreakerKnowTheSame() async throws {
+        let world = World()
+        try await world.openCircuit()
+        var configuration = SessionConfiguration()
+        configuration.steps.circuitBreaker = world.session.configuration.steps.circuitBreaker
+        let other = Session(configuration: configuration, transport: world.transport, clock: world.clock)
+        let error = await #expect(throws: TrellisError.self) { try await other.data("http://a.example/") }
+        #expect(error?.kind == .circuitOpen)
+    }
+}
+
+extension ScriptedAttempt {
+    /// Answers without a body.
+    func answer(status: Int) {
+        connect()
+        receiveHead(status: status)
+        end()
+    }
+}

@@ -1,0 +1,90 @@
+import Testing
+
+@testable import Trellis
+
+/// Who is next.
+struct WaitingLineTests {
+    /// The order in which everybody goes.
+    static func order(_ line: inout WaitingLine<Int>) -> [Int] {
+        var order: [Int] = []
+        while let id = line.next() { order.append(id) }
+        return order
+    }
+
+    @Test func firstComeFirstServedAmongEquals() {
+        var line = WaitingLine<Int>()
+        for id in 0..<5 { line.enter(id) }
+        line.leave(0)
+        line.leave(3)
+        #expect(line.count == 3)
+        #expect(Self.order(&line) == [1, 2, 4])
+        #expect(line.isEmpty)
+        #expect(line.leave(1) == false)
+    }
+
+    @Test func theHigherPriorityGoesFirst() {
+        var line = WaitingLine<Int>()
+        for (id, priority) in [RequestPriority.low, .normal, .high, .low, .normal, .high].enumerated() {
+            line.enter(id, priority)
+        }
+        #expect(Self.order(&line) == [2, 5, 1, 4, 0, 3])
+    }
+
+    @Test func nobodyWaitsForEver() {
+        var line = WaitingLine<Int>()
+        line.enter(100, .low)
+        line.enter(50, .normal)
+        line.enter(51, .normal)
+        var order: [Int] = []
+        for id in 0..<20 {
+            line.enter(id, .high)
+            if let next = line.next() { order.append(next) }
+        }
+        #expect(order == [0, 1, 2, 3, 4, 5, 6, 7, 50, 100, 8, 9, 10, 11, 12, 13, 14, 15, 51, 16])
+    }
+
+    @Test func whoComesBackWaitsAnew() {
+        var line = WaitingLine<Int>()
+        for id in 0..<3 { line.enter(id) }
+        line.leave(0)
+        line.enter(0)
+        #expect(line.countAhead(of: 0) == 2)
+        #expect(Self.order(&line) == [1, 2, 0])
+    }
+
+    @Test func theyKnowHowManyAreAhead() {
+        var line = WaitingLine<Int>()
+        for id in 0..<4 { line.enter(id) }
+        line.enter(4, .low)
+        line.enter(5, .high)
+        #expect((0...5).map { line.countAhead(of: $0) } == [1, 2, 3, 4, 5, 0])
+        #expect(line.countAhead(of: .high) == 1)
+        #expect(line.countAhead(of: .normal) == 5)
+        #expect(line.countAhead(of: .low) == 6)
+        line.leave(0)
+        _ = line.next()
+        #expect((1...4).map { line.countAhead(of: $0) } == [0, 1, 2, 3])
+        #expect(line.countAhead(of: 0) == nil)
+    }
+
+    @Test(arguments: 0..<20)
+    func withOnePriorityItIsAQueue(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var line = WaitingLine<Int>()
+        var model: [Int] = []
+        for id in 0..<2000 {
+            switch Int.random(in: 0..<5, using: &random) {
+            case 0, 1, 2:
+                line.enter(id, .high)
+                model.append(id)
+            case 3 where !model.isEmpty: #expect(line.next() == model.removeFirst())
+            default:
+                guard let leaver = model.randomElement(using: &random) else { continue }
+                #expect(line.leave(leaver) == true)
+                model.removeAll { $0 == leaver }
+            }
+            #expect(line.count == model.count)
+        }
+        #expect(Self.order(&line) == model)
+    }
+}
