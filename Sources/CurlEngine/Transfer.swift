@@ -80,8 +80,11 @@ package final class Transfer: @unchecked Sendable {
     var isHeldBack: Bool { isSuspended || (isSendingHeld && !isSendingStopped) }
 
     /// The bits for `curl_easy_pause`, which sets both directions at once.
+    ///
+    /// Receiving alone is not paused before the head: there 7.88 would go on reading, and hand on the lines of the head as one.
     var wantedPause: Int32 {
-        (isReceivingPaused || isSuspended ? 1 : 0) | (isSendingPaused || isHeldBack ? 4 : 0)
+        let holdsBody = unsafe isReceivingPaused && parser.hasFinalHead
+        return (holdsBody || isSuspended ? 1 : 0) | (isSendingPaused || isHeldBack ? 4 : 0)
     }
 
     /// When bytes last moved in either direction, and when they last left.

@@ -151,6 +151,15 @@ async def early_end(stream, status, length, end, then="nothing"):
         stream.reset(ErrorCodes.NO_ERROR)
 
 
+async def continued(stream, status="100"):
+    """The request's body as the answer's, when 100 has asked for it; with another STATUS that as the answer, and none of it."""
+    assert stream.headers.get(b"expect") == b"100-continue" and not stream.received
+    if status != "100":
+        return await ok_with_status(stream, int(status))
+    stream.head(100)
+    await echo(stream)
+
+
 async def ok_with_status(stream, status):
     stream.head(status, fields=[("content-length", "2")])
     await stream.data(b"xx", end=True)

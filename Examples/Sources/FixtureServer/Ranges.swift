@@ -17,10 +17,12 @@ enum Ranges {
             counts[request.path, default: 0] += 1
             return counts[request.path] ?? 0
         }
-        let ends = request["Range"].map { $0.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) } } ?? []
+        let ends =
+            request["Range"].map { $0.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) } } ?? []
         let isPart = request["If-Range"] == "\"v1\"" && !ends.isEmpty && ends[0] < size
         let range = isPart ? ends[0]...min(ends.count > 1 ? ends[1] : size - 1, size - 1) : 0...(size - 1)
-        let status = isPart ? "206 Part\r\nContent-Range: bytes \(range.lowerBound)-\(range.upperBound)/\(size)" : "200 OK"
+        let status =
+            isPart ? "206 Part\r\nContent-Range: bytes \(range.lowerBound)-\(range.upperBound)/\(size)" : "200 OK"
         let head = "HTTP/1.1 \(status)\r\nETag: \"v1\"\r\nContent-Length: \(range.count)\r\nConnection: close\r\n\r\n"
         let isCut = fate.hasPrefix("cut-") && number <= Int(fate.dropFirst(4)) ?? 0
         let isStuck = fate == "stuck" || fate == "once-stuck" && number == 1

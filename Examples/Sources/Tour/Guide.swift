@@ -52,7 +52,7 @@ struct Guide: Sendable {
     func end(_ text: String, _ isGood: Bool) { terminal.print("\n" + terminal.styled(text, isGood ? .green : .red)) }
 
     /// A progress bar for this terminal; it shows nothing elsewhere.
-    func progressBar(_ title: String, total: Int64, from offset: Int64) -> ProgressBar {
-        ProgressBar("  " + title, total: total, offset: offset, patience: .zero, on: terminal)
+    func progressBar(_ title: String, total: Int64) -> ProgressBar {
+        ProgressBar("  " + title, total: total, patience: .zero, on: terminal)
     }
 }

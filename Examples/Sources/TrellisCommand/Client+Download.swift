@@ -57,7 +57,8 @@ extension Client {
     private func explain(_ kept: ResumeData) {
         let total = kept.totalBytes.map { " of \($0.inBytes)" } ?? ""
         Terminal.error.print(
-            "trellis: \(kept.receivedBytes.inBytes)\(total) are kept: the same command with --resume goes on from there")
+            "trellis: \(kept.receivedBytes.inBytes)\(total) are kept: the same command with --resume goes on from there"
+        )
     }
 
     /// Whether a path leads to something that is written to rather than replaced: a device, a pipe.

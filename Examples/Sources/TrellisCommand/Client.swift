@@ -20,7 +20,9 @@ struct Client {
             }
         }
         if options.report != nil { return await run(with: ReportOutput(hasItems: options.stream?.hasItems ?? false)) }
-        if Terminal.output.isTerminal, options.stream == nil, options.output == nil { return await run(with: TerminalOutput()) }
+        if Terminal.output.isTerminal, options.stream == nil, options.output == nil {
+            return await run(with: TerminalOutput())
+        }
         return await run(with: PlainOutput(showsProgress: options.stream == nil))
     }
 

@@ -33,7 +33,8 @@ extension Steps {
     /// Writes the cookies that could not be written yet.
     func keepCookies() async throws {
         do {
-            try await (cookies as? CookieFile)?.flush()
+            guard let file = cookies as? CookieFile else { return }
+            try await file.flush()
         } catch let failure as CookieFile.Failure {
             throw RequestFailure("file", failure.description)
         }

@@ -161,7 +161,8 @@ struct Options: ParsableCommand {
     var connections = 1
 
     @Option(
-        help: ArgumentHelp("The digest that the file is to have; with another one there is no file.",
+        help: ArgumentHelp(
+            "The digest that the file is to have; with another one there is no file.",
             valueName: "sha256:HEX|sha512:HEX"))
     var checksum: ChecksumArgument?
 

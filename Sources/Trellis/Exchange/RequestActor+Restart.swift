@@ -17,6 +17,7 @@ extension RequestActor {
         pump = nil
         task = nil
         isReceivingPaused = false
+        cancelContinueTimer()
         // What is held up sends nothing: not even a request that has been on its way before.
         if state.isSuspended { mustStartOnResume = true } else { startAttempt() }
     }

@@ -47,11 +47,24 @@ extension DownloadFile {
         of path: String, _ options: DownloadDestination.Options
     ) throws(TrellisError) -> String {
         switch try naming(path, { () throws(FileReader.Failure) in try FilePlaces.thing(at: path) }) {
+        case .nothing where path.hasSuffix("/"): throw .download(path, FileReader.Failure(why: "it names a folder"))
         case .nothing: return path
         case .file where options.contains(.removePreviousFile): return WholeFile.target(of: path)
         case .file: throw TrellisError(.downloadFailed(.exists(path: path)))
         case .folder: throw .download(path, FileReader.Failure(why: "it is a folder"))
         case .other: throw .download(path, FileReader.Failure(why: "it is no regular file"))
+        }
+    }
+
+    /// Checks before anything is sent that there is a folder, or makes it.
+    static func check(folder: String, _ options: DownloadDestination.Options) throws(TrellisError) {
+        try naming(folder) { () throws(FileReader.Failure) in
+            if options.contains(.createIntermediateDirectories) { try FilePlaces.makeFolder(folder) }
+            switch try FilePlaces.thing(at: folder) {
+            case .folder: break
+            case .nothing: throw FileReader.Failure(why: "there is no such folder")
+            case .file, .other: throw FileReader.Failure(why: "it is no folder")
+            }
         }
     }
 

@@ -69,7 +69,8 @@ struct DownloadJourney {
             case .temporary:
                 let name = "trellis-" + String(UInt64.random(in: .min ... .max), radix: 16)
                 try await open("\(FilePlaces.temporaryFolder)/\(name)", isPrivate: true)
-            case .directory, .choice: break
+            case .directory(let folder): try DownloadFile.check(folder: folder, destination.options)
+            case .choice: break
             }
             while try await !attempt() {}
             return try await finish()
@@ -93,10 +94,13 @@ struct DownloadJourney {
         // As much of it as there is.
         let done = known.done.map { $0.clamped(to: 0..<file.length) }.filter { !$0.isEmpty }
         guard !done.isEmpty else { return try file.reset() }
-        if done.count == 1, done[0].lowerBound == 0 {
-            offset = done[0].upperBound
-        } else if let total = known.totalBytes {
+        let isBeginning = done.count == 1 && done[0].lowerBound == 0
+        let rest = known.totalBytes.map { $0 - (done.last?.upperBound ?? 0) }
+        let isWorthParts = options.connections > 1 && rest ?? 0 >= 2 * DownloadSegments.smallest
+        if let total = known.totalBytes, !isBeginning || isWorthParts {
             parts = DownloadSegments(total: total, done: done)
+        } else if isBeginning {
+            offset = done[0].upperBound
         } else {
             return try file.reset()
         }
@@ -222,7 +226,7 @@ struct DownloadJourney {
         if file == nil {
             try await open(for: answer.head)
             // What is there at the place that the response names is a part of just this.
-            if offset > 0, let known = representation?.validator, known == new.validator {
+            if hasSomething, let known = representation?.validator, known == new.validator {
                 answer.cancel()
                 return false
             }
@@ -239,11 +243,13 @@ struct DownloadJourney {
         digests.restart(checksum ?? serverChecksum(answer.head, isWhole: true))
         run.progress.expect(new.total)
         run.progress.jump(to: 0)
+        if let total = worthParts(new, answer.head) {
+            parts = DownloadSegments(total: total)
+            return try await receiveParts(beginningWith: answer)
+        }
         // A short one comes as fast as its note.
         if new.total ?? .max > 256 << 10 { _ = note(isAtEnd: false) }
-        guard let total = worthParts(new, answer.head) else { return try await receive(answer, upTo: nil) }
-        parts = DownloadSegments(total: total)
-        return try await receiveParts(beginningWith: answer)
+        return try await receive(answer, upTo: nil)
     }
 
     /// The size of a file that is worth to be fetched in parts, of a server that says that it serves them.
@@ -258,6 +264,8 @@ struct DownloadJourney {
     private mutating func receiveParts(beginningWith first: StreamResponse?) async throws -> Bool {
         guard let file, let representation, let parts else { return false }
         let url = ResumeData.name(of: request.url)
+        // Before there are gaps: the length of the file tells nothing any more.
+        _ = note(isAtEnd: false)
         let fetching = DownloadParts(
             parts, of: representation, in: file, request: request, session: session, run: run, deadline: deadline,
             options: options

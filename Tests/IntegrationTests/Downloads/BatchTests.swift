@@ -44,7 +44,7 @@ struct BatchTests {
         let server = try LoopbackServer { connection in
             let request = try connection.readRequest()
             if request.path != "/first" { try connection.wait(for: gate) }
-            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
         }
         let names = ["first"] + (1..<20).map { "\($0)" }
         let downloads = names.map { session.download(server.url("/\($0)"), to: .file(folder($0))) }

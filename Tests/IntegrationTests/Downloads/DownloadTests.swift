@@ -58,12 +58,19 @@ struct DownloadTests {
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder("link")) == "a.bin")
     }
 
-    @Test(arguments: ["missing/a.bin", "a\0b", "", "file/a.bin"])
+    @Test(arguments: ["missing/a.bin", "a\0b", "", "file/a.bin", "folder/"])
     func placesThatCannotBeNothingIsSent(_ name: String) async throws {
         folder.write(Data(), to: "file")
         let path = name.isEmpty ? "" : folder(name)
         let error = await fails(.file) { try await session.download(server.url, to: .file(path)).value }
         #expect(error?.description.contains("cannot be written") == true)
+        #expect(server.server.requests.isEmpty && folder.names == ["file"])
+    }
+
+    @Test(arguments: ["missing", "file"])
+    func foldersThatAreNone(_ name: String) async throws {
+        folder.write(Data(), to: "file")
+        await fails(.file) { try await session.download(server.url, to: .directory(folder(name))).value }
         #expect(server.server.requests.isEmpty && folder.names == ["file"])
     }
 

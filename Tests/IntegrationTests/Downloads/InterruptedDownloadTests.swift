@@ -195,6 +195,58 @@ struct InterruptedDownloadTests {
         gate.open()
     }
 
+    /// A long part of one version is no part of another, of which less has come when the process ends.
+    @Test func aChangedFileAndAKilledProcess() async throws {
+        let gate = LoopbackServer.Gate()
+        let other = noise(2_000_000, seed: 2)
+        let server = try FileServer(Self.content) { number, _ in
+            switch number {
+            case 1: .cut(1_500_000)
+            case 2: .stalled(300_000, gate)
+            default: .whole
+            }
+        }
+        var options = DownloadOptions()
+        options.maximumFailures = 0
+        await fails(.truncatedBody) { try await download(server, options: options).value }
+        server.change(to: other, tag: "\"v2\"")
+        let victim = download(server)
+        for await progress in victim.progress where progress.completedBytes == 300_000 { break }
+        let grave = try Folder()
+        grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
+        grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
+        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
+        #expect(file.resumedBytes == 300_000 && grave.data("a.bin") == other)
+        victim.cancel()
+        gate.open()
+    }
+
+    /// Nobody knows how long it is until it is whole.
+    @Test func aBodyOfUnknownLength() async throws {
+        let server = try LoopbackServer.http { request in
+            let tag = (name: "ETag", value: "\"v1\"")
+            guard let start = request["Range"].flatMap({ Int($0.dropFirst(6).dropLast()) }) else {
+                return .init(
+                    headers: [tag],
+                    body: .chunked { body in
+                        try body.write(Array(Self.content.prefix(400_000)))
+                        body.connection.close()
+                    })
+            }
+            guard start < Self.content.count else {
+                return .init(416, headers: [tag, ("Content-Range", "bytes */\(Self.content.count)")])
+            }
+            let end = min(start + 900_000, Self.content.count)
+            return .init(
+                206, headers: [tag, ("Content-Range", "bytes \(start)-\(end - 1)/*")], body: Self.content[start..<end])
+        }
+        let file = try await session.download(server.url("/a"), to: .file(folder("a.bin"))).value
+        #expect(isWhole() && file.size == 2_000_000)
+        #expect(
+            server.requests.map { $0["Range"] }
+                == [nil, "bytes=400000-", "bytes=1300000-", "bytes=2000000-"])
+    }
+
     @Test func inAFolderTheNameIsFoundAgain() async throws {
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(600_000) : .whole }
         var options = DownloadOptions()

@@ -135,4 +135,32 @@ struct PartsTests {
         _ = try await session.download(resuming: data, to: .file(folder("a.bin")), options: options).value
         #expect(isWhole)
     }
+
+    /// The length of a file with gaps tells nothing: a process that ends before the first note leaves nothing to go on with.
+    @Test func afterAnEarlyEnd() async throws {
+        let gate = LoopbackServer.Gate()
+        let server = try FileServer(Self.content) { number, _ in number <= 4 ? .stalled(1 << 20, gate) : .whole }
+        let victim = download(server)
+        for await progress in victim.progress where progress.completedBytes >= 4 << 20 { break }
+        let grave = try Folder()
+        grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
+        grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
+        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
+        #expect(file.resumedBytes == 0 && grave.data("a.bin") == Self.content)
+        victim.cancel()
+        gate.open()
+    }
+
+    /// What one connection began, several complete.
+    @Test func afterOneConnection() async throws {
+        let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(5 << 20) : .whole }
+        var single = DownloadOptions()
+        single.maximumFailures = 0
+        await fails(.truncatedBody) {
+            try await session.download(server.url, to: .file(folder("a.bin")), options: single).value
+        }
+        let file = try await download(server).value
+        #expect(file.resumedBytes == 5 << 20 && isWhole)
+        #expect(server.ranges.count >= 5 && server.ranges.dropFirst().allSatisfy { $0 != nil })
+    }
 }

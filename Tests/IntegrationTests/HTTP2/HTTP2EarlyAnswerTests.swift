@@ -44,6 +44,29 @@ struct HTTP2EarlyAnswerTests {
         }.filter { !$0.isHidden }
     }
 
+    @Test(arguments: HTTP2Peer.Way.allCases)
+    func theBodyFollowsThe100(_ way: HTTP2Peer.Way) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        let body = Data(repeating: 7, count: 300_000)
+        let request = try peer.request("/continued").withContinueExpectation(waiting: .seconds(3600))
+        let (data, response) = try await peer.session.upload(.data(body), to: request)
+        #expect(data == body)
+        #expect(response.informational.map(\.status.code) == [100])
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: HTTP2Peer.Way.allCases, [200, 401, 413])
+    func anAnswerInItsPlaceLeavesTheBodyUnread(_ way: HTTP2Peer.Way, _ status: Int) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        let source = WatchedSource(.stalled)
+        let request = try peer.request("/continued/\(status)").withContinueExpectation(waiting: .seconds(3600))
+        let (data, response) = try await peer.session.upload(.stream(source), to: request)
+        #expect(response.status.code == status)
+        #expect(data.count == 2)
+        #expect(!source.begun.isOpen)
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
     @Test(arguments: Case.all)
     func theAnswerIsTheAnswer(_ row: Case) async throws {
         let peer = try await HTTP2Peer(Self.started, row.way)

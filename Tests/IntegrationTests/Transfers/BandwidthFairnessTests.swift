@@ -13,6 +13,7 @@ struct BandwidthFairnessTests {
     /// Counts for two, and tells when both together have enough.
     private final class Counts: Sendable {
         private let counts = Locked((0, 0))
+        private let start = ContinuousClock.now
         let isEnough = LoopbackServer.Gate()
 
         func add(_ count: Int, to index: Int) {
@@ -23,6 +24,13 @@ struct BandwidthFairnessTests {
         }
 
         var values: (Int, Int) { counts.withLock { $0 } }
+
+        /// What the limit has brought at most up to now. However slow the machine is, no more may have come.
+        var allowed: Int {
+            let (seconds, attoseconds) = (ContinuousClock.now - start).components
+            let time = Double(seconds) + Double(attoseconds) / 1e18
+            return Int(time * Double(limit.bytesPerSecond)) + limit.burst + (1 << 20)
+        }
     }
 
     @Test func downloads() async throws {
@@ -76,8 +84,30 @@ struct BandwidthFairnessTests {
         try await server.waitUntilAllClosed()
     }
 
+    /// Each waits for its turn before anything of it has come, and gets it.
+    @Test(arguments: [HTTPVersionPolicy.automatic, .http1Only])
+    func manyShortTransfersAllArrive(_ version: HTTPVersionPolicy) async throws {
+        var configuration = SessionConfiguration()
+        configuration.bandwidth = BandwidthLimits(upload: Self.limit, download: Self.limit)
+        configuration.httpVersion = version
+        let session = Session(configuration: configuration)
+        let server = try LoopbackServer.http { request in .init(body: request.body) }
+        let counts = try await withThrowingTaskGroup(of: Int.self) { group in
+            for number in 0..<32 {
+                group.addTask {
+                    try await session.upload(Data(count: number * 3000), to: server.url()).0.count - number * 3000
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(counts == Array(repeating: 0, count: 32))
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
     private func expectEqualShares(_ counts: Counts, sourceLocation: SourceLocation = #_sourceLocation) {
         let (one, other) = counts.values
+        #expect(one + other <= counts.allowed, sourceLocation: sourceLocation)
         #expect(abs(one - other) < Self.enough / 4, "\(one) and \(other)", sourceLocation: sourceLocation)
     }
 }

@@ -193,6 +193,8 @@ struct RefreshEndTests {
             while keeper.waitingCount < call, !Task.isCancelled { await session.settle() }
         }
         try await begun.opened()
+        // The last one has its place, and now waits too.
+        await session.settle()
         gate.open()
         for call in calls { try await call.value }
         #expect(order.withLock { $0 } == Array(1...50))

@@ -1,0 +1,103 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Uploads that are sent again, and their progress, on a socket.
+@Suite(.timeLimit(.minutes(1)))
+struct UploadSocketTests {
+    enum Kind: String, CaseIterable, Sendable { case data, file, stream, form }
+
+    private static let size = 5_000_000
+
+    private func body(_ kind: Kind) throws -> RequestBody {
+        let data = Data(repeating: 7, count: Self.size)
+        switch kind {
+        case .data: return .data(data)
+        case .file:
+            let path = try temporaryFolder("uploads") + "/body"
+            try data.write(to: URL(filePath: path))
+            return .file(path)
+        case .stream:
+            return .stream(length: Int64(data.count)) {
+                AsyncStream<Data> { continuation in
+                    for _ in 0..<50 { continuation.yield(data.prefix(Self.size / 50)) }
+                    continuation.finish()
+                }
+            }
+        case .form:
+            var form = MultipartFormData()
+            form.append(data, withName: "data")
+            return .multipart(form)
+        }
+    }
+
+    @Test(arguments: Kind.allCases)
+    func progressGoesFromNothingToAll(_ kind: Kind) async throws {
+        let server = try LoopbackServer.http(storesBodies: false) { .text("\($0.bodyLength)") }
+        let session = Session()
+        let upload = try session.uploadRequest(body(kind), to: server.url())
+        let progress = Task { await upload.uploadProgress.reduce(into: []) { $0.append($1) } }
+        let answered = Task { await upload.downloadProgress.reduce(nil) { $1 } }
+        let count = try #require(Int64(try await upload.validate().string()))
+        let values = await progress.value
+        #expect(values.map(\.completedBytes) == values.map(\.completedBytes).sorted())
+        #expect(values.last?.completedBytes == count)
+        #expect(values.last?.fraction == 1)
+        let answer = await answered.value
+        #expect(answer?.completedBytes == Int64("\(count)".count))
+        #expect(answer?.fraction == 1)
+        await session.shutdown()
+        try await server.waitUntilAllClosed()
+    }
+
+    /// An early redirect, or a refusal that a retrier takes for passing, and the whole body after it.
+    @Test(arguments: Kind.allCases, [307, 401, 503])
+    func aBodyIsSentAgainFromItsBeginning(_ kind: Kind, _ status: Int) async throws {
+        let server = try Misbehaviour { connection, head in
+            if head.path == "/again" || head["Authorization"] != nil {
+                let request = try connection.readBody(of: head, storing: false)
+                let text = "\(request.bodyLength)"
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")
+            } else {
+                _ = try connection.read(upTo: 1)
+                try connection.write(
+                    "HTTP/1.1 \(status) Early\r\nLocation: /again\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n")
+                try connection.readToEnd()
+            }
+        }
+        let request = server.request.withInterceptor(Second())
+        let upload = try server.session.uploadRequest(body(kind), to: request)
+        let (data, response) = try await upload.response()
+        #expect(response.status == .ok)
+        let count = try #require(Int(String(decoding: data, as: UTF8.self)))
+        #expect(kind == .form ? count > Self.size : count == Self.size)
+        #expect(await upload.uploadProgress.reduce(nil) { $1 }?.completedBytes == Int64(count))
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: [307, 401])
+    func aSourceThatIsReadOnceIsNotReplayable(_ status: Int) async throws {
+        let server = try Misbehaviour { connection, _ in
+            _ = try connection.read(upTo: 1)
+            try connection.write("HTTP/1.1 \(status) Early\r\nLocation: /again\r\nContent-Length: 0\r\n\r\n")
+            try connection.readToEnd()
+        }
+        let source = WatchedSource(.endless)
+        let upload = server.session.uploadRequest(source, to: server.request.withInterceptor(Second()))
+        await expectFailure([.bodyNotReplayable]) { try await upload.response() }
+        try await source.released.opened()
+        try await server.isHealthyAndLeavesNothing()
+    }
+}
+
+/// Sends a failed request once more, with credentials.
+private struct Second: RequestInterceptor {
+    func adapt(_ request: Request, context: CallContext) async throws -> Request {
+        context.attempt == 1 ? request : request.withHeader(.authorization(bearerToken: "x"))
+    }
+
+    func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
+        context.attempt == 1 ? .retry : .doNotRetry
+    }
+}
