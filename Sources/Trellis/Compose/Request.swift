@@ -24,104 +24,68 @@ public struct Request: RequestConvertible, Sendable {
     /// The method. Any token is allowed (RFC 9110, section 9.1), except `CONNECT`.
     public var method: HTTPRequest.Method {
         get { storage.parts.method }
-        _modify {
-            keepToItself()
-            yield &storage.parts.method
-        }
+        set { change { $0.method = newValue } }
     }
     /// The `http` or `https` URL: absolute, or relative to the session's ``SessionConfiguration/baseURL``. Spaces and
     /// non-ASCII characters are percent-encoded when it is sent; a fragment is not sent.
     public var url: String {
         get { storage.parts.url }
-        _modify {
-            keepToItself()
-            yield &storage.parts.url
-        }
+        set { change { $0.url = newValue } }
     }
     /// The fields to send, in this order. They win over the session's default fields of the same name.
     ///
     /// `Content-Length` and `Transfer-Encoding` always follow from the body and are ignored here.
     public var headerFields: HTTPFields {
         get { storage.parts.headerFields }
-        _modify {
-            keepToItself()
-            yield &storage.parts.headerFields
-        }
+        set { change { $0.headerFields = newValue } }
     }
     /// The body, `nil` for none. Any method may have one but `HEAD` and `TRACE` (RFC 9110, sections 9.3.2 and 9.3.8), which
     /// are an error with one when they are sent.
     public var body: RequestBody? {
         get { storage.parts.body }
-        _modify {
-            keepToItself()
-            yield &storage.parts.body
-        }
+        set { change { $0.body = newValue } }
     }
     /// The limits on time; `nil`: the session's.
     public var timeouts: Timeouts? {
         get { storage.parts.timeouts }
-        _modify {
-            keepToItself()
-            yield &storage.parts.timeouts
-        }
+        set { change { $0.timeouts = newValue } }
     }
     /// The protocol versions that may be used; `nil`: the session's.
     public var httpVersion: HTTPVersionPolicy? {
         get { storage.parts.httpVersion }
-        _modify {
-            keepToItself()
-            yield &storage.parts.httpVersion
-        }
+        set { change { $0.httpVersion = newValue } }
     }
     /// The limit on the decoded response body; `nil`: the session's for bodies that are collected, none for streams.
     public var maximumBodySize: ByteLimit? {
         get { storage.parts.maximumBodySize }
-        _modify {
-            keepToItself()
-            yield &storage.parts.maximumBodySize
-        }
+        set { change { $0.maximumBodySize = newValue } }
     }
     /// Whether compressed bodies are asked for and decoded; `nil`: as the session does.
     public var decodesContent: Bool? {
         get { storage.parts.decodesContent }
-        _modify {
-            keepToItself()
-            yield &storage.parts.decodesContent
-        }
+        set { change { $0.decodesContent = newValue } }
     }
     /// Whether and how the body is compressed before it is sent; `nil`: it is sent as it is.
     public var compression: RequestCompression? {
         get { storage.parts.compression }
-        _modify {
-            keepToItself()
-            yield &storage.parts.compression
-        }
+        set { change { $0.compression = newValue } }
     }
     /// Whether it goes before or behind others that wait for the same origin or limit, ``RequestPriority/normal`` unless set.
     /// Those of one priority go in the order of their coming, and nobody waits for ever: where eight have gone before one of a
     /// lower priority, that one is next.
     public var priority: RequestPriority {
         get { storage.parts.priority }
-        _modify {
-            keepToItself()
-            yield &storage.parts.priority
-        }
+        set { change { $0.priority = newValue } }
     }
     var conversionFailure: (any Error)? { storage.parts.conversionFailure }
     var extras: RequestExtras.Box? {
         get { storage.parts.extras }
-        _modify {
-            keepToItself()
-            yield &storage.parts.extras
-        }
+        set { change { $0.extras = newValue } }
     }
     /// Its steps.
     package var attachment: (any RequestAttachment)? {
         get { storage.parts.attachment }
-        _modify {
-            keepToItself()
-            yield &storage.parts.attachment
-        }
+        set { change { $0.attachment = newValue } }
     }
 
     /// One reference: a request is handed on often, and whoever waits keeps a copy of each that it was given.
@@ -157,7 +121,7 @@ public struct Request: RequestConvertible, Sendable {
 
 extension Request {
     /// What a request consists of.
-    private struct Parts {
+    private struct Parts: Sendable {
         var method: HTTPRequest.Method
         var url = ""
         var headerFields: HTTPFields
@@ -173,14 +137,16 @@ extension Request {
         var attachment: (any RequestAttachment)?
     }
 
-    private final class Storage: @unchecked Sendable {
-        // Unchecked: it is only changed by the one request that has it, see `keepToItself()`.
-        var parts: Parts
+    /// Never changed: it is read far more often than a request is changed, and reading it is not checked at run time.
+    private final class Storage: Sendable {
+        let parts: Parts
 
         init(_ parts: Parts) { self.parts = parts }
     }
 
-    private mutating func keepToItself() {
-        if !isKnownUniquelyReferenced(&storage) { storage = Storage(storage.parts) }
+    private mutating func change(_ body: (inout Parts) -> Void) {
+        var parts = storage.parts
+        body(&parts)
+        storage = Storage(parts)
     }
 }
