@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <stdatomic.h>
 
 #include "CCurl.h"
 
@@ -27,9 +28,15 @@ CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
 
 // What ALPN agreed on; false where nobody can tell.
 static bool negotiated(CURL *easy, const unsigned char **name, unsigned *length) {
+  typedef void (*protocol_function)(const void *, const unsigned char **, unsigned *);
+  // Asked for each request: looking the function up takes longer than all the rest.
+  static _Atomic(protocol_function) found;
   struct curl_tlssessioninfo *session = NULL;
-  void (*get_protocol)(const void *, const unsigned char **, unsigned *) =
-      (void (*)(const void *, const unsigned char **, unsigned *))dlsym(RTLD_DEFAULT, "SSL_get0_alpn_selected");
+  protocol_function get_protocol = found;
+  if (get_protocol == NULL) {
+    get_protocol = (protocol_function)dlsym(RTLD_DEFAULT, "SSL_get0_alpn_selected");
+    found = get_protocol;
+  }
   if (get_protocol == NULL || curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK) return false;
   if (session == NULL || session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL) return false;
   get_protocol(session->internals, name, length);
