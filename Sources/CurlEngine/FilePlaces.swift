@@ -23,6 +23,13 @@ package enum FilePlaces {
         }
     }
 
+    /// The permissions of the file that a path leads to; `nil` where there is none.
+    package static func mode(of path: String) -> UInt32? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+        return status.st_mode & 0o777
+    }
+
     /// Makes a folder and those that lead to it, as far as they are missing.
     package static func makeFolder(_ path: String) throws(FileReader.Failure) {
         if unsafe mkdir(path, 0o777) == 0 { return }

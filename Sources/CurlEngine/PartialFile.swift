@@ -105,6 +105,8 @@ package final class PartialFile: Sendable {
     /// - Returns: `false`: there is another file.
     package func move(to name: String, replacing: Bool) throws(FileReader.Failure) -> Bool {
         if replacing {
+            // What was private stays so.
+            if let mode = FilePlaces.mode(of: name), fchmod(descriptor, mode) != 0 { throw .system }
             guard unsafe rename(path, name) == 0 else { throw .system }
             return true
         }

@@ -26,7 +26,8 @@ extension Options {
         }
         request.body = try makeBody()
         request.compression = compress ? .gzip : nil
-        request.decodesContent = !noDecompress
+        // What is coded cannot be gone on with: a file is asked for as it is.
+        request.decodesContent = noDecompress ? false : output == nil ? true : nil
         // Files and streams have no limit of their own.
         request.maximumBodySize = maxBody.map { .bytes($0) } ?? .unlimited
         let idle = limit(idleTimeout)

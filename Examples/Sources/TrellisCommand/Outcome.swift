@@ -25,6 +25,8 @@ struct Outcome {
     mutating func fail(_ failure: RequestFailure, after elapsed: Duration) {
         self.failure = failure
         if let known = failure.metrics { metrics = known } else { metrics.total = elapsed }
-        if response == nil, let known = failure.url { url = known }
+        guard response == nil else { return }
+        response = failure.response
+        if let known = failure.url { url = known }
     }
 }

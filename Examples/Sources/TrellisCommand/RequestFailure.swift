@@ -10,6 +10,8 @@ struct RequestFailure: Error {
     var attempts = 0
     /// What was followed up to then.
     var redirects: [Redirect] = []
+    /// The response that it is about, where there is one.
+    var response: Response?
     /// What was measured up to then, where that is known.
     var metrics: Metrics?
     /// The URL without secrets, where it is known.
@@ -38,6 +40,7 @@ struct RequestFailure: Error {
             isRetryable = error.isRetryable
             attempts = error.attempt
             redirects = error.response?.redirects ?? []
+            response = error.response
             metrics = error.metrics
             url = error.url
         default: self.init("other", "\(error)")

@@ -23,7 +23,7 @@ extension DownloadFile {
             let folder = FilePlaces.folder(of: target)
             if options.contains(.createIntermediateDirectories) { try FilePlaces.makeFolder(folder) }
             let place = "\(folder == "/" ? "" : folder)/.\(hiddenName(target))"
-            return try opened(target, options, place, mode: isPrivate ? 0o600 : 0o666)
+            return try opened(target, options, place, mode: isPrivate ? 0o600 : FilePlaces.mode(of: target) ?? 0o666)
         }
         guard let resumeData, resumeData.path != file.path else { return file }
         return try await file.takingOver(resumeData)

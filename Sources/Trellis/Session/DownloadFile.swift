@@ -63,6 +63,12 @@ final class DownloadFile: Sendable {
         try naming { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
     }
 
+    /// What lies behind is of no use.
+    func truncate(to length: Int64) throws(TrellisError) {
+        guard self.length > length else { return }
+        try naming { () throws(FileReader.Failure) in try partial.truncate(to: length) }
+    }
+
     func discard() {
         if let note { FilePlaces.remove(note) }
         partial.remove()

@@ -39,11 +39,15 @@ extension Request {
 }
 
 extension Session {
-    /// Waits on the session's clock before a download goes on.
-    func wait(_ duration: Duration, within deadline: CallDeadline, of request: Request) async throws {
-        if let remaining = deadline.remaining, remaining <= duration {
-            throw TrellisError(.timedOut(.total), method: request.method, url: request.url)
-        }
+    /// Waits on the session's clock before a download goes on: as long as the server asks for, if it does.
+    ///
+    /// - Throws: The error, where there is no time left to wait, or the server asks for more than a minute.
+    func wait(_ duration: Duration, after error: any Error, within deadline: CallDeadline) async throws {
+        let fields = (error.cause as? TrellisError)?.response?.headerFields
+        let asked = fields.flatMap { RetryAfter.delay(in: $0, now: .now) } ?? .zero
+        let duration = max(duration, asked)
+        if asked > .seconds(60) { throw error.cause }
+        if let remaining = deadline.remaining, remaining <= duration { throw error.cause }
         guard duration > .zero else { return }
         guard try await engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
     }

@@ -172,7 +172,7 @@ struct DownloadJourney {
         guard hasBegun, canResume, !isExhausted, let duration = try patience.delay(after: error) else {
             throw error.cause
         }
-        try await session.wait(duration, within: deadline, of: request)
+        try await session.wait(duration, after: error, within: deadline)
     }
 
     private mutating func ask() async throws -> Bool {
@@ -203,6 +203,9 @@ struct DownloadJourney {
             representation?.total = total
             run.progress.expect(total)
             if digests.checksum == nil { digests.restart(serverChecksum(head, isWhole: false)) }
+            // From here on its length tells how much there is.
+            try file?.truncate(to: offset)
+            _ = note(isAtEnd: false)
             return try await receive(answer, upTo: range.upperBound)
         case .complete:
             accept(head)

@@ -65,7 +65,15 @@ final class DownloadParts: Sendable {
                 group.addTask { try await self.work(begunWith: index == 0 ? begun : nil) }
             }
             var failures: [any Error] = []
-            for try await failure in group { if let failure { failures.append(failure) } }
+            do {
+                for try await failure in group {
+                    if let failure { failures.append(failure) }
+                    // Whoever waits to ask again need not.
+                    if state.isWhole { group.cancelAll() }
+                }
+            } catch {
+                guard state.isWhole else { throw error }
+            }
             return failures
         }
         guard !state.isWhole else { return }
@@ -95,7 +103,7 @@ final class DownloadParts: Sendable {
                 guard run.isAnswered else { throw error.cause }
                 guard let duration = try patience.delay(after: error) else { return error.cause }
                 interruptionCount.withLock { $0 += 1 }
-                try await session.wait(duration, within: deadline, of: request)
+                try await session.wait(duration, after: error, within: deadline)
             }
         }
         return nil
@@ -142,6 +150,8 @@ final class DownloadParts: Sendable {
         try await run.reading(answer.source) {
             while let chunk = try await answer.source.next() {
                 let rest = segments.withLock { $0.rest(of: id) }
+                // A part that is longer than it said may be one of something else.
+                guard rest.isEmpty || rest.lowerBound + Int64(chunk.count) <= end else { throw Useless() }
                 let bytes = chunk.prefix(Int(clamping: rest.count))
                 try file.write(bytes, at: rest.lowerBound)
                 let count = segments.withLock { $0.advance(id, by: bytes.count) }

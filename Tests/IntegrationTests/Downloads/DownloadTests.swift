@@ -16,6 +16,17 @@ struct DownloadTests {
         server = try FileServer(Self.content)
     }
 
+    @Test func whatWasPrivateStaysSo() async throws {
+        folder.write(Data("old".utf8), to: "a.bin")
+        let permissions: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+        try FileManager.default.setAttributes(permissions, ofItemAtPath: folder("a.bin"))
+        let server = try FileServer(noise(1000))
+        _ = try await session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
+        let attributes = try FileManager.default.attributesOfItem(atPath: folder("a.bin"))
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        #expect(folder.data("a.bin") == noise(1000))
+    }
+
     @Test func toAPath() async throws {
         let download = session.download(server.url, to: .file(folder("a.bin")))
         let file = try await download.value

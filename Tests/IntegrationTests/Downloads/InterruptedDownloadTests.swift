@@ -221,6 +221,43 @@ struct InterruptedDownloadTests {
         gate.open()
     }
 
+    /// What it brought counts too.
+    @Test func aDownloadThatWasGoneOnWithAndKilled() async throws {
+        let gate = LoopbackServer.Gate()
+        let server = try FileServer(Self.content) { number, _ in
+            switch number {
+            case 1: .cut(500_000)
+            case 2: .stalled(700_000, gate)
+            default: .whole
+            }
+        }
+        var options = DownloadOptions()
+        options.maximumFailures = 0
+        await fails(.truncatedBody) { try await download(server, options: options).value }
+        let victim = download(server)
+        for await progress in victim.progress where progress.completedBytes == 1_200_000 { break }
+        let grave = try Folder()
+        grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
+        grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
+        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
+        #expect(file.resumedBytes == 1_200_000 && grave.data("a.bin") == Self.content)
+        victim.cancel()
+        gate.open()
+    }
+
+    @Test func aServerIsAskedAgainWhenItWantsTo() async throws {
+        let server = try FileServer(Self.content) { number, _ in
+            switch number {
+            case 1: .cut(500_000)
+            case 2: .other(.init(503, headers: [(name: "Retry-After", value: "61")]))
+            default: .whole
+            }
+        }
+        let error = await fails(.unacceptableStatus) { try await download(server).value }
+        #expect(error?.response?.status == .serviceUnavailable)
+        #expect(server.ranges.count == 2)
+    }
+
     /// Nobody knows how long it is until it is whole.
     @Test func aBodyOfUnknownLength() async throws {
         let server = try LoopbackServer.http { request in

@@ -33,6 +33,22 @@ struct PartsTests {
         #expect(request.currentProgress.completedBytes == 16 << 20)
     }
 
+    /// What lies behind what it said is of something else.
+    @Test func aPartThatIsLongerThanItSays() async throws {
+        let server = try FileServer(Self.content) { _, request in
+            guard let range = request["Range"] else { return .whole }
+            let ends = range.dropFirst("bytes=".count).split(separator: "-").compactMap { Int($0) }
+            let middle = (ends[0] + ends[1]) / 2
+            let head =
+                "HTTP/1.1 206 Part\r\nETag: \"v1\"\r\nContent-Range: bytes \(ends[0])-\(middle)/\(Self.content.count)\r\n"
+                + "Connection: close\r\n\r\n"
+            let body = Array(Self.content[ends[0]...middle]) + [UInt8](repeating: 0, count: ends[1] - middle)
+            return .other(.init(body: .raw { try $0.write(Array(head.utf8) + body) }))
+        }
+        #expect(try await download(server).value.size == 16 << 20)
+        #expect(isWhole)
+    }
+
     @Test func theirDigestIsChecked() async throws {
         let server = try FileServer(Self.content)
         let wrong = session.download(

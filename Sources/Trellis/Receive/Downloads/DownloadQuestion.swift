@@ -71,10 +71,18 @@ enum DownloadQuestion: Hashable, Sendable {
         return .part(range, total: total ?? representation.total)
     }
 
+    /// Whoever has another representation by now takes no notice of the range (RFC 9110, section 13.1.5), and not every server
+    /// repeats the tag.
+    private static func isSame(_ representation: Representation, _ fields: HTTPFields) -> Bool {
+        guard let validator = representation.validator else { return false }
+        if fields[.eTag] == nil, representation.total != nil { return true }
+        return validator.fits(partWith: fields)
+    }
+
     /// There is nothing from there on. That is as it should be where there is nothing beyond what is there already.
     private static func verdict(on416 fields: HTTPFields, _ start: Int64, _ representation: Representation) -> Verdict {
         guard case .unsatisfied(let total)? = fields[.contentRange].flatMap({ ContentRange($0) }), total == start,
-            representation.total ?? total == total, representation.validator?.fits(partWith: fields) == true
+            representation.total ?? total == total, isSame(representation, fields)
         else { return .askForWhole("no such range") }
         return .complete
     }

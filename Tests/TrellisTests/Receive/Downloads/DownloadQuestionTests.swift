@@ -87,6 +87,19 @@ struct DownloadQuestionTests {
         #expect(question.verdict(status: row.status, fields: row.fields) == row.verdict)
     }
 
+    @Test(arguments: [
+        Case("without its tag", status: 416, [.contentRange: "bytes */100"], .complete),
+        Case("with its tag", status: 416, [.eTag: "\"a\"", .contentRange: "bytes */100"], .complete),
+        Case(
+            "with another tag", status: 416, [.eTag: "\"b\"", .contentRange: "bytes */100"],
+            .askForWhole("no such range")),
+        Case("of another length", status: 416, [.contentRange: "bytes */101"], .askForWhole("no such range")),
+    ])
+    func ofNothingBehindAllThereIs(_ row: Case) {
+        let question = DownloadQuestion.part(from: 100, to: nil, of: Self.tagged)
+        #expect(question.verdict(status: row.status, fields: row.fields) == row.verdict)
+    }
+
     @Test func aBoundedPartMayNotBeLonger() {
         let question = DownloadQuestion.part(from: 40, to: 50, of: Self.tagged)
         #expect(question.fields.map(\.value) == ["bytes=40-49", "\"a\""])
