@@ -190,6 +190,8 @@ struct DownloadRequestTests {
         for await _ in Ticks(clock, until: { transport.attempts.count == 2 }) {}
         let second = try await transport.nextAttempt()
         second.connect()
+        // Before its time to connect is over.
+        await session.settle()
         clock.advance(by: .seconds(20))
         let error = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(error?.kind == .deadline)
