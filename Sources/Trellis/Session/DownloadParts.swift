@@ -103,7 +103,13 @@ final class DownloadParts: Sendable {
                 guard run.isAnswered else { throw error.cause }
                 guard let duration = try patience.delay(after: error) else { return error.cause }
                 interruptionCount.withLock { $0 += 1 }
-                try await session.wait(duration, after: error, within: deadline)
+                do {
+                    try await session.wait(duration, after: error, within: deadline)
+                } catch {
+                    // It cannot wait so long; the others may not have to.
+                    try Task.checkCancellation()
+                    return error
+                }
             }
         }
         return nil
