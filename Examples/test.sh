@@ -277,6 +277,9 @@ check "a reader of events that leaves" '{"event": "tick" 0' \
 
 # --- Redirects, retries, credentials, cookies
 
+client "$url/request" -o "$folder/asked"
+check "a file is not asked for coded" 'Accept-Encoding: identity' "$(grep -i '^accept-encoding' "$folder/asked")"
+
 hops="[[h['status'], h['from'].replace('$url', ''), h['to'].replace('$url', '')] for h in r['redirects']]"
 expect_report "redirects" "[r['url'], r['status'], $hops, r['attempts']]" \
     "['$url/request', 200, [[302, '/redirect/2', '/redirect/1'], [302, '/redirect/1', '/request']], 1]" 0 "$url/redirect/2"
@@ -286,6 +289,7 @@ expect_report "more redirects than allowed" "[r['ok'], r['error']['kind'], len(r
     "[False, 'too_many_redirects', 2]" 1 "$url/redirect/3" --redirects 2
 expect_report "no redirect allowed" "[r['error']['kind'], r['redirects']]" "['too_many_redirects', []]" 1 \
     "$url/redirect/1" --redirects 0
+check "its answer" "[302, True]" "$(report "[r['status'], ['Location', '/request'] in r['headers']]")"
 expect_report "redirects as answers" "[r['status'], r['redirects'], r['url']]" "[302, [], '$url/redirect/1']" 0 \
     "$url/redirect/1" --no-redirects
 expect_report "a redirect to a file" "r['error']['kind']" redirect_refused 1 "$url/leave"
