@@ -16,8 +16,9 @@ struct ClientCommand {
         if benchmark.shape == .requests {
             words += ["--seconds", "\(effort.seconds)", "--warmup", "\(effort.warmUpSeconds)"]
         }
-        if let requests { words += ["--requests", "\(requests)"] }
+        if let requests = requests ?? benchmark.requests { words += ["--requests", "\(requests)"] }
         if benchmark.work == "download-file" { words += ["--file", outputFile] }
+        if benchmark.work == "download-files" { words += ["--file", "\(options.temporaryFolder)/files"] }
         if benchmark.work == "upload-file" { words += ["--file", servers.largeFile] }
         if benchmark.onExecutor { words += ["--on-executor"] }
         return words

@@ -30,9 +30,9 @@ struct Launcher {
         let words = commands.words(client, benchmark, servers)
         let outcome = try launch(words, libraryPath: libraryPath(client), printsUsage: client == .curl)
         var figures = try JSONDecoder().decode(RunFigures.self, from: Data(outcome.output.utf8))
-        // The curl command fails by itself where bytes are missing.
-        if client == .curl { figures.bytes = Int64(effort.largeBodySize) }
         let size = effort.bodySize(of: benchmark)
+        // The curl command fails by itself where bytes are missing.
+        if client == .curl { figures.bytes = Int64(size) }
         guard benchmark.shape != .bytes || figures.bytes == Int64(size) else {
             throw Failure("\(figures.bytes ?? 0) of \(size) bytes arrived")
         }
