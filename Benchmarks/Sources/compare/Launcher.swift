@@ -26,7 +26,7 @@ struct Launcher {
 
     /// One run of one client.
     func run(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> RunFigures {
-        defer { try? FileManager.default.removeItem(atPath: commands.outputFile) }
+        defer { for path in commands.outputs { try? FileManager.default.removeItem(atPath: path) } }
         let words = commands.words(client, benchmark, servers)
         let outcome = try launch(words, libraryPath: libraryPath(client), printsUsage: client == .curl)
         var figures = try JSONDecoder().decode(RunFigures.self, from: Data(outcome.output.utf8))
