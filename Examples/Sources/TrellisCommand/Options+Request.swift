@@ -3,8 +3,8 @@ import Trellis
 extension Options {
     /// The method before the URL: a word with neither a colon nor a slash, one of which every absolute URL has.
     var methodArgument: String? {
-        guard target.count > 1, let first = target.first, !first.contains(where: { ":/".contains($0) }) else { return nil }
-        return first
+        guard target.count > 1, let first = target.first else { return nil }
+        return first.contains { ":/".contains($0) } ? nil : first
     }
 
     /// The URLs as they were written.

@@ -28,7 +28,8 @@ struct Options: ParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "The method, if any, and the absolute URL; several of them with --output FOLDER.", valueName: "[METHOD] URL"))
+            "The method, if any, and the absolute URL; several of them with --output FOLDER.",
+            valueName: "[METHOD] URL"))
     var target: [String] = []
 
     @Option(
@@ -228,7 +229,9 @@ struct Options: ParsableCommand {
         guard outputFolder != nil else {
             throw ValidationError("Several URLs go with --output FOLDER: a folder that is there, or ends with a slash.")
         }
-        guard bodyOptions.isEmpty else { throw ValidationError("Several URLs and \(bodyOptions[0]) do not go together.") }
+        guard bodyOptions.isEmpty else {
+            throw ValidationError("Several URLs and \(bodyOptions[0]) do not go together.")
+        }
         guard checksum == nil else { throw ValidationError("Several URLs and --checksum do not go together.") }
         guard !printsCURLCommand else { throw ValidationError("Several URLs and --curl do not go together.") }
     }

@@ -23,7 +23,8 @@ struct HostileNetworkTests {
         let folder = try Folder()
 
         let file = try await session.download(
-            request, to: .file(folder("large")), checksum: checksum, options: options).value
+            request, to: .file(folder("large")), checksum: checksum, options: options
+        ).value
 
         #expect(file.size == Self.size)
         #expect(folder.names == ["large"])
