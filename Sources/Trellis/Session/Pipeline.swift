@@ -89,7 +89,7 @@ extension Session {
         answered: StepResponse? = nil
     ) -> CallActor {
         let surroundings = request.steps.map { AttachedSteps(steps.steps.followed(by: $0)) } ?? steps
-        let course = Course(surroundings: surroundings, isCollected: isCollected, depth: 0, answered: answered)
+        let course = Course(self, surroundings, isCollected: isCollected, depth: 0, answered: answered)
         return call(request, course, start, first, limit: preparation.limits(of: request).total)
     }
 
@@ -97,10 +97,7 @@ extension Session {
         _ request: Request, _ course: Course, _ start: EngineInstant?, _ first: RequestActor?, limit: UInt64?
     ) -> CallActor {
         CallActor(
-            request, first: first, start: start, limit: limit, executor: engine, clock: clock, hub: hub
-        ) { [self] call, deadline in
-            try await Journey(self, call, course, deadline).answer()
-        }
+            request, first: first, start: start, limit: limit, executor: engine, clock: clock, hub: hub, course: course)
     }
 
     /// The answer of an attempt whose head is awaited in some way.
@@ -154,7 +151,7 @@ extension Session: CallOrigin {
         var timeouts = request.timeouts ?? configuration.timeouts
         timeouts.total = nil
         request.timeouts = timeouts
-        let course = Course(surroundings: call.surroundings, isCollected: true, depth: depth, answered: nil)
+        let course = Course(self, call.surroundings, isCollected: true, depth: depth, answered: nil)
         return self.call(request, course, nil, nil, limit: nil)
     }
 }

@@ -17,8 +17,8 @@ extension AttachedSteps {
         do {
             // Before the wait, which it saves, and behind it again, because that may be long.
             try steps.circuitBreaker?.check(host: host, at: start)
-            for limiter in steps.rateLimiters {
-                try await limiter.enter(host: host, context, request.priority)
+            for index in steps.rateLimiters.indices {
+                try await steps.rateLimiters[index].enter(host: host, context, request.priority)
             }
             let permit = try steps.circuitBreaker?.enter(host: host, at: context.now)
             return LimitTurn(host: host, start: start, breaker: steps.circuitBreaker, permit: permit)
@@ -29,12 +29,19 @@ extension AttachedSteps {
 }
 
 /// What a request has that may go. The end of it is told, whatever it is.
-struct LimitTurn: Sendable {
+final class LimitTurn: Sendable {
     let host: String
     /// Since when the request was held up.
     let start: EngineInstant
-    let breaker: CircuitBreaker?
-    let permit: Circuit.Permit?
+    private let breaker: CircuitBreaker?
+    private let permit: Circuit.Permit?
+
+    init(host: String, start: EngineInstant, breaker: CircuitBreaker?, permit: Circuit.Permit?) {
+        self.host = host
+        self.start = start
+        self.breaker = breaker
+        self.permit = permit
+    }
 
     /// Tells the circuit what came of the request.
     func end(with result: Result<StepResponse, any Error>, _ context: CallContext) {
