@@ -221,7 +221,7 @@ final class Journey: Sendable {
     /// When the limits of the request's host let it go.
     private func exchange(_ request: Request) async throws -> StepResponse {
         try Task.checkCancellation()
-        if !steps.steps.hasLimits { return try await session.exchange(request, self, queuedSince: nil) }
+        if !steps.steps.hasLimits { return try await session.exchange(request, self, nil) }
         return try await exchangeInTurn(request)
     }
 
@@ -233,7 +233,7 @@ final class Journey: Sendable {
     @inline(never)
     private func exchange(_ request: Request, _ turn: LimitTurn) async throws -> StepResponse {
         do {
-            let answer = try await session.exchange(request, self, queuedSince: turn.start)
+            let answer = try await session.exchange(request, self, turn)
             turn.end(with: .success(answer), context)
             return answer
         } catch {

@@ -117,12 +117,12 @@ extension Session {
 
     /// One request on the wire, as part of a call.
     ///
-    /// - Parameter queuedSince: When it began to wait, if not now.
+    /// - Parameter turn: What has let it go, if anything has.
     @inline(never)
     func exchange(
-        _ request: Request, _ journey: Journey, queuedSince: EngineInstant?
+        _ request: Request, _ journey: Journey, _ turn: LimitTurn?
     ) async throws -> StepResponse {
-        let attempt = try journey.first ?? nextAttempt(request, journey, queuedSince)
+        let attempt = try journey.first ?? nextAttempt(request, journey, turn)
         guard journey.situation.isCollected else {
             return try await stream(attempt) { try await journey.call.head($0, inbox: $1) }
         }
@@ -131,12 +131,13 @@ extension Session {
     }
 
     private func nextAttempt(
-        _ request: Request, _ journey: Journey, _ queuedSince: EngineInstant?
+        _ request: Request, _ journey: Journey, _ turn: LimitTurn?
     ) throws -> RequestActor {
         let (context, situation) = (journey.context, journey.situation)
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
-            start: queuedSince ?? clock.now(), observer: situation.observer, starts: situation.starts)
+            start: turn?.start ?? clock.now(), observer: situation.observer, starts: situation.starts,
+            turn: turn?.starts)
         let prepared = try preparation.prepare(
             request, isCollected: situation.isCollected, start: situation.deadline.start, history: history)
         situation.record.withLock { $0.sent = prepared }
