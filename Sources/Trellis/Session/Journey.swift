@@ -204,7 +204,7 @@ final class Journey: Sendable {
         let cookies = await jar.cookies(for: url)
         let answer = try await throughAttempts(
             cookies.isEmpty ? request : request.adding(cookies), 0)
-        let fields = answer.response.headerFields[values: .setCookie]
+        let fields = answer.response.responseHead.texts(of: .setCookie)
         if !fields.isEmpty { await jar.store(fields, from: url) }
         return answer
     }
