@@ -4,8 +4,12 @@ import HTTPTypes
 
 /// Fetches the parts of a file over several connections at once.
 ///
-/// Each of its workers asks for a segment, and for another when that has come. One that fails too often leaves, and the others do
-/// its work; with the last one the download fails.
+/// Each of its workers asks for a segment, and for another when that has come, up to the end: then for what is slow to come to
+/// others, see ``DownloadEndgame``. One that fails too often leaves, and the others do its work; with the last one the download
+/// fails.
+///
+/// Over HTTP/2 and HTTP/3 they are streams of one connection: no gain where that is what is slow, but one where a server or the
+/// window of a stream holds up each of them.
 final class DownloadParts: Sendable {
     /// What is there is of no use, or cannot be completed in parts.
     struct Useless: Error {}
@@ -23,6 +27,8 @@ final class DownloadParts: Sendable {
     /// How much was there when that was last done.
     private let noted = Locked<Int64>(0)
     private let last = Locked<Response?>(nil)
+    /// What is being read.
+    private let answers = Locked<[DownloadSegments.ID: StreamResponse]>([:])
     private let interruptionCount = Locked(0)
 
     /// So many bytes may have to come again after a sudden end.
@@ -82,12 +88,28 @@ final class DownloadParts: Sendable {
         throw failure
     }
 
+    /// Something to fetch, as soon as there is; `nil`: nothing is missing any more.
+    private func take() async throws -> DownloadSegments.ID? {
+        var endgame = DownloadEndgame()
+        while true {
+            try await run.pass()
+            let (id, isWhole) = segments.withLock { ($0.take() ?? endgame.take(from: &$0), $0.isWhole) }
+            if id != nil || isWhole { return id }
+            guard try await session.engine.delay(for: DownloadEndgame.interval) else {
+                throw TrellisError(.cancelled(.sessionShutDown))
+            }
+        }
+    }
+
     /// What a worker does as long as there is work. Returns why it gives up.
     private func work(begunWith first: (answer: StreamResponse, id: DownloadSegments.ID)?) async throws -> (any Error)?
     {
         var patience = DownloadPatience(limit: options.maximumFailures)
         var begun = first
-        while let id = begun?.id ?? segments.withLock({ $0.take() }) {
+        while true {
+            var taken = begun?.id
+            if taken == nil { taken = try await take() }
+            guard let id = taken else { return nil }
             do {
                 defer {
                     begun = nil
@@ -112,7 +134,6 @@ final class DownloadParts: Sendable {
                 }
             }
         }
-        return nil
     }
 
     /// `false`: there are no parts to be had.
@@ -150,29 +171,52 @@ final class DownloadParts: Sendable {
     private func read(
         _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ patience: inout DownloadPatience
     ) async throws {
-        let start = segments.withLock { $0.rest(of: id) }.lowerBound
-        var gained = 0
-        defer { patience.gain(gained) }
-        try await run.reading(answer.source) {
-            while let chunk = try await answer.source.next() {
-                let rest = segments.withLock { $0.rest(of: id) }
-                // A part that is longer than it said may be one of something else.
-                guard rest.isEmpty || rest.lowerBound + Int64(chunk.count) <= end else { throw Useless() }
-                let bytes = chunk.prefix(Int(clamping: rest.count))
-                try file.write(bytes, at: rest.lowerBound)
-                let count = segments.withLock { $0.advance(id, by: bytes.count) }
-                run.progress.advance(by: count)
-                gained += count
-                takeNote()
-                if segments.withLock({ $0.rest(of: id).isEmpty }) {
-                    // The connection can be kept where the answer ends here too.
-                    guard rest.upperBound == end, chunk.count == bytes.count else { return answer.cancel() }
-                }
-                try await run.pass()
-            }
+        answers.withLock { $0[id] = answer }
+        defer { answers.withLock { $0[id] = nil } }
+        // Somebody else may have been faster.
+        guard !isOver(id) else { return answer.cancel() }
+        do {
+            try await run.reading(answer.source) { try await write(answer, id, upTo: end, &patience) }
+        } catch {
+            // Whoever was faster has ended it.
+            guard isOver(id), !Task.isCancelled, !(error is Useless) else { throw error }
         }
-        guard segments.withLock({ $0.rest(of: id) }).lowerBound == start, start < end else { return }
+    }
+
+    private func write(
+        _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ patience: inout DownloadPatience
+    ) async throws {
+        var isEmpty = true
+        while let chunk = try await answer.source.next() {
+            isEmpty = false
+            let rest = segments.withLock { $0.rest(of: id) }
+            // A part that is longer than it said may be one of something else.
+            guard rest.isEmpty || rest.lowerBound + Int64(chunk.count) <= end else { throw Useless() }
+            let bytes = chunk.prefix(Int(clamping: rest.count))
+            try file.write(bytes, at: rest.lowerBound)
+            let count = segments.withLock { $0.advance(id, by: bytes.count) }
+            run.progress.advance(by: count)
+            patience.gain(count)
+            takeNote()
+            if isOver(id) {
+                endRivals(of: id)
+                // The connection can be kept where the answer ends here too.
+                guard rest.upperBound == end, chunk.count == bytes.count else { return answer.cancel() }
+            }
+            try await run.pass()
+        }
+        guard isEmpty, !isOver(id) else { return }
         throw Interruption(TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))))
+    }
+
+    /// Nothing is missing of what somebody fetches.
+    private func isOver(_ id: DownloadSegments.ID) -> Bool { segments.withLock { $0.rest(of: id).isEmpty } }
+
+    /// Those who fetched the same can do something else.
+    private func endRivals(of id: DownloadSegments.ID) {
+        let rivals = segments.withLock { $0.rivals(of: id) }
+        guard !rivals.isEmpty else { return }
+        for answer in answers.withLock({ answers in rivals.compactMap { answers[$0] } }) { answer.cancel() }
     }
 
     private func takeNote() {

@@ -13,7 +13,7 @@ public struct DownloadOptions: Sendable, Hashable {
     /// of SHA-256 and SHA-512; `true` unless set.
     public var verifiesDigestFields = true
     /// Over how many connections parts of the file come at the same time, where the server serves parts, and as far as
-    /// ``ConnectionLimits/perOrigin`` allows; 1 unless set.
+    /// ``ConnectionLimits/perOrigin`` allows; 1 unless set. Over HTTP/2 and HTTP/3 they are streams of one connection.
     public var connections = 1
 
     /// The defaults.
