@@ -21,6 +21,7 @@ extension Client {
             do {
                 let file = try await watch(download)
                 outcome.take(file.response)
+                outcome.take(file.metrics)
                 report?.save(file.size, of: file.path)
                 try await configuration.steps.keepCookies()
             } catch {

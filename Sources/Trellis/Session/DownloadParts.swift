@@ -29,7 +29,6 @@ final class DownloadParts: Sendable {
     private let last = Locked<Response?>(nil)
     /// What is being read.
     private let answers = Locked<[DownloadSegments.ID: StreamResponse]>([:])
-    private let interruptionCount = Locked(0)
 
     /// So many bytes may have to come again after a sudden end.
     private static let noteInterval: Int64 = 8 << 20
@@ -55,8 +54,6 @@ final class DownloadParts: Sendable {
 
     /// The response that came last.
     var response: Response? { last.withLock { $0 } }
-
-    var interruptions: Int { interruptionCount.withLock { $0 } }
 
     /// Fetches all that is missing.
     ///
@@ -124,9 +121,9 @@ final class DownloadParts: Sendable {
             } catch {
                 guard run.isAnswered else { throw error.cause }
                 guard let duration = try patience.delay(after: error) else { return error.cause }
-                interruptionCount.withLock { $0 += 1 }
                 do {
                     try await session.wait(duration, after: error, within: deadline)
+                    run.interrupt()
                 } catch {
                     // It cannot wait so long; the others may not have to.
                     try Task.checkCancellation()
@@ -140,7 +137,15 @@ final class DownloadParts: Sendable {
     private func ask(for id: DownloadSegments.ID, _ patience: inout DownloadPatience) async throws -> Bool {
         let range = segments.withLock { $0.rest(of: id) }
         let question = DownloadQuestion.part(from: range.lowerBound, to: range.upperBound, of: representation)
-        let answer = try await session.open(request.asking(question, within: deadline))
+        return try await run.asking(request.asking(question, within: deadline), of: session) { answer in
+            try await judge(answer, to: question, id, &patience)
+        }
+    }
+
+    private func judge(
+        _ answer: StreamResponse, to question: DownloadQuestion, _ id: DownloadSegments.ID,
+        _ patience: inout DownloadPatience
+    ) async throws -> Bool {
         let head = answer.head
         switch question.verdict(status: head.status.code, fields: head.headerFields) {
         case .part(let part, _):

@@ -132,11 +132,16 @@ struct Journey: Sendable {
     @inline(never)
     private func followed(_ answer: StepResponse, to request: Request) async throws -> StepResponse {
         var (journey, request, answer) = (self, request, answer)
-        while let next = try await journey.next(after: answer, to: request) {
-            request = next
-            answer = try await journey.hop(request)
+        do {
+            while let next = try await journey.next(after: answer, to: request) {
+                request = next
+                answer = try await journey.hop(request)
+            }
+            return answer
+        } catch var error as TrellisError where error.redirects.isEmpty {
+            error.followed = journey.context.redirects
+            throw error
         }
-        return answer
     }
 
     /// Where a redirect leads, and then this journey too; `nil`: the answer is none.
