@@ -106,6 +106,15 @@ extension DownloadJourney {
         return try await receive(answer, upTo: nil)
     }
 
+    /// A digest may come behind the body (RFC 9530, sections 2 and 3). What has passed by is read from the file then.
+    private mutating func takeTrailers(of response: Response, isWhole: Bool) {
+        guard options.verifiesDigestFields, digests.checksum == nil, !response.trailerFields.isEmpty,
+            !Representation.isCoded(response.headerFields),
+            let found = DigestFields.checksum(response.trailerFields, isWhole: isWhole)
+        else { return }
+        digests.restart(found)
+    }
+
     mutating func accept(_ response: Response) {
         hasBegun = true
         self.response = response
@@ -121,6 +130,7 @@ extension DownloadJourney {
         guard let file else { throw TrellisError(.other("a download without a file")) }
         let start = offset
         let canGain = representation?.validator != nil
+        var rhythm = DownloadRhythm(now: session.clock.now(), count: offset)
         while let chunk = try await answer.source.next() {
             if let end, offset + Int64(chunk.count) > end {
                 representation = nil
@@ -131,11 +141,15 @@ extension DownloadJourney {
             try file.write(chunk, at: offset)
             digests.take(chunk, at: offset)
             offset += Int64(chunk.count)
+            // Whoever deletes a folder need not wait for the end to see that its downloads fail.
+            if rhythm.isTime(session.clock.now()) { try file.check() }
             run.progress.advance(by: chunk.count)
             if canGain { patience.gain(chunk.count) }
             try await run.pass()
         }
-        response = try await answer.source.finalResponse()
+        let response = try await answer.source.finalResponse()
+        self.response = response
+        takeTrailers(of: response, isWhole: end == nil)
         let total = end == nil ? offset : representation?.total
         if let total, offset >= total { return true }
         // A part of a part: ask on, unless nothing came.

@@ -85,12 +85,16 @@ struct DownloadJourney {
 
     /// Opens the file, and looks for what is there already.
     private mutating func open(_ path: String, isPrivate: Bool = false) async throws {
-        let file = try await DownloadFile.opened(
-            at: path, destination.options, isPrivate: isPrivate, takingOver: canResume ? resumeData : nil)
+        var file = try DownloadFile.opened(at: path, destination.options, isPrivate: isPrivate)
+        var known: ResumeData?
+        do {
+            if canResume { (file, known) = try await found(file) }
+        } catch {
+            // What is there is somebody's.
+            if file.length == 0 { file.discard() }
+            throw error
+        }
         self.file = file
-        guard canResume else { return try file.reset() }
-        let known = resumeData ?? (options.resumesPartialFile ? file.found(for: ResumeData.name(of: request.url)) : nil)
-        resumeData = nil
         guard let known, file.length > 0 else { return try file.reset() }
         // As much of it as there is.
         let done = known.done.map { $0.clamped(to: 0..<file.length) }.filter { !$0.isEmpty }
@@ -111,6 +115,19 @@ struct DownloadJourney {
         run.progress.jump(to: resumedBytes)
     }
 
+    /// What is there already, and where.
+    private mutating func found(_ file: DownloadFile) async throws -> (DownloadFile, ResumeData?) {
+        if let resumeData {
+            self.resumeData = nil
+            if let file = try await file.takingOver(resumeData) { return (file, resumeData) }
+        }
+        guard options.resumesPartialFile, let note = file.found(for: ResumeData.name(of: request.url)) else {
+            return (file, nil)
+        }
+        // After a sudden end its length tells; after another one it has to be what it was.
+        return (file, note.stamp == nil || file.isAsLeft(by: note) ? note : nil)
+    }
+
     mutating func open(for response: Response) async throws {
         switch destination.place {
         case .file, .temporary: break
@@ -124,20 +141,23 @@ struct DownloadJourney {
     /// Takes note of what is there, for a download that goes on with it.
     ///
     /// - Parameter isAtEnd: Nothing more comes. While a file grows, its length tells how much there is.
-    func note(isAtEnd: Bool) -> ResumeData? {
+    func note(isAtEnd: Bool) -> (data: ResumeData, isTaken: Bool)? {
         guard canResume, let file, let representation else { return nil }
         let done = parts?.done ?? [0..<(isAtEnd ? offset : representation.total ?? .max)]
-        let url = ResumeData.name(of: request.url)
-        guard let data = ResumeData(representation, url: url, path: file.path, done: done) else { return nil }
-        file.takeNote(data)
-        return data
+        let data = ResumeData(
+            representation, url: ResumeData.name(of: request.url), path: file.path, done: done,
+            stamp: isAtEnd ? file.stamp : nil)
+        return data.map { ($0, file.takeNote($0)) }
     }
 
-    /// The download has failed: what can be gone on with stays.
+    /// The download has failed: what can be gone on with stays, where it is there and can be found.
     private func leave() {
         guard let file else { return }
         let mayStay = run.keepsPartialFile || (options.keepsPartialFile && file.isShared && !destination.isTemporary)
-        guard mayStay, hasSomething, let data = note(isAtEnd: true) else { return file.discard() }
+        let end = parts.map { $0.done.last?.upperBound ?? 0 } ?? offset
+        guard mayStay, hasSomething, file.isThere(with: end), (try? file.setAside()) != nil,
+            let (data, isTaken) = note(isAtEnd: true), isTaken || run.keepsPartialFile
+        else { return file.discard() }
         run.set(data)
     }
 

@@ -24,14 +24,11 @@ final class DownloadParts: Sendable {
     private let segments: Locked<DownloadSegments>
     /// Takes note of what is there.
     private let note: @Sendable (DownloadSegments) -> Void
-    /// How much was there when that was last done.
-    private let noted = Locked<Int64>(0)
+    /// When that is done.
+    private let noting: Locked<(rhythm: DownloadRhythm, isUnderWay: Bool)>
     private let last = Locked<Response?>(nil)
     /// What is being read.
     private let answers = Locked<[DownloadSegments.ID: StreamResponse]>([:])
-
-    /// So many bytes may have to come again after a sudden end.
-    private static let noteInterval: Int64 = 8 << 20
 
     init(
         _ segments: DownloadSegments, of representation: Representation, in file: DownloadFile, request: Request,
@@ -47,6 +44,8 @@ final class DownloadParts: Sendable {
         self.deadline = deadline
         self.options = options
         self.note = note
+        let rhythm = DownloadRhythm(now: session.clock.now(), count: segments.doneCount)
+        noting = Locked((rhythm, false))
     }
 
     /// What has come so far.
@@ -200,9 +199,9 @@ final class DownloadParts: Sendable {
             let bytes = chunk.prefix(Int(clamping: rest.count))
             try file.write(bytes, at: rest.lowerBound)
             let count = segments.withLock { $0.advance(id, by: bytes.count) }
+            try takeNote()
             run.progress.advance(by: count)
             patience.gain(count)
-            takeNote()
             if isOver(id) {
                 endRivals(of: id)
                 // The connection can be kept where the answer ends here too.
@@ -224,13 +223,18 @@ final class DownloadParts: Sendable {
         for answer in answers.withLock({ answers in rivals.compactMap { answers[$0] } }) { answer.cancel() }
     }
 
-    private func takeNote() {
+    /// Takes note of what is there from time to time: one worker, while the others go on.
+    private func takeNote() throws {
+        let now = session.clock.now()
         let count = segments.withLock { $0.doneCount }
-        let isDue = noted.withLock { noted in
-            guard count - noted >= Self.noteInterval else { return false }
-            noted = count
+        let isDue = noting.withLock { noting in
+            guard !noting.isUnderWay, noting.rhythm.isDue(now, count: count) else { return false }
+            noting.isUnderWay = true
             return true
         }
-        if isDue { note(state) }
+        guard isDue else { return }
+        defer { noting.withLock { $0.isUnderWay = false } }
+        try file.check()
+        note(state)
     }
 }

@@ -16,7 +16,9 @@ final class DownloadRun: Sendable {
         var end: (any Error)?
         var keepsPartialFile = false
         var sources: [ObjectIdentifier: any ChunkSource] = [:]
-        var whenResumed: [CheckedContinuation<Void, Never>] = []
+        /// Those who wait until it goes on.
+        var whenResumed: [Int: CheckedContinuation<Void, Never>] = [:]
+        var waiterCount = 0
         var response: Result<Response, any Error>?
         var whenAnswered: [CheckedContinuation<Response, any Error>] = []
         var resumeData: ResumeData?
@@ -72,8 +74,8 @@ final class DownloadRun: Sendable {
                 return ([any ChunkSource](), [CheckedContinuation<Void, Never>](), false)
             }
             let isHeld = state.call.phase == .suspended
-            defer { if !isHeld { state.whenResumed = [] } }
-            return (Array(state.sources.values), isHeld ? [] : state.whenResumed, isHeld)
+            defer { if !isHeld { state.whenResumed = [:] } }
+            return (Array(state.sources.values), isHeld ? [] : Array(state.whenResumed.values), isHeld)
         }
         for source in sources { source.hold(isHeld) }
         for waiter in waiters { waiter.resume() }
@@ -81,12 +83,14 @@ final class DownloadRun: Sendable {
 
     func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) {
         let (task, waiters) = state.withLock { state in
-            guard !state.call.isEnded else { return (Task<DownloadedFile, any Error>?.none, state.whenResumed) }
+            guard !state.call.isEnded else {
+                return (Task<DownloadedFile, any Error>?.none, [CheckedContinuation<Void, Never>]())
+            }
             _ = state.call.handle(.cancel)
             state.end = error
             state.keepsPartialFile = keeps
-            defer { state.whenResumed = [] }
-            return (state.task, state.whenResumed)
+            defer { state.whenResumed = [:] }
+            return (state.task, Array(state.whenResumed.values))
         }
         task?.cancel()
         for waiter in waiters { waiter.resume() }
@@ -151,16 +155,27 @@ final class DownloadRun: Sendable {
     }
 
     /// Waits while the download is held up.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled meanwhile: a worker's among others, whatever the download does.
     func pass() async throws {
         try Task.checkCancellation()
         guard phase == .suspended else { return }
-        await withCheckedContinuation { continuation in
-            let isHeld = state.withLock { state in
-                guard state.call.phase == .suspended else { return false }
-                state.whenResumed.append(continuation)
-                return true
+        let id = state.withLock { state in
+            state.waiterCount += 1
+            return state.waiterCount
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isHeld = state.withLock { state in
+                    // Cancelled later, the handler finds it here.
+                    guard state.call.phase == .suspended, !Task.isCancelled else { return false }
+                    state.whenResumed[id] = continuation
+                    return true
+                }
+                if !isHeld { continuation.resume() }
             }
-            if !isHeld { continuation.resume() }
+        } onCancel: {
+            state.withLock { $0.whenResumed.removeValue(forKey: id) }?.resume()
         }
         try Task.checkCancellation()
     }
