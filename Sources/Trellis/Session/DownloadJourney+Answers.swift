@@ -56,7 +56,7 @@ extension DownloadJourney {
             if digests.checksum == nil { digests.restart(serverChecksum(head, isWhole: false)) }
             // From here on its length tells how much there is.
             try file?.truncate(to: offset)
-            _ = note(isAtEnd: false)
+            note()
             return try await receive(answer, upTo: range.upperBound)
         case .complete:
             answer.cancel()
@@ -102,7 +102,7 @@ extension DownloadJourney {
             return try await receiveParts(beginningWith: answer)
         }
         // A short one comes as fast as its note.
-        if new.total ?? .max > 256 << 10 { _ = note(isAtEnd: false) }
+        if new.total ?? .max > 256 << 10 { note() }
         return try await receive(answer, upTo: nil)
     }
 

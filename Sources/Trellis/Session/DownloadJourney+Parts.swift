@@ -17,7 +17,7 @@ extension DownloadJourney {
         guard let file, let representation, let parts else { return false }
         let url = ResumeData.name(of: request.url)
         // Before there are gaps: the length of the file tells nothing any more.
-        _ = note(isAtEnd: false)
+        note()
         let fetching = DownloadParts(
             parts, of: representation, in: file, request: request, session: session, run: run, deadline: deadline,
             options: options

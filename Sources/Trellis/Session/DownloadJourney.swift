@@ -140,13 +140,15 @@ struct DownloadJourney {
 
     /// Takes note of what is there, for a download that goes on with it.
     ///
-    /// - Parameter isAtEnd: Nothing more comes. While a file grows, its length tells how much there is.
-    func note(isAtEnd: Bool) -> (data: ResumeData, isTaken: Bool)? {
+    /// - Parameter end: Nothing more comes, and what is there ends here. While a file grows, its length tells how much there is.
+    @discardableResult
+    func note(end: Int64? = nil) -> (data: ResumeData, isTaken: Bool)? {
         guard canResume, let file, let representation else { return nil }
-        let done = parts?.done ?? [0..<(isAtEnd ? offset : representation.total ?? .max)]
+        let done = parts?.done ?? [0..<(representation.total ?? .max)]
         let data = ResumeData(
-            representation, url: ResumeData.name(of: request.url), path: file.path, done: done,
-            stamp: isAtEnd ? file.stamp : nil)
+            representation, url: ResumeData.name(of: request.url), path: file.path,
+            done: done.map { $0.clamped(to: 0..<(end ?? .max)) }.filter { !$0.isEmpty },
+            stamp: end == nil ? nil : file.stamp)
         return data.map { ($0, file.takeNote($0)) }
     }
 
@@ -155,10 +157,18 @@ struct DownloadJourney {
         guard let file else { return }
         let mayStay = run.keepsPartialFile || (options.keepsPartialFile && file.isShared && !destination.isTemporary)
         let end = parts.map { $0.done.last?.upperBound ?? 0 } ?? offset
-        guard mayStay, hasSomething, file.isThere(with: end), (try? file.setAside()) != nil,
-            let (data, isTaken) = note(isAtEnd: true), isTaken || run.keepsPartialFile
-        else { return file.discard() }
-        run.set(data)
+        guard mayStay, hasSomething, file.isThere(with: end), (try? file.setAside()) != nil else {
+            return file.discard()
+        }
+        // On a full disk there is no room for a note, unless some is made.
+        var last: ResumeData?
+        for end in [end, end - (256 << 10)] where end > 0 {
+            guard (try? file.truncate(to: end)) != nil, let (data, isTaken) = note(end: end) else { break }
+            if isTaken || !file.isShared { return run.set(data) }
+            last = data
+        }
+        guard let last, file.hasNote(like: last) || run.keepsPartialFile else { return file.discard() }
+        run.set(last)
     }
 
     var hasSomething: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }

@@ -107,7 +107,9 @@ extension DownloadFile {
     /// more.
     func takingOver(_ resumeData: ResumeData) async throws(TrellisError) -> DownloadFile? {
         let elsewhere = resumeData.path
-        guard WholeFile.target(of: elsewhere) != WholeFile.target(of: path) else { return isAsLeft(by: resumeData) ? self : nil }
+        guard WholeFile.target(of: elsewhere) != WholeFile.target(of: path) else {
+            return isAsLeft(by: resumeData) ? self : nil
+        }
         // Whoever made the resume data up must not have other files moved or deleted.
         guard elsewhere.hasSuffix(Self.suffix), (try? FilePlaces.thing(at: elsewhere)) == .file else { return nil }
         let other = try Self.naming(target) { () throws(FileReader.Failure) in try PartialFile.opened(path: elsewhere) }

@@ -51,14 +51,15 @@ final class DownloadFile: Sendable {
 
     /// Notes what the partial file is a part of, whole or not at all. One thread at a time.
     ///
-    /// - Returns: Whether a later download finds the partial file: by this note, or by one that was written before.
+    /// - Returns: Whether it is there for a later download.
     @discardableResult
     func takeNote(_ data: ResumeData) -> Bool {
         guard let note, let bytes = try? JSONEncoder().encode(data) else { return false }
-        if (try? WholeFile.replace(path: note, with: bytes, isDurable: false)) != nil { return true }
-        // What the one before says holds still.
-        return found(for: data.url)?.representation == data.representation
+        return (try? WholeFile.replace(path: note, with: bytes, isDurable: false)) != nil
     }
+
+    /// Whether there is a note from before that holds still.
+    func hasNote(like data: ResumeData) -> Bool { found(for: data.url)?.representation == data.representation }
 
     private func removeNote() {
         guard let note else { return }
