@@ -73,6 +73,7 @@ extension Client {
         switch download.result {
         case .success(let file):
             outcome.take(file.response)
+            outcome.take(file.metrics)
             report?.save(file.size, of: file.path)
         case .failure(let error):
             kept = download.download.resumeData
