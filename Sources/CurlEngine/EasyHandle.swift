@@ -20,6 +20,8 @@ final class EasyHandle {
     private var isPristine = false
     private var receiveBufferSize = 0
     private var hasPostFields = false
+    /// libcurl has taken everything about the proxy. Otherwise requests would go past it, or credentials in the clear.
+    private var isProxySet = true
 
     init?(
         configuration: EngineConfiguration, defaultHeaderList: UnsafeMutablePointer<curl_slist>?,
@@ -53,7 +55,7 @@ final class EasyHandle {
             isPristine = true
         }
         unsafe errorBuffer[0] = 0
-        return setOptions(transfer.options)
+        return isProxySet && setOptions(transfer.options)
     }
 
     /// Takes leave of the transfer.
@@ -186,8 +188,7 @@ final class EasyHandle {
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_PROTOCOLS_STR, "http,https")
         set(CURLOPT_FOLLOWLOCATION, 0)
-        set(CURLOPT_PROXY, "")
-        set(CURLOPT_NOPROXY, "")
+        isProxySet = setProxy()
         set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         receiveBufferSize = 16 << 10
@@ -214,6 +215,27 @@ final class EasyHandle {
         unsafe set(CURLOPT_CLOSESOCKETDATA, context)
         unsafe set(CURLOPT_PRIVATE, this)
         setTrust()
+    }
+
+    private func setProxy() -> Bool {
+        // Neither the environment's proxies nor its exceptions.
+        set(CURLOPT_NOPROXY, "")
+        guard let proxy, unsafe ccurl_set_string(curl, CURLOPT_PROXY, "http://\(proxy.name)") == CURLE_OK else {
+            set(CURLOPT_PROXY, "")
+            return proxy == nil
+        }
+        guard let credentials = proxy.credentials else { return true }
+        let scheme = credentials.isDigest ? 1 << 1 : 1 << 0  // CURLAUTH_DIGEST, CURLAUTH_BASIC
+        guard unsafe ccurl_set_long(curl, CURLOPT_PROXYAUTH, scheme) == CURLE_OK else { return false }
+        // In a tunnel, libcurl's second attempt after a 407 is CONNECT's alone: the request and its answer are not touched.
+        if credentials.isDigest { set(CURLOPT_HTTPPROXYTUNNEL, 1) }
+        return unsafe ccurl_set_string(curl, CURLOPT_PROXYUSERNAME, credentials.username) == CURLE_OK
+            && ccurl_set_string(curl, CURLOPT_PROXYPASSWORD, credentials.password) == CURLE_OK
+    }
+
+    /// libcurl would ignore it for a socket in the file system as well.
+    private var proxy: EngineConfiguration.Proxy? {
+        configuration.unixSocketPath == nil ? configuration.proxy : nil
     }
 
     private func setTrust() {
@@ -268,9 +290,14 @@ final class EasyHandle {
     /// libcurl has put into words what has failed.
     var hasWords: Bool { unsafe errorBuffer[0] != 0 }
 
-    func failure(_ code: CURLcode) -> EngineFailure {
-        unsafe EngineFailure(
+    func failure(_ code: CURLcode, isSent: Bool) -> EngineFailure {
+        let failure = unsafe EngineFailure(
             code, detail: String(cString: errorBuffer), systemError: Int(ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
+        guard let proxy else { return failure }
+        let outcome = unsafe ProxyOutcome(
+            connectStatus: ccurl_get_long(curl, CURLINFO_HTTP_CONNECTCODE),
+            isConnected: ccurl_get_offset(curl, CURLINFO_CONNECT_TIME_T) > 0)
+        return outcome.failure(failure, isSent: isSent, proxy: proxy) ?? failure
     }
 }
 

@@ -19,6 +19,8 @@ package struct EngineConfiguration: Hashable, Sendable {
     package var maximumConnectionsPerHost = 64
     /// All requests go to this socket instead of the host in their URL.
     package var unixSocketPath: String?
+    /// All requests go through this proxy, unless there is a ``unixSocketPath``. The environment's are never used.
+    package var proxy: Proxy?
 
     /// The lines of requests whose ``TransferOptions/headerLines`` are `nil`.
     package var defaultHeaderLines = HeaderLines()

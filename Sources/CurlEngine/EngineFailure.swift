@@ -25,8 +25,20 @@ package struct EngineFailure: Error, Sendable {
         case tooLarge
         /// A kept connection died and the request must not be sent a second time.
         case replayRefused
+        /// The proxy with this name, or the way to it.
+        case proxy(name: String, Proxy)
         case head(HeadFailure)
         case internalError
+    }
+
+    /// How a proxy fails.
+    package enum Proxy: Hashable, Sendable {
+        case nameResolution
+        case unreachable
+        /// It answered CONNECT with this status.
+        case refused(status: Int, hasCredentials: Bool)
+        /// It gave no answer to CONNECT, or none that can be read.
+        case noTunnel
     }
 
     package let kind: Kind

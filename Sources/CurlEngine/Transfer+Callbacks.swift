@@ -72,7 +72,8 @@ extension Transfer {
         let report = easy?.report ?? TransferReport()
         var cause = failure
         if cause == nil, code != CURLE_OK, !isCleanEnd(code) {
-            cause = clarify(easy?.failure(code) ?? EngineFailure(code, detail: "", systemError: 0))
+            cause = clarify(
+                easy?.failure(code, isSent: attempts > 0) ?? EngineFailure(code, detail: "", systemError: 0))
         }
         if cause == nil, !isHeldUp { cause = finishDecoding() }
         if cause == nil, unsafe !parser.hasFinalHead { cause = EngineFailure(kind: .head(.cutShort), message: "") }

@@ -3,7 +3,7 @@ extension TrellisError {
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         case invalidURL = "invalid_url"
         case invalidRequest = "invalid_request"
-        case dns, connect, tls, untrusted
+        case dns, connect, proxy, tls, untrusted
         case connectTimeout = "timeout_connect"
         case idleTimeout = "timeout_idle"
         case deadline = "timeout_deadline"
@@ -33,6 +33,7 @@ extension TrellisError {
         case .invalidRequest: .invalidRequest
         case .connectionFailed(.nameResolution): .dns
         case .connectionFailed(.unreachable): .connect
+        case .proxyFailed: .proxy
         case .securityFailed(.handshake): .tls
         case .securityFailed(.untrusted): .untrusted
         case .securityFailed(.certificateAuthorityFile): .file
@@ -69,10 +70,12 @@ extension TrellisError {
     /// A limit of ``Timeouts`` was reached.
     public var isTimeout: Bool { if case .timedOut = reason { true } else { false } }
 
-    /// No connection came about: the name, TCP, TLS, or the time for them.
+    /// No connection came about: the name, TCP, the proxy, TLS, or the time for them.
     public var isConnectionFailure: Bool {
         switch reason {
-        case .connectionFailed, .securityFailed(.handshake), .securityFailed(.untrusted), .timedOut(.connect): true
+        case .connectionFailed, .proxyFailed, .securityFailed(.handshake), .securityFailed(.untrusted),
+            .timedOut(.connect):
+            true
         default: false
         }
     }
@@ -99,6 +102,7 @@ extension TrellisError {
         case .connectionFailed, .timedOut(.connect), .timedOut(.responseHead), .timedOut(.idle), .exchangeFailed,
             .invalidResponse(.bodyCutShort), .limited:
             true
+        case .proxyFailed(let failure): failure.isPassing
         default: false
         }
     }

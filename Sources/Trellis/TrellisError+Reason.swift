@@ -5,6 +5,8 @@ extension TrellisError {
         case invalidRequest(InvalidRequest)
         /// No connection came about.
         case connectionFailed(ConnectionFailure)
+        /// The session's proxy cannot be reached, or lets nothing through.
+        case proxyFailed(ProxyFailure)
         /// No trustworthy TLS connection came about.
         case securityFailed(SecurityFailure)
         /// A limit of ``Timeouts`` was reached.
@@ -198,6 +200,7 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .invalidRequest(.checksum(let why)): "the checksum is none: \(why)"
         case .connectionFailed(.nameResolution(let why)): "the name could not be resolved: \(why)"
         case .connectionFailed(.unreachable(let why)): "no connection: \(why)"
+        case .proxyFailed(let failure): failure.description
         case .securityFailed(.handshake(let why)): "the TLS handshake failed: \(why)"
         case .securityFailed(.untrusted(let why)): "the server's certificate is not trusted: \(why)"
         case .securityFailed(.certificateAuthorityFile(let why)): "the certificate authorities cannot be read: \(why)"

@@ -32,6 +32,12 @@ struct TrellisErrorTests {
         Row(.invalidRequest(.parameters("x")), .invalidRequest),
         Row(.connectionFailed(.nameResolution("x")), .dns, connection: true, retryable: true),
         Row(.connectionFailed(.unreachable("x")), .connect, connection: true, retryable: true),
+        Row(.proxyFailed(.nameResolution(proxy: "x", why: "y")), .proxy, connection: true, retryable: true),
+        Row(.proxyFailed(.unreachable(proxy: "x", why: "y")), .proxy, connection: true, retryable: true),
+        Row(.proxyFailed(.unauthorized(proxy: "x", status: 407, hasCredentials: true)), .proxy, connection: true),
+        Row(.proxyFailed(.refused(proxy: "x", status: 403)), .proxy, connection: true),
+        Row(.proxyFailed(.refused(proxy: "x", status: 502)), .proxy, connection: true, retryable: true),
+        Row(.proxyFailed(.noTunnel(proxy: "x", why: "y")), .proxy, connection: true, retryable: true),
         Row(.securityFailed(.handshake("x")), .tls, connection: true),
         Row(.securityFailed(.untrusted("x")), .untrusted, connection: true),
         Row(.securityFailed(.certificateAuthorityFile("x")), .file),
@@ -99,9 +105,9 @@ struct TrellisErrorTests {
     @Test func theKindsAreTheOnesOfTheContract() {
         #expect(
             TrellisError.Kind.allCases.map(\.rawValue) == [
-                "invalid_url", "invalid_request", "dns", "connect", "tls", "untrusted", "timeout_connect",
-                "timeout_idle",
-                "timeout_deadline", "cancelled", "send", "receive", "truncated_body", "malformed_response",
+                "invalid_url", "invalid_request", "dns", "connect", "proxy", "tls", "untrusted", "timeout_connect",
+                "timeout_idle", "timeout_deadline", "cancelled", "send", "receive", "truncated_body",
+                "malformed_response",
                 "body_too_large", "too_many_redirects", "redirect_refused", "circuit_open", "rate_limited",
                 "content_coding", "http2", "http3", "unsupported", "unacceptable_status",
                 "unacceptable_content_type", "serialization", "body_not_replayable", "resume_data",

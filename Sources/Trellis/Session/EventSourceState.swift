@@ -77,6 +77,7 @@ extension TrellisError {
         case .connectionFailed, .securityFailed(.handshake), .timedOut, .exchangeFailed,
             .invalidResponse(.bodyCutShort):
             true
+        case .proxyFailed(let failure): failure.isPassing
         default: false
         }
     }

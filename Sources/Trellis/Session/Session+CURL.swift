@@ -17,7 +17,11 @@ extension Session {
         options.timeouts = options.timeouts ?? configuration.timeouts
         if options.httpVersion == .automatic { options.httpVersion = configuration.httpVersion }
         options.decodesContent = options.decodesContent || configuration.decodesContent
-        if let path = configuration.unixSocketPath { options.furtherArguments += ["--unix-socket", path] }
+        if let path = configuration.unixSocketPath {
+            options.furtherArguments += ["--unix-socket", path]
+        } else if let proxy = configuration.proxy {
+            options.furtherArguments += proxy.cURLArguments(revealsSecrets: options.revealsSecrets)
+        }
         if configuration.tls.isInsecure { options.furtherArguments.append("--insecure") }
         if let path = configuration.tls.additionalCertificateAuthorityFile {
             options.furtherArguments += ["--cacert", path]

@@ -105,6 +105,7 @@ extension EngineConfiguration {
         maximumConnections = configuration.limits.total
         maximumConnectionsPerHost = configuration.limits.perOrigin
         unixSocketPath = configuration.unixSocketPath
+        proxy = configuration.proxy?.engine
         defaultHeaderLines = preparation.defaultLines
     }
 }

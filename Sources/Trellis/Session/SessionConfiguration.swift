@@ -58,8 +58,11 @@ public struct SessionConfiguration: Sendable {
     public var eventMonitors: [any EventMonitor] = []
     /// How many events may wait for each observer, 4,096 unless set; the oldest are dropped beyond that.
     public var eventBufferSize = 4096
-    /// A socket in the file system that all requests go to, whatever the host in their URL.
+    /// A socket in the file system that all requests go to, whatever the host in their URL; past any ``proxy``.
     public var unixSocketPath: String?
+    /// The HTTP proxy that all requests go through; `nil` for none. Proxies that the environment names (`http_proxy` and the
+    /// like) are never used.
+    public var proxy: ProxyConfiguration?
 
     /// The defaults.
     public init() {}

@@ -27,9 +27,23 @@ extension TransportFailure {
         case .bodyNotReplayable: .bodyFailed(.notReplayable)
         case .bodyFile(let path): .bodyFailed(.file(path: path, why: text))
         case .replayRefused: .exchangeFailed(.connectionLost)
+        case .proxy(let name, let failure): .proxyFailed(reason(failure, name, text))
         case .head(let head): reason(head)
         case .tooLarge: .invalidResponse(.malformed(text))
         case .outOfMemory, .internalError: .other("libcurl: \(text)")
+        }
+    }
+
+    private static func reason(
+        _ failure: EngineFailure.Proxy, _ name: String, _ text: String
+    ) -> TrellisError.ProxyFailure {
+        switch failure {
+        case .nameResolution: .nameResolution(proxy: name, why: text)
+        case .unreachable: .unreachable(proxy: name, why: text)
+        case .refused(let status, let hasCredentials) where [401, 407].contains(status):
+            .unauthorized(proxy: name, status: status, hasCredentials: hasCredentials)
+        case .refused(let status, _): .refused(proxy: name, status: status)
+        case .noTunnel: .noTunnel(proxy: name, why: text)
         }
     }
 

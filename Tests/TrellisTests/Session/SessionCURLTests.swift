@@ -59,4 +59,31 @@ struct SessionCURLTests {
         let session = Self.session { $0.baseURL = "v2" }
         #expect { try session.cURLDescription(of: "users") } throws: { ($0 as? TrellisError)?.kind == .invalidURL }
     }
+
+    @Test(arguments: [
+        ("http://p.example:3128", ProxyConfiguration.Authentication.basic, "", ""),
+        (
+            "http://ann:s%27t@p.example", .basic, " --proxy-user REDACTED:REDACTED", " --proxy-user 'ann:s'\\''t'"
+        ),
+        (
+            "http://ann:s@p.example", .digest, " --proxy-user REDACTED:REDACTED --proxy-digest --proxytunnel",
+            " --proxy-user ann:s --proxy-digest --proxytunnel"
+        ),
+    ])
+    func theProxyIsShownWithoutItsCredentials(
+        _ url: String, _ authentication: ProxyConfiguration.Authentication, _ redacted: String, _ revealed: String
+    ) throws {
+        let proxy = try ProxyConfiguration(url, authentication: authentication)
+        let session = Self.session { $0.proxy = proxy }
+        let start = "curl --proxy \(proxy.url)", end = " http://localhost/"
+        #expect(try session.cURLDescription(of: "http://localhost/") == start + redacted + end)
+        let options = CURLDescriptionOptions(revealingSecrets: true)
+        #expect(try session.cURLDescription(of: "http://localhost/", options) == start + revealed + end)
+    }
+
+    @Test func aSocketGoesPastTheProxy() throws {
+        let proxy = try ProxyConfiguration("http://p.example:3128")
+        let session = Self.session { ($0.proxy, $0.unixSocketPath) = (proxy, "/run/x") }
+        #expect(try session.cURLDescription(of: "http://localhost/") == "curl --unix-socket /run/x http://localhost/")
+    }
 }

@@ -30,8 +30,12 @@ public struct OfflineRetrier: RequestInterceptor {
     }
 
     static func mayBeOffline(_ attempt: FailedAttempt) -> Bool {
-        guard case .connectionFailed = (attempt.error as? TrellisError)?.reason else { return false }
-        return !isThisMachine(Request.limitedHost(of: attempt.request.url))
+        switch (attempt.error as? TrellisError)?.reason {
+        case .connectionFailed: !isThisMachine(Request.limitedHost(of: attempt.request.url))
+        case .proxyFailed(.nameResolution(let proxy, _)), .proxyFailed(.unreachable(let proxy, _)):
+            !isThisMachine(proxy)
+        default: false
+        }
     }
 
     /// RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3.

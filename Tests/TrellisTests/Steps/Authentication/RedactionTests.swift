@@ -11,7 +11,10 @@ struct RedactionTests {
         let netrc = try Netrc(parsing: "machine a.example login \(secret) password \(secret)")
         var origins = OriginCredentials()
         try origins.set(.bearer(secret), for: "https://a.example")
+        var session = SessionConfiguration()
+        session.proxy = try ProxyConfiguration("http://\(secret):\(secret)@proxy.example")
         return [
+            session, session.proxy,
             token, HTTPCredential.bearer(secret), HTTPCredential.basic(username: "ada", password: secret),
             BasicAuthentication(username: "ada", password: secret), BearerAuthentication(token: secret), origins, netrc,
             netrc.entries, AuthenticationInterceptor(authenticator: TokenAuthenticator(), credential: token),

@@ -1,0 +1,114 @@
+import CurlEngine
+import HTTPTypes
+
+/// An HTTP proxy that all requests of a session go through.
+///
+/// ```swift
+/// configuration.proxy = try ProxyConfiguration("http://proxy.example:3128", username: "ada", password: password)
+/// ```
+///
+/// Requests for `https` URLs go through a tunnel (`CONNECT`; RFC 9110, section 9.3.6): the proxy learns host and port, and
+/// nothing of what passes. Requests for `http` URLs it reads and sends on (RFC 9112, section 3.2.2); with
+/// ``Authentication/digest`` they go through a tunnel as well, which a proxy must allow for their ports.
+///
+/// The name and the password are the proxy's alone, and the connection to it is not encrypted: with ``Authentication/basic``
+/// everyone on the way can read them. They are in no request to a server, no description, no error and no event.
+///
+/// A proxy that cannot be reached or makes no tunnel is an error of kind ``TrellisError/Kind/proxy``; a proxy's own answer to a
+/// request for an `http` URL, such as 407 or 502, is an answer like any other. ``Metrics/peerAddress`` is the proxy's.
+public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
+    /// How a proxy is told who asks.
+    public enum Authentication: String, Sendable, Hashable, CaseIterable {
+        /// The name and the password in the clear (RFC 7617), with every request to the proxy.
+        case basic
+        /// A proof that one knows the password (RFC 7616), when the proxy asks for it.
+        case digest
+    }
+
+    /// The proxy, such as `http://proxy.example:3128`: without user information, and with the port.
+    public let url: String
+    /// How it is told who asks, where there is a name.
+    public let authentication: Authentication
+    let engine: EngineConfiguration.Proxy
+
+    /// A proxy.
+    ///
+    /// - Parameters:
+    ///   - url: `http://host:port`; without a port it is 80. User information in it (`http://ada:secret@host:port`,
+    ///     percent-encoded) is the name and the password.
+    ///   - username: The name; goes before one in the URL.
+    ///   - password: The password; goes before one in the URL.
+    ///   - authentication: How the proxy is told. Nothing else is ever tried, whatever the proxy asks for.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a URL with another scheme, without a host, or with
+    ///   a path, query or fragment; of kind ``TrellisError/Kind/invalidRequest`` for a control character in the name or the
+    ///   password, or a colon in the name for ``Authentication/basic``; what the URL's own conversion throws.
+    public init(
+        _ url: some URLConvertible, username: String? = nil, password: String? = nil,
+        authentication: Authentication = .basic
+    ) throws {
+        let text = try url.asURLString()
+        let wire = try Self.parse(text)
+        let hasCredentials = [username, password, wire.user, wire.password].contains { $0 != nil }
+        let credentials =
+            hasCredentials
+            ? EngineConfiguration.Proxy.Credentials(
+                username: username ?? wire.user ?? "", password: password ?? wire.password ?? "",
+                isDigest: authentication == .digest)
+            : nil
+        if let credentials { try Self.check(credentials) }
+        engine = EngineConfiguration.Proxy(host: wire.host, port: wire.port, credentials: credentials)
+        self.url = "http://\(engine.name)"
+        self.authentication = authentication
+    }
+
+    private static func parse(_ text: String) throws(TrellisError) -> WireURL {
+        do throws(WireURL.ParseFailure) {
+            let wire = try WireURL(parsing: text)
+            guard wire.scheme == "http" else { throw .unsupportedScheme(wire.scheme) }
+            guard wire.text.dropFirst(wire.origin.count) == "/", !text.contains("#"), !text.contains("?") else {
+                throw .malformed("it has a path, a query or a fragment")
+            }
+            return wire
+        } catch {
+            let why =
+                switch error {
+                case .empty: "it is empty"
+                case .relative, .unsupportedScheme: "it does not begin with http://, and no other proxies are supported"
+                case .malformed(let why): why
+                }
+            // Where it is wrong, any part of it may be a password.
+            let isTellable = !text.contains("@")
+            throw TrellisError(.invalidURL("as that of a proxy: \(why)"), url: isTellable ? text : nil)
+        }
+    }
+
+    private static func check(_ credentials: EngineConfiguration.Proxy.Credentials) throws(TrellisError) {
+        do throws(TrellisError) {
+            // A colon ends the name where both are sent in one text.
+            try credentials.isDigest
+                ? CredentialText.check(username: "", password: credentials.username + credentials.password)
+                : CredentialText.check(username: credentials.username, password: credentials.password)
+        } catch {
+            var failure = TrellisError(.invalidRequest(.headerField(HTTPField.Name.proxyAuthorization.rawName)))
+            failure.detail = error.detail
+            throw failure
+        }
+    }
+
+    /// The proxy, without name and password.
+    public var description: String {
+        "ProxyConfiguration(\(url)\(engine.credentials == nil ? "" : ", credentials REDACTED"))"
+    }
+}
+
+extension ProxyConfiguration {
+    /// The options with which curl uses the proxy.
+    func cURLArguments(revealsSecrets: Bool) -> [String] {
+        var arguments = ["--proxy", url]
+        guard let credentials = engine.credentials else { return arguments }
+        let pair = revealsSecrets ? "\(credentials.username):\(credentials.password)" : "REDACTED:REDACTED"
+        arguments += ["--proxy-user", pair]
+        if credentials.isDigest { arguments += ["--proxy-digest", "--proxytunnel"] }
+        return arguments
+    }
+}

@@ -1,0 +1,116 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+
+@testable import Trellis
+
+/// What names a proxy.
+struct ProxyConfigurationTests {
+    @Test(arguments: [
+        ("http://proxy.example:3128", "http://proxy.example:3128"), ("http://proxy.example", "http://proxy.example:80"),
+        ("HTTP://proxy.example:3128/", "http://proxy.example:3128"), ("http://127.0.0.1:1", "http://127.0.0.1:1"),
+        ("http://[::1]:8080", "http://[::1]:8080"), ("http://bertha:secret@proxy.example:1", "http://proxy.example:1"),
+    ])
+    func itHasHostAndPort(_ text: String, _ url: String) throws {
+        let proxy = try ProxyConfiguration(text)
+        #expect(proxy.url == url)
+        #expect("http://" + proxy.engine.name == url)
+        #expect(proxy.authentication == .basic)
+    }
+
+    @Test(arguments: [
+        "", "proxy.example", "proxy.example:3128", "/a", "https://proxy.example", "socks5://proxy.example",
+        "ftp://proxy.example", "http://", "http://:80", "http://proxy.example/path", "http://proxy.example?a=b",
+        "http://proxy.example#a", "http://proxy.example:99999", "http://bertha:secret@",
+        "http://ann:se/cret@proxy.example",
+        "socks5://bertha:secret@proxy.example", "http://bertha:secr%0Aet@proxy.example",
+        "bertha:secret@proxy.example:3128",
+    ])
+    func whatIsNoneIsAnError(_ text: String) {
+        let error = #expect(throws: TrellisError.self) { try ProxyConfiguration(text) }
+        #expect(error?.kind == .invalidURL)
+        #expect(error?.description.contains("proxy") == true)
+        for secret in ["bertha", "secr", "cret"] { #expect(error?.description.contains(secret) == false) }
+    }
+
+    @Test func theErrorSaysWhatItNeeds() {
+        let error = #expect(throws: TrellisError.self) { try ProxyConfiguration("socks5://proxy.example:1080") }
+        #expect(
+            error?.description
+                == "socks5://proxy.example:1080: the URL cannot be requested: as that of a proxy: it does not "
+                + "begin with http://, and no other proxies are supported")
+    }
+
+    typealias Credentials = EngineConfiguration.Proxy.Credentials
+
+    /// The URL, what is given beside it, what comes of it.
+    static let credentials: [(String, String?, String?, [String]?)] = [
+        ("http://p.example", nil, nil, nil), ("http://p.example", "ann", "x", ["ann", "x"]),
+        ("http://p.example", "ann", nil, ["ann", ""]), ("http://p.example", nil, "x", ["", "x"]),
+        ("http://ann:x@p.example", nil, nil, ["ann", "x"]), ("http://ann@p.example", nil, nil, ["ann", ""]),
+        ("http://a%20b%40:%C3%A4%3A@p.example", nil, nil, ["a b@", "\u{e4}:"]),
+        ("http://ann:x@p.example", "bob", nil, ["bob", "x"]), ("http://ann:x@p.example", "bob", "y", ["bob", "y"]),
+    ]
+
+    @Test(arguments: credentials)
+    func credentialsAreGivenBesideOrInTheURL(
+        _ url: String, _ username: String?, _ password: String?, _ expected: [String]?
+    ) throws {
+        for authentication in ProxyConfiguration.Authentication.allCases {
+            let proxy = try ProxyConfiguration(
+                url, username: username, password: password, authentication: authentication)
+            #expect(proxy.engine.credentials.map { [$0.username, $0.password] } == expected)
+            #expect(proxy.engine.credentials.map(\.isDigest) == expected.map { _ in authentication == .digest })
+            #expect(proxy.authentication == authentication)
+        }
+    }
+
+    @Test(arguments: ["\n", "\u{0}", "\u{7f}", "\r", "\t", ":"], ProxyConfiguration.Authentication.allCases)
+    func whatNoFieldCanHoldIsAnError(_ character: String, _ authentication: ProxyConfiguration.Authentication) throws {
+        let name = "an" + character + "n", password = "se" + character + "cret"
+        func error(_ username: String, _ password: String) -> TrellisError? {
+            do {
+                _ = try ProxyConfiguration(
+                    "http://p.example", username: username, password: password, authentication: authentication)
+                return nil
+            } catch { return error as? TrellisError }
+        }
+        let isColon = character == ":"
+        #expect(error(name, "x")?.kind == (isColon && authentication == .digest ? nil : .invalidRequest))
+        #expect(error("ann", password)?.kind == (isColon ? nil : .invalidRequest))
+        guard !isColon else { return }
+        let text = try #require(error("ann", password)).description
+        #expect(text.contains("Proxy-Authorization") && text.contains("control character") && !text.contains("cret"))
+    }
+
+    @Test func itTellsWhereItIsAndNotWhoAsks() throws {
+        let open = try ProxyConfiguration("http://p.example:3128")
+        #expect("\(open)" == "ProxyConfiguration(http://p.example:3128)")
+        let closed = try ProxyConfiguration("http://bertha:secret@p.example:3128", authentication: .digest)
+        #expect("\(closed)" == "ProxyConfiguration(http://p.example:3128, credentials REDACTED)")
+        #expect(open != closed)
+    }
+}
+
+/// The sentences about proxies that fail.
+struct ProxyFailureTests {
+    @Test(
+        arguments: [
+            (.nameResolution(proxy: "p:1", why: "no"), "the name of the proxy p:1 could not be resolved: no"),
+            (.unreachable(proxy: "p:1", why: "no"), "no connection to the proxy p:1: no"),
+            (
+                .unauthorized(proxy: "p:1", status: 407, hasCredentials: false),
+                "the proxy p:1 asks for credentials (407), and the session has none for it"
+            ),
+            (
+                .unauthorized(proxy: "p:1", status: 401, hasCredentials: true),
+                "the proxy p:1 does not accept the session's credentials, or not in this way (401)"
+            ),
+            (.refused(proxy: "p:1", status: 403), "the proxy p:1 makes no tunnel to the server: 403 (Forbidden)"),
+            (.refused(proxy: "p:1", status: 599), "the proxy p:1 makes no tunnel to the server: 599"),
+            (.noTunnel(proxy: "p:1", why: "no"), "the proxy p:1 did not answer the request for a tunnel: no"),
+        ] as [(TrellisError.ProxyFailure, String)])
+    func theySayWhatHappened(_ failure: TrellisError.ProxyFailure, _ text: String) {
+        #expect(TrellisError(.proxyFailed(failure)).description == text)
+    }
+}
