@@ -122,13 +122,13 @@ fi
 
 # Installed without their services: the tests start them by themselves.
 real_servers() {
-    if command -v caddy >/dev/null && command -v nghttpd >/dev/null; then
-        echo "caddy and nghttpd are there."
+    if command -v caddy >/dev/null && command -v nghttpd >/dev/null && command -v tinyproxy >/dev/null; then
+        echo "caddy, nghttpd and tinyproxy are there."
     else
-        RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server
+        RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server tinyproxy-bin
     fi
 }
-optional_step "real servers" "tests with caddy and nghttpd" real_servers
+optional_step "real servers" "tests with caddy, nghttpd and tinyproxy" real_servers
 
 # --- Build and test
 

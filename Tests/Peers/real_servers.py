@@ -4,8 +4,10 @@ Prints {"ca": PATH, "ports": {NAME: PORT}} with those of these that are installe
 
     caddy      HTTP/1.1, HTTP/2 and, over UDP, HTTP/3
     nghttpd    HTTP/2
+    tinyproxy  an HTTP proxy that lets ada with the password s3cret through, to the ports of the others
 
-Both serve /small (11 bytes) and /large (8 MiB of which byte n is n modulo 251).
+Both servers have /small (11 bytes) and /large (8 MiB of which byte n is n modulo 251); caddy's
+/proxy-authorization is that field of the request, in brackets.
 """
 
 import asyncio
@@ -31,8 +33,18 @@ https://127.0.0.1:{port} {{
     bind 127.0.0.1
     tls {chain} {key}
     root * {folder}
+    respond /proxy-authorization "[{{header.Proxy-Authorization}}]"
     file_server
 }}
+"""
+
+TINYPROXY = """
+Port {port}
+Listen 127.0.0.1
+Timeout 60
+Allow 127.0.0.1
+BasicAuth ada s3cret
+{ports}
 """
 
 
@@ -89,6 +101,13 @@ async def main():
             *("nghttpd", "--address=127.0.0.1", f"--htdocs={folder}", str(ports["nghttpd"]), key, chain),
             folder=authority.folder,
         )
+    if shutil.which("tinyproxy"):
+        allowed = "\n".join(f"ConnectPort {port}" for port in ports.values())
+        ports["tinyproxy"] = free_port()
+        configuration = os.path.join(authority.folder, "tinyproxy.conf")
+        with open(configuration, "w") as file:
+            file.write(TINYPROXY.format(port=ports["tinyproxy"], ports=allowed))
+        start("tinyproxy", "-d", "-c", configuration, folder=authority.folder)
     for port in ports.values():
         await accepting(port)
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, peer.Connections())

@@ -27,7 +27,7 @@ struct RealServerTests {
         }()
 
         /// In CI every server is expected.
-        private static func isInstalled(_ name: String) -> Bool {
+        static func isInstalled(_ name: String) -> Bool {
             let environment = ProcessInfo.processInfo.environment
             let folders = (environment["PATH"] ?? "").split(separator: ":")
             return environment["CI"] == "true"

@@ -1,0 +1,194 @@
+import Foundation
+import HTTPTypes
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Requests through an HTTP proxy.
+@Suite(.timeLimit(.minutes(1)))
+struct ProxyTests {
+    private static let origin = "http://origin.invalid:81/a?b=c"
+    /// `ProxyPeer.username` and `ProxyPeer.password` in base 64.
+    private static let basic = "Basic " + Data("\(ProxyPeer.username):\(ProxyPeer.password)".utf8).base64EncodedString()
+
+    @Test(arguments: [nil, .basic] as [ProxyConfiguration.Authentication?])
+    func theProxyIsAskedForTheWholeURL(_ authentication: ProxyConfiguration.Authentication?) async throws {
+        let proxy = try LoopbackServer.http { _ in .text("from afar") }
+        let session = Session(configuration: try ProxyPeer.configuration(proxy, authentication))
+        for _ in 1...2 {
+            let (data, response) = try await session.data(Self.origin)
+            #expect(String(decoding: data, as: UTF8.self) == "from afar")
+            #expect(response.status == .ok)
+        }
+        for request in proxy.requests {
+            #expect(request.method == "GET" && request.target == Self.origin)
+            #expect(request["Host"] == "origin.invalid:81")
+            #expect(request.values(of: "Proxy-Authorization") == (authentication == nil ? [] : [Self.basic]))
+            #expect(request["Authorization"] == nil)
+        }
+        #expect(proxy.requests.count == 2 && proxy.acceptedCount == 1)
+        await session.shutdown()
+        try await proxy.waitUntilAllClosed()
+    }
+
+    @Test(arguments: [407, 502], [nil, .basic] as [ProxyConfiguration.Authentication?])
+    func withoutATunnelItsRefusalIsAnAnswer(_ status: Int, _ authentication: ProxyConfiguration.Authentication?)
+        async throws
+    {
+        let proxy = try LoopbackServer.http { _ in
+            .init(
+                status, headers: [("Proxy-Authenticate", "Basic realm=\"r\"")], body: Data("no".utf8))
+        }
+        let session = Session(configuration: try ProxyPeer.configuration(proxy, authentication))
+        let (data, response) = try await session.data(Request(Self.origin, method: .post, body: .string("abc")))
+        #expect(response.status.code == status && String(decoding: data, as: UTF8.self) == "no")
+        #expect(response.headerFields[.proxyAuthenticate] == "Basic realm=\"r\"")
+        #expect(proxy.requests.map(\.body) == [Data("abc".utf8)])
+        await session.shutdown()
+    }
+
+    /// The credentials are proved to the proxy; what is in the tunnel knows nothing of them.
+    @Test(arguments: [false, true])
+    func digestIsATunnelForEverything(_ closesAfterChallenge: Bool) async throws {
+        let proxy = try ProxyPeer.digest(closesAfterChallenge: closesAfterChallenge)
+        let session = Session(configuration: try ProxyPeer.configuration(proxy, .digest))
+        for _ in 1...2 {
+            let request = Request(Self.origin, method: .post, body: .string("abc"))
+            let (data, response) = try await session.data(request)
+            #expect(String(decoding: data, as: UTF8.self) == "through the tunnel")
+            #expect(response.headerFields[.proxyAuthenticate] == nil && response.status == .ok)
+        }
+        let requests = proxy.requests
+        #expect(requests.map(\.method) == ["CONNECT", "CONNECT", "POST", "POST"])
+        #expect(requests.map(\.target) == ["origin.invalid:81", "origin.invalid:81", "/a?b=c", "/a?b=c"])
+        #expect(requests.map { $0["Proxy-Authorization"]?.prefix(7) } == [nil, "Digest ", nil, nil])
+        #expect(requests.suffix(2).allSatisfy { $0.body == Data("abc".utf8) })
+        #expect(!requests.contains { String(decoding: $0.headBytes, as: UTF8.self).contains("Basic") })
+        #expect(proxy.acceptedCount == (closesAfterChallenge ? 2 : 1))
+        await session.shutdown()
+        try await proxy.waitUntilAllClosed()
+    }
+
+    /// Fields of the request are for the server, not for the proxy.
+    @Test func theProxyOfATunnelSeesNoFields() async throws {
+        let proxy = try ProxyPeer.digest()
+        let session = Session(configuration: try ProxyPeer.configuration(proxy, .digest))
+        _ = try await session.data(Request(Self.origin, headerFields: [.authorization: "Bearer x", .cookie: "a=b"]))
+        #expect(proxy.requests.map { $0["Authorization"] } == [nil, nil, "Bearer x"])
+        #expect(proxy.requests.map { $0["Cookie"] } == [nil, nil, "a=b"])
+        await session.shutdown()
+    }
+
+    // MARK: No tunnel
+
+    static let refusals: [(Int, ProxyConfiguration.Authentication?, Bool, String)] = [
+        (407, nil, false, "asks for credentials (407), and the session has none for it"),
+        (407, .basic, false, "does not accept the session's credentials, or not in this way (407)"),
+        (407, .digest, false, "does not accept the session's credentials, or not in this way (407)"),
+        (403, .basic, false, "makes no tunnel to the server: 403 (Forbidden)"),
+        (502, nil, true, "makes no tunnel to the server: 502 (Bad Gateway)"),
+        (302, nil, false, "makes no tunnel to the server: 302 (Found)"),
+    ]
+
+    @Test(arguments: refusals)
+    func aRefusedTunnelIsTheProxysFailure(
+        _ status: Int, _ authentication: ProxyConfiguration.Authentication?, _ isRetryable: Bool, _ words: String
+    ) async throws {
+        let proxy = try LoopbackServer.http { _ in
+            .init(
+                status, headers: [("Proxy-Authenticate", "Basic realm=\"r\""), ("Location", "http://x.example/")],
+                body: Data("a page".utf8))
+        }
+        let session = Session(configuration: try ProxyPeer.configuration(proxy, authentication))
+        let error = await fails(session, [.proxy], "https://origin.invalid/a")
+        #expect(error?.isRetryable == isRetryable)
+        #expect(
+            error?.description == "GET https://origin.invalid/a: the proxy 127.0.0.1:\(proxy.port) \(words)")
+        #expect(proxy.requests.allSatisfy { $0.method == "CONNECT" && $0.target == "origin.invalid:443" })
+        let sent = proxy.requests.compactMap { $0["Proxy-Authorization"] }
+        #expect(sent == (authentication == .basic ? [Self.basic] : []))
+        await session.shutdown()
+        try await proxy.waitUntilAllClosed()
+    }
+
+    @Test func aWrongPasswordIsNotTriedTwice() async throws {
+        let proxy = try ProxyPeer.digest()
+        let session = Session(configuration: try ProxyPeer.configuration(proxy, .digest, password: "wrong"))
+        let error = await fails(session, [.proxy], Self.origin)
+        #expect(error?.isRetryable == false)
+        #expect(proxy.requests.count == 2)
+        await session.shutdown()
+    }
+
+    @Test("a proxy that is none", arguments: ["", "SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 what\r\n\r\n", "HTTP/1.1 2"])
+    func noAnswerToCONNECT(_ answer: String) async throws {
+        let proxy = try LoopbackServer { connection in
+            try connection.readRequest()
+            try connection.write(answer)
+        }
+        let session = Session(configuration: try ProxyPeer.configuration(proxy, .basic))
+        let error = await fails(session, [.proxy], "https://origin.invalid/a")
+        #expect(error?.isRetryable == true)
+        await session.shutdown()
+        try await proxy.waitUntilAllClosed()
+    }
+
+    /// The tunnel is there, and what fails in it is not the proxy's fault.
+    @Test func failuresInTheTunnelAreTheServers() async throws {
+        let proxy = try LoopbackServer { connection in
+            try connection.readRequest()
+            try connection.write("HTTP/1.1 200 Go ahead\r\n\r\n")
+            _ = try connection.read()
+            try connection.write("HTTP/1.1 400 No TLS here\r\n\r\n")
+        }
+        let session = Session(configuration: try ProxyPeer.configuration(proxy))
+        await fails(session, [.tls], "https://origin.invalid/a")
+        await session.shutdown()
+    }
+
+    @Test(arguments: ["http://origin.invalid/", "https://origin.invalid/"])
+    func aProxyThatIsNotThere(_ url: String) async throws {
+        let gone = try LoopbackServer { _ in }
+        gone.stop()
+        let session = Session(configuration: try ProxyPeer.configuration(gone, .basic))
+        let error = await fails(session, [.proxy], url)
+        #expect(error?.isRetryable == true)
+        #expect(error?.description.contains(": no connection to the proxy 127.0.0.1:\(gone.port): ") == true)
+        await session.shutdown()
+    }
+
+    @Test(arguments: ["http://origin.invalid/", "https://origin.invalid/"])
+    func aProxyWhoseNameIsUnknown(_ url: String) async throws {
+        var configuration = SessionConfiguration()
+        configuration.proxy = try ProxyConfiguration("http://\(String(repeating: "a", count: 64)).invalid:3128")
+        let session = Session(configuration: configuration)
+        let error = await fails(session, [.proxy], url)
+        #expect(error?.description.contains(".invalid:3128 could not be resolved") == true)
+        await session.shutdown()
+    }
+
+    @Test func aSocketGoesPastTheProxy() async throws {
+        let gone = try LoopbackServer { _ in }
+        gone.stop()
+        let path = try temporaryFolder("unix") + "/socket"
+        let server = try LoopbackServer.http(on: .unix(path: path)) { _ in .text("ok") }
+        var configuration = try ProxyPeer.configuration(gone, .digest)
+        configuration.unixSocketPath = path
+        let session = Session(configuration: configuration)
+        let (data, _) = try await session.data("http://localhost/a")
+        #expect(String(decoding: data, as: UTF8.self) == "ok")
+        #expect(server.requests.map(\.target) == ["/a"])
+        #expect(server.requests[0]["Proxy-Authorization"] == nil)
+        await session.shutdown()
+    }
+
+    @discardableResult
+    private func fails(_ session: Session, _ kinds: [TrellisError.Kind], _ url: String) async -> TrellisError? {
+        let error = await expectFailure(kinds) { try await session.data(url) }
+        #expect(error?.isConnectionFailure == true && error?.maySentBytes == false)
+        for secret in ["Secret", "J\u{e4}s", Self.basic] {
+            #expect(error.map { "\($0) \(String(reflecting: $0))".contains(secret) } == false)
+        }
+        return error
+    }
+}

@@ -1,0 +1,72 @@
+import CurlEngine
+import Foundation
+import Trellis
+import TrellisTesting
+
+/// What an HTTP proxy says. It plays the servers behind it as well: after a tunnel is made, it answers in it.
+enum ProxyPeer {
+    typealias Request = LoopbackServer.ReceivedRequest
+
+    static let username = "J\u{e4}s\u{f8}n"
+    static let password = #"Secret, or "not"?"#
+
+    /// The proxy of a session, with or without the credentials.
+    static func configuration(
+        _ server: LoopbackServer, _ authentication: ProxyConfiguration.Authentication? = nil,
+        password: String = password
+    ) throws -> SessionConfiguration {
+        var configuration = SessionConfiguration()
+        configuration.proxy =
+            if let authentication {
+                try ProxyConfiguration(
+                    server.url(), username: username, password: password, authentication: authentication)
+            } else {
+                try ProxyConfiguration(server.url())
+            }
+        return configuration
+    }
+
+    /// Lets those through who prove the password.
+    static func digest(closesAfterChallenge: Bool = false) throws -> LoopbackServer {
+        try LoopbackServer.http { request in
+            guard request.method == "CONNECT" else { return .text("through the tunnel") }
+            guard !isDigest(of: request) else { return .init(200) }
+            let head =
+                "HTTP/1.1 407 Who asks\r\nProxy-Authenticate: Basic realm=\"r\"\r\n"
+                + "Proxy-Authenticate: Digest realm=\"r\", nonce=\"n1\", qop=\"auth\", algorithm=SHA-256\r\n"
+                + "Content-Length: 3\r\n"
+            if closesAfterChallenge {
+                return .init(body: .raw { try $0.write(head + "Connection: close\r\n\r\nno!") })
+            }
+            return .init(
+                407,
+                headers: [
+                    ("Proxy-Authenticate", "Basic realm=\"r\""),
+                    ("Proxy-Authenticate", "Digest realm=\"r\", nonce=\"n1\", qop=\"auth\", algorithm=SHA-256"),
+                ], body: Data("no!".utf8))
+        }
+    }
+
+    /// RFC 7616, section 3.4.1.
+    private static func isDigest(of request: Request) -> Bool {
+        guard let field = request["Proxy-Authorization"], field.hasPrefix("Digest ") else { return false }
+        func value(_ name: String) -> String? {
+            field.firstRange(of: "\(name)=").map { found in
+                let rest = field[found.upperBound...]
+                return rest.hasPrefix("\"")
+                    ? String(rest.dropFirst().prefix { $0 != "\"" }) : String(rest.prefix { $0 != "," })
+            }
+        }
+        guard value(" nonce") == "n1", let nc = value("nc"), let cnonce = value("cnonce"),
+            let response = value("response"),
+            let a1 = hash("\(username):r:\(password)"), let a2 = hash("CONNECT:\(request.target)")
+        else { return false }
+        return response == hash("\(a1):n1:\(nc):\(cnonce):auth:\(a2)")
+    }
+
+    private static func hash(_ text: String) -> String? {
+        let digest = MessageDigest(.sha256)
+        digest?.update(Data(text.utf8))
+        return digest?.finish()
+    }
+}
