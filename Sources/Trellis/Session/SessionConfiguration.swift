@@ -60,8 +60,8 @@ public struct SessionConfiguration: Sendable {
     public var eventBufferSize = 4096
     /// A socket in the file system that all requests go to, whatever the host in their URL; past any ``proxy``.
     public var unixSocketPath: String?
-    /// The HTTP proxy that all requests go through, without exception, those to this machine included; `nil` for none. Proxies that the environment names (`http_proxy` and the
-    /// like) are never used.
+    /// The HTTP proxy that all requests go through, without exception, those to this machine included; `nil` for none. What
+    /// the environment names (`http_proxy`, `no_proxy` and the like) is never used.
     public var proxy: ProxyConfiguration?
 
     /// The defaults.

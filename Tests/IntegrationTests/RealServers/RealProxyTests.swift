@@ -35,6 +35,7 @@ struct RealProxyTests {
             let (small, response) = try await session.data(request("/small", pair))
             #expect(String(decoding: small, as: UTF8.self) == "hello world")
             #expect(response.version == pair.version)
+            #expect(response.metrics.peerAddress == (try proxyName))
         }
         let (large, _) = try await session.data(request("/large", pair))
         #expect(large == Data((0..<8 << 20).map { UInt8($0 % 251) }))
@@ -97,7 +98,9 @@ struct RealProxyTests {
         let session = try session()
         var request = Request(try peer.url("caddy", "/small"))
         request.httpVersion = .http3Preferred
-        #expect(try await session.data(request).1.version == .http2)
+        let response = try await session.data(request).1
+        #expect(response.version == .http2)
+        #expect(response.metrics.peerAddress == (try proxyName))
         request.httpVersion = .http3Only
         await expectFailure([.proxy]) { try await session.data(request) }
         await session.shutdown()
