@@ -1,4 +1,3 @@
-package import FoundationEssentials
 private import Glibc
 
 /// What is where in the file system. Everything here can wait for a disk.
@@ -52,26 +51,8 @@ package enum FilePlaces {
         return path.isEmpty ? "/tmp" : path
     }
 
-    /// Writes a small file, at once where the system can, for its owner alone.
-    package static func write(_ data: Data, to path: String) throws(FileReader.Failure) {
-        let descriptor = unsafe open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        guard descriptor >= 0 else { throw .system }
-        defer { close(descriptor) }
-        let count = unsafe data.withUnsafeBytes { bytes in
-            unsafe Glibc.write(descriptor, bytes.baseAddress, bytes.count)
-        }
-        guard count == data.count else { throw .system }
-    }
-
     /// Deletes a file, if there is one.
     package static func remove(_ path: String) { _ = unsafe unlink(path) }
-
-    /// Gives a file another name; `false` where that is on another file system.
-    package static func move(_ path: String, to name: String) throws(FileReader.Failure) -> Bool {
-        if unsafe rename(path, name) == 0 { return true }
-        if errno == EXDEV { return false }
-        throw .system
-    }
 
     /// The names in a folder are on the disk too; not every file system can say so.
     package static func synchronize(folder: String) {

@@ -7,9 +7,23 @@ private import Glibc
 /// The lock is the system's (`flock`): it goes with its process, however that ends. Everything here can wait for a disk: use it
 /// off the engine thread.
 package final class PartialFile: Sendable {
-    /// Where it is.
-    package let path: String
+    /// What tells whether somebody has written to the file since then.
+    package struct Stamp: Hashable, Sendable {
+        /// Bytes.
+        package var size: Int64
+        /// When it was written to last, in nanoseconds since 1970.
+        package var modified: Int64
+
+        package init(size: Int64, modified: Int64) {
+            self.size = size
+            self.modified = modified
+        }
+    }
+
     private let descriptor: Int32
+    private let place: Locked<String>
+    /// It was never shorter since it was cut last.
+    private let extent: Locked<Int64>
 
     /// Opens or makes the file. `nil`: someone else is writing to it, or it is a file of somebody else.
     ///
@@ -40,16 +54,54 @@ package final class PartialFile: Sendable {
                 close(descriptor)
                 return nil
             }
-            return PartialFile(path: path, descriptor: descriptor)
+            return PartialFile(path: path, descriptor: descriptor, length: Int64(status.st_size))
         }
     }
 
-    private init(path: String, descriptor: Int32) {
-        self.path = path
+    private init(path: String, descriptor: Int32, length: Int64) {
+        place = Locked(path)
+        extent = Locked(length)
         self.descriptor = descriptor
     }
 
     deinit { close(descriptor) }
+
+    /// Deletes the file at a path, if it is one that nobody writes to any more.
+    ///
+    /// - Returns: Whether there was a file.
+    @discardableResult
+    package static func removeDead(path: String) -> Bool {
+        let descriptor = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return errno != ENOENT }
+        // Whoever is about to take it has not got the lock yet, and sees that it has gone.
+        defer { close(descriptor) }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, isNamed(path, descriptor) else { return true }
+        _ = unsafe unlink(path)
+        return true
+    }
+
+    /// Whether a path leads to an open file that is this user's alone.
+    private static func isNamed(_ path: String, _ descriptor: Int32) -> Bool {
+        var status = stat(), named = stat()
+        return unsafe fstat(descriptor, &status) == 0 && lstat(path, &named) == 0
+            && named.st_ino == status.st_ino && named.st_dev == status.st_dev
+            && status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid() && status.st_nlink == 1
+    }
+
+    /// Where it is.
+    package var path: String { place.withLock { $0 } }
+
+    /// Whether it is there still, and nobody has put another file in its place.
+    package var isInPlace: Bool { Self.isNamed(path, descriptor) }
+
+    /// What it is like now; `nil` where nobody knows.
+    package var stamp: Stamp? {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { return nil }
+        return Stamp(
+            size: Int64(status.st_size),
+            modified: Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec))
+    }
 
     /// Its bytes, written or not.
     package var length: Int64 {
@@ -57,8 +109,15 @@ package final class PartialFile: Sendable {
         return unsafe fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
     }
 
+    /// Throws where somebody has cut it: what was written would be zeros.
+    package func check() throws(FileReader.Failure) {
+        let extent = extent.withLock { $0 }
+        guard length >= extent else { throw FileReader.Failure(why: "somebody else has written to its partial file") }
+    }
+
     /// Writes all of the bytes, where they belong.
     package func write(_ data: Data, at offset: Int64) throws(FileReader.Failure) {
+        try check()
         var written = 0
         while written < data.count {
             let count = unsafe data.withUnsafeBytes { bytes in
@@ -69,6 +128,7 @@ package final class PartialFile: Sendable {
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { throw .system }
             written += count
+            extent.withLock { $0 = max($0, offset + Int64(written)) }
         }
     }
 
@@ -87,8 +147,13 @@ package final class PartialFile: Sendable {
     }
 
     /// Cuts it, or makes it longer by bytes that are zero.
+    ///
+    /// Only where that changes something: ext4 takes any cut for the beginning of a replacement, and then writes all of a file to
+    /// the disk before it is closed.
     package func truncate(to length: Int64) throws(FileReader.Failure) {
+        guard length != self.length else { return }
         guard ftruncate(descriptor, off_t(length)) == 0 else { throw .system }
+        extent.withLock { $0 = length }
     }
 
     /// Waits until all of it is on the disk.
@@ -96,14 +161,30 @@ package final class PartialFile: Sendable {
         guard fsync(descriptor) == 0 else { throw .system }
     }
 
-    /// Deletes it.
-    package func remove() { _ = unsafe unlink(path) }
+    /// Deletes it, unless it has gone.
+    package func remove() {
+        if isInPlace { _ = unsafe unlink(path) }
+    }
+
+    /// Puts it elsewhere, where it goes on to be a partial file, in the place of any other; `false` where that is on another file
+    /// system.
+    package func move(elsewhere path: String) throws(FileReader.Failure) -> Bool {
+        guard unsafe rename(self.path, path) == 0 else {
+            if errno == EXDEV { return false }
+            throw .system
+        }
+        place.withLock { $0 = path }
+        return true
+    }
 
     /// Gives it its name. Whoever looks at the name finds what was there before, or this.
     ///
     /// - Parameter replacing: whether it may take the place of another file.
     /// - Returns: `false`: there is another file.
     package func move(to name: String, replacing: Bool) throws(FileReader.Failure) -> Bool {
+        try check()
+        // Whatever is there instead is not what was downloaded.
+        guard isInPlace else { throw Self.isGone }
         if replacing {
             // What was private stays so.
             if let mode = FilePlaces.mode(of: name), fchmod(descriptor, mode) != 0 { throw .system }
@@ -123,4 +204,7 @@ package final class PartialFile: Sendable {
         _ = unsafe unlink(path)
         return true
     }
+
+    /// What is said where it has gone.
+    package static let isGone = FileReader.Failure(why: "its partial file is not there any more")
 }

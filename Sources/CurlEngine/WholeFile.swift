@@ -73,7 +73,13 @@ package enum WholeFile {
     /// new ones, whenever the machine fails. Call it with the file's lock: there is one temporary file, `path` with `.new`.
     ///
     /// It keeps the permissions of the old file; without one nobody but its owner may read it.
-    package static func replace(path: String, with data: Data) throws(FileReader.Failure) -> Version? {
+    ///
+    /// - Parameter isDurable: The new file is on the disk when this returns. Without it, a machine that fails may leave an empty
+    ///   one; a process that ends does not.
+    @discardableResult
+    package static func replace(
+        path: String, with data: Data, isDurable: Bool = true
+    ) throws(FileReader.Failure) -> Version? {
         let temporary = path + ".new"
         var status = stat()
         let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
@@ -82,7 +88,7 @@ package enum WholeFile {
         // Nobody else's file, even in a folder that others can write to.
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .system }
-        let failure = fill(descriptor, data, mode)
+        let failure = fill(descriptor, data, mode, isDurable: isDurable)
         var written = stat()
         let isKnown = unsafe fstat(descriptor, &written) == 0
         close(descriptor)
@@ -95,11 +101,13 @@ package enum WholeFile {
             _ = unsafe unlink(temporary)
             throw failure
         }
-        syncFolder(of: path)
+        if isDurable { syncFolder(of: path) }
         return isKnown ? Version(written) : nil
     }
 
-    private static func fill(_ descriptor: Int32, _ data: Data, _ mode: mode_t) -> FileReader.Failure? {
+    private static func fill(
+        _ descriptor: Int32, _ data: Data, _ mode: mode_t, isDurable: Bool
+    ) -> FileReader.Failure? {
         var rest = data[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { bytes in unsafe write(descriptor, bytes.baseAddress, bytes.count)
@@ -109,7 +117,7 @@ package enum WholeFile {
             rest = rest.dropFirst(count)
         }
         // Before the name: otherwise it could name an empty file after the machine failed.
-        guard fchmod(descriptor, mode) == 0, fsync(descriptor) == 0 else { return .system }
+        guard fchmod(descriptor, mode) == 0, !isDurable || fsync(descriptor) == 0 else { return .system }
         return nil
     }
 

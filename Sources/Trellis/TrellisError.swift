@@ -27,6 +27,10 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var response: Response?
     /// How the body of that response begins.
     public internal(set) var bodyExcerpt: BodyExcerpt?
+    /// How often a download had been interrupted and gone on by itself; 0 for other requests.
+    public internal(set) var interruptions = 0
+    /// What was followed up to the failure, where no response tells.
+    var followed: [Redirect] = []
 
     package init(
         _ reason: Reason, method: HTTPRequest.Method? = nil, url: String? = nil, phase: Phase = .composing,
@@ -39,6 +43,9 @@ public struct TrellisError: Error, Sendable {
         self.metrics = metrics
         self.underlying = underlying
     }
+
+    /// The redirects that were followed up to the failure, in their order.
+    public var redirects: [Redirect] { followed.isEmpty ? response?.redirects ?? [] : followed }
 
     /// How often the request had been started.
     public var attempt: Int { metrics.attempts }

@@ -39,7 +39,7 @@ struct RequestFailure: Error {
             }
             isRetryable = error.isRetryable
             attempts = error.attempt
-            redirects = error.response?.redirects ?? []
+            redirects = error.redirects
             response = error.response
             metrics = error.metrics
             url = error.url

@@ -216,6 +216,7 @@ actor RequestActor: EngineActor {
             error.url = URLRedaction.redact(prepared.url)
             error.phase = failedPhase
             error.metrics = metrics
+            error.followed = prepared.history?.redirects ?? []
             failure = error
         }
         if let failure { return .failure(failure) }

@@ -10,6 +10,8 @@ package protocol ChunkSource: AnyObject, Sendable {
     func next() async throws -> Data?
     /// The response with its trailers and final metrics, once the rest of the body has been read.
     func finalResponse() async throws -> Response
+    /// What it took, as far as the transfer has come; `nil` where nobody knows.
+    var spent: Metrics? { get async }
     /// Ends the transfer, unless it has ended.
     func cancel(explicitly: Bool)
     /// Stops the transfer's traffic, or lets it go on.
@@ -20,6 +22,7 @@ extension ChunkSource {
     /// Nobody knows.
     package var request: Request? { nil }
     package var observer: CallObserver? { nil }
+    package var spent: Metrics? { get async { nil } }
 
     /// A reader that does not read has the same effect a little later.
     package func hold(_ isHeld: Bool) {}

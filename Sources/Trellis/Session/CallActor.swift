@@ -157,7 +157,9 @@ actor CallActor: EngineActor {
     private var overdue: TrellisError {
         var error = TrellisError(.timedOut(.total), method: request.method, url: request.url)
         error.metrics.total = .nanoseconds(Int64(clamping: limit ?? 0))
-        error.metrics.attempts = attempt.map { ($0.prepared.history?.earlierAttempts ?? 0) + 1 } ?? 0
+        let history = attempt?.prepared.history
+        error.metrics.attempts = attempt == nil ? 0 : (history?.earlierAttempts ?? 0) + 1
+        error.followed = history?.redirects ?? []
         guard let wait = record.withLock({ $0.wait }) else {
             error.detail = "a step around the request was at work"
             return error

@@ -4,8 +4,12 @@ import HTTPTypes
 
 /// Fetches the parts of a file over several connections at once.
 ///
-/// Each of its workers asks for a segment, and for another when that has come. One that fails too often leaves, and the others do
-/// its work; with the last one the download fails.
+/// Each of its workers asks for a segment, and for another when that has come, up to the end: then for what is slow to come to
+/// others, see ``DownloadEndgame``. One that fails too often leaves, and the others do its work; with the last one the download
+/// fails.
+///
+/// Over HTTP/2 and HTTP/3 they are streams of one connection: no gain where that is what is slow, but one where a server or the
+/// window of a stream holds up each of them.
 final class DownloadParts: Sendable {
     /// What is there is of no use, or cannot be completed in parts.
     struct Useless: Error {}
@@ -20,13 +24,11 @@ final class DownloadParts: Sendable {
     private let segments: Locked<DownloadSegments>
     /// Takes note of what is there.
     private let note: @Sendable (DownloadSegments) -> Void
-    /// How much was there when that was last done.
-    private let noted = Locked<Int64>(0)
+    /// When that is done.
+    private let noting: Locked<(rhythm: DownloadRhythm, isUnderWay: Bool)>
     private let last = Locked<Response?>(nil)
-    private let interruptionCount = Locked(0)
-
-    /// So many bytes may have to come again after a sudden end.
-    private static let noteInterval: Int64 = 8 << 20
+    /// What is being read.
+    private let answers = Locked<[DownloadSegments.ID: StreamResponse]>([:])
 
     init(
         _ segments: DownloadSegments, of representation: Representation, in file: DownloadFile, request: Request,
@@ -42,6 +44,8 @@ final class DownloadParts: Sendable {
         self.deadline = deadline
         self.options = options
         self.note = note
+        let rhythm = DownloadRhythm(now: session.clock.now(), count: segments.doneCount)
+        noting = Locked((rhythm, false))
     }
 
     /// What has come so far.
@@ -49,8 +53,6 @@ final class DownloadParts: Sendable {
 
     /// The response that came last.
     var response: Response? { last.withLock { $0 } }
-
-    var interruptions: Int { interruptionCount.withLock { $0 } }
 
     /// Fetches all that is missing.
     ///
@@ -82,12 +84,28 @@ final class DownloadParts: Sendable {
         throw failure
     }
 
+    /// Something to fetch, as soon as there is; `nil`: nothing is missing any more.
+    private func take() async throws -> DownloadSegments.ID? {
+        var endgame = DownloadEndgame()
+        while true {
+            try await run.pass()
+            let (id, isWhole) = segments.withLock { ($0.take() ?? endgame.take(from: &$0), $0.isWhole) }
+            if id != nil || isWhole { return id }
+            guard try await session.engine.delay(for: DownloadEndgame.interval) else {
+                throw TrellisError(.cancelled(.sessionShutDown))
+            }
+        }
+    }
+
     /// What a worker does as long as there is work. Returns why it gives up.
     private func work(begunWith first: (answer: StreamResponse, id: DownloadSegments.ID)?) async throws -> (any Error)?
     {
         var patience = DownloadPatience(limit: options.maximumFailures)
         var begun = first
-        while let id = begun?.id ?? segments.withLock({ $0.take() }) {
+        while true {
+            var taken = begun?.id
+            if taken == nil { taken = try await take() }
+            guard let id = taken else { return nil }
             do {
                 defer {
                     begun = nil
@@ -102,9 +120,9 @@ final class DownloadParts: Sendable {
             } catch {
                 guard run.isAnswered else { throw error.cause }
                 guard let duration = try patience.delay(after: error) else { return error.cause }
-                interruptionCount.withLock { $0 += 1 }
                 do {
                     try await session.wait(duration, after: error, within: deadline)
+                    run.interrupt()
                 } catch {
                     // It cannot wait so long; the others may not have to.
                     try Task.checkCancellation()
@@ -112,14 +130,21 @@ final class DownloadParts: Sendable {
                 }
             }
         }
-        return nil
     }
 
     /// `false`: there are no parts to be had.
     private func ask(for id: DownloadSegments.ID, _ patience: inout DownloadPatience) async throws -> Bool {
         let range = segments.withLock { $0.rest(of: id) }
         let question = DownloadQuestion.part(from: range.lowerBound, to: range.upperBound, of: representation)
-        let answer = try await session.open(request.asking(question, within: deadline))
+        return try await run.asking(request.asking(question, within: deadline), of: session) { answer in
+            try await judge(answer, to: question, id, &patience)
+        }
+    }
+
+    private func judge(
+        _ answer: StreamResponse, to question: DownloadQuestion, _ id: DownloadSegments.ID,
+        _ patience: inout DownloadPatience
+    ) async throws -> Bool {
         let head = answer.head
         switch question.verdict(status: head.status.code, fields: head.headerFields) {
         case .part(let part, _):
@@ -150,38 +175,66 @@ final class DownloadParts: Sendable {
     private func read(
         _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ patience: inout DownloadPatience
     ) async throws {
-        let start = segments.withLock { $0.rest(of: id) }.lowerBound
-        var gained = 0
-        defer { patience.gain(gained) }
-        try await run.reading(answer.source) {
-            while let chunk = try await answer.source.next() {
-                let rest = segments.withLock { $0.rest(of: id) }
-                // A part that is longer than it said may be one of something else.
-                guard rest.isEmpty || rest.lowerBound + Int64(chunk.count) <= end else { throw Useless() }
-                let bytes = chunk.prefix(Int(clamping: rest.count))
-                try file.write(bytes, at: rest.lowerBound)
-                let count = segments.withLock { $0.advance(id, by: bytes.count) }
-                run.progress.advance(by: count)
-                gained += count
-                takeNote()
-                if segments.withLock({ $0.rest(of: id).isEmpty }) {
-                    // The connection can be kept where the answer ends here too.
-                    guard rest.upperBound == end, chunk.count == bytes.count else { return answer.cancel() }
-                }
-                try await run.pass()
-            }
+        answers.withLock { $0[id] = answer }
+        defer { answers.withLock { $0[id] = nil } }
+        // Somebody else may have been faster.
+        guard !isOver(id) else { return answer.cancel() }
+        do {
+            try await run.reading(answer.source) { try await write(answer, id, upTo: end, &patience) }
+        } catch {
+            // Whoever was faster has ended it.
+            guard isOver(id), !Task.isCancelled, !(error is Useless) else { throw error }
         }
-        guard segments.withLock({ $0.rest(of: id) }).lowerBound == start, start < end else { return }
+    }
+
+    private func write(
+        _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ patience: inout DownloadPatience
+    ) async throws {
+        var isEmpty = true
+        while let chunk = try await answer.source.next() {
+            isEmpty = false
+            let rest = segments.withLock { $0.rest(of: id) }
+            // A part that is longer than it said may be one of something else.
+            guard rest.isEmpty || rest.lowerBound + Int64(chunk.count) <= end else { throw Useless() }
+            let bytes = chunk.prefix(Int(clamping: rest.count))
+            try file.write(bytes, at: rest.lowerBound)
+            let count = segments.withLock { $0.advance(id, by: bytes.count) }
+            try takeNote()
+            run.progress.advance(by: count)
+            patience.gain(count)
+            if isOver(id) {
+                endRivals(of: id)
+                // The connection can be kept where the answer ends here too.
+                guard rest.upperBound == end, chunk.count == bytes.count else { return answer.cancel() }
+            }
+            try await run.pass()
+        }
+        guard isEmpty, !isOver(id) else { return }
         throw Interruption(TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))))
     }
 
-    private func takeNote() {
+    /// Nothing is missing of what somebody fetches.
+    private func isOver(_ id: DownloadSegments.ID) -> Bool { segments.withLock { $0.rest(of: id).isEmpty } }
+
+    /// Those who fetched the same can do something else.
+    private func endRivals(of id: DownloadSegments.ID) {
+        let rivals = segments.withLock { $0.rivals(of: id) }
+        guard !rivals.isEmpty else { return }
+        for answer in answers.withLock({ answers in rivals.compactMap { answers[$0] } }) { answer.cancel() }
+    }
+
+    /// Takes note of what is there from time to time: one worker, while the others go on.
+    private func takeNote() throws {
+        let now = session.clock.now()
         let count = segments.withLock { $0.doneCount }
-        let isDue = noted.withLock { noted in
-            guard count - noted >= Self.noteInterval else { return false }
-            noted = count
+        let isDue = noting.withLock { noting in
+            guard !noting.isUnderWay, noting.rhythm.isDue(now, count: count) else { return false }
+            noting.isUnderWay = true
             return true
         }
-        if isDue { note(state) }
+        guard isDue else { return }
+        defer { noting.withLock { $0.isUnderWay = false } }
+        try file.check()
+        note(state)
     }
 }

@@ -16,18 +16,25 @@ final class DownloadRun: Sendable {
         var end: (any Error)?
         var keepsPartialFile = false
         var sources: [ObjectIdentifier: any ChunkSource] = [:]
-        var whenResumed: [CheckedContinuation<Void, Never>] = []
+        /// Those who wait until it goes on.
+        var whenResumed: [Int: CheckedContinuation<Void, Never>] = [:]
+        var waiterCount = 0
         var response: Result<Response, any Error>?
         var whenAnswered: [CheckedContinuation<Response, any Error>] = []
         var resumeData: ResumeData?
+        var start: EngineInstant?
+        var request: Request?
+        var tally = DownloadTally()
     }
 
     let progress: ProgressBroadcaster
     private let work: Work
+    private let clock: any EngineClock
     private let state = Locked(State())
 
-    init(progress: ProgressBroadcaster, work: @escaping Work) {
-        self.progress = progress
+    init(clock: any EngineClock, work: @escaping Work) {
+        self.clock = clock
+        progress = ProgressBroadcaster(clock: clock)
         self.work = work
     }
 
@@ -50,6 +57,7 @@ final class DownloadRun: Sendable {
             if let task = state.task { return task }
             let task = Task(executorPreference: globalConcurrentExecutor) { try await self.run() }
             state.task = task
+            state.start = clock.now()
             if state.call.isEnded { task.cancel() } else { _ = state.call.handle(.begin) }
             return task
         }
@@ -66,8 +74,8 @@ final class DownloadRun: Sendable {
                 return ([any ChunkSource](), [CheckedContinuation<Void, Never>](), false)
             }
             let isHeld = state.call.phase == .suspended
-            defer { if !isHeld { state.whenResumed = [] } }
-            return (Array(state.sources.values), isHeld ? [] : state.whenResumed, isHeld)
+            defer { if !isHeld { state.whenResumed = [:] } }
+            return (Array(state.sources.values), isHeld ? [] : Array(state.whenResumed.values), isHeld)
         }
         for source in sources { source.hold(isHeld) }
         for waiter in waiters { waiter.resume() }
@@ -75,12 +83,14 @@ final class DownloadRun: Sendable {
 
     func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) {
         let (task, waiters) = state.withLock { state in
-            guard !state.call.isEnded else { return (Task<DownloadedFile, any Error>?.none, state.whenResumed) }
+            guard !state.call.isEnded else {
+                return (Task<DownloadedFile, any Error>?.none, [CheckedContinuation<Void, Never>]())
+            }
             _ = state.call.handle(.cancel)
             state.end = error
             state.keepsPartialFile = keeps
-            defer { state.whenResumed = [] }
-            return (state.task, state.whenResumed)
+            defer { state.whenResumed = [:] }
+            return (state.task, Array(state.whenResumed.values))
         }
         task?.cancel()
         for waiter in waiters { waiter.resume() }
@@ -145,16 +155,27 @@ final class DownloadRun: Sendable {
     }
 
     /// Waits while the download is held up.
+    ///
+    /// - Throws: `CancellationError` when the task is cancelled meanwhile: a worker's among others, whatever the download does.
     func pass() async throws {
         try Task.checkCancellation()
         guard phase == .suspended else { return }
-        await withCheckedContinuation { continuation in
-            let isHeld = state.withLock { state in
-                guard state.call.phase == .suspended else { return false }
-                state.whenResumed.append(continuation)
-                return true
+        let id = state.withLock { state in
+            state.waiterCount += 1
+            return state.waiterCount
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isHeld = state.withLock { state in
+                    // Cancelled later, the handler finds it here.
+                    guard state.call.phase == .suspended, !Task.isCancelled else { return false }
+                    state.whenResumed[id] = continuation
+                    return true
+                }
+                if !isHeld { continuation.resume() }
             }
-            if !isHeld { continuation.resume() }
+        } onCancel: {
+            state.withLock { $0.whenResumed.removeValue(forKey: id) }?.resume()
         }
         try Task.checkCancellation()
     }
@@ -171,8 +192,63 @@ final class DownloadRun: Sendable {
                 _ = state.call.handle(.finish)
                 return state.end ?? error
             }
-            answer(.failure(error))
+            let failure = complete(error)
+            answer(.failure(failure))
+            throw failure
+        }
+    }
+
+    // MARK: What it takes
+
+    /// What is asked for.
+    func begin(_ request: Request) { state.withLock { $0.request = request } }
+
+    /// It was interrupted, and goes on.
+    func interrupt() { state.withLock { $0.tally.interruptions += 1 } }
+
+    var interruptions: Int { state.withLock { $0.tally.interruptions } }
+
+    /// What all of it took up to now.
+    var metrics: Metrics {
+        let (tally, start) = state.withLock { ($0.tally, $0.start) }
+        return tally.metrics(total: elapsed(since: start))
+    }
+
+    private func elapsed(since start: EngineInstant?) -> Duration {
+        start.map { .nanoseconds(clock.now().nanoseconds(since: $0)) } ?? .zero
+    }
+
+    /// The error, with what is known of the download.
+    private func complete(_ error: any Error) -> any Error {
+        guard var failure = error as? TrellisError else { return error }
+        let (tally, start, request) = state.withLock { ($0.tally, $0.start, $0.request) }
+        tally.complete(&failure, total: elapsed(since: start))
+        guard failure.url == nil, let request else { return failure }
+        failure.method = request.method
+        failure.url = URLRedaction.redact(request.url)
+        return failure
+    }
+
+    /// Asks, deals with the answer, and keeps account of what that took.
+    func asking<Value>(
+        _ request: Request, of session: Session, _ body: (StreamResponse) async throws -> Value
+    ) async throws -> Value {
+        let answer: StreamResponse
+        do {
+            answer = try await session.open(request)
+        } catch {
+            if let error = error as? TrellisError {
+                state.withLock { $0.tally.end(error.metrics, error.redirects) }
+            }
             throw error
         }
+        state.withLock { $0.tally.begin(answer.head.metrics) }
+        let result: Result<Value, any Error>
+        do { result = .success(try await body(answer)) } catch { result = .failure(error) }
+        // What nobody wants any more.
+        answer.cancel()
+        let metrics = await answer.source.spent ?? answer.head.metrics
+        state.withLock { $0.tally.end(metrics, answer.head.redirects) }
+        return try result.get()
     }
 }

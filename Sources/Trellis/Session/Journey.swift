@@ -165,11 +165,16 @@ final class Journey: Sendable {
     @inline(never)
     private func followed(_ answer: StepResponse, to request: Request) async throws -> StepResponse {
         var (journey, request, answer) = (self, request, answer)
-        while let next = try await journey.next(after: answer, to: request) {
-            (request, journey) = next
-            answer = try await journey.hop(request)
+        do {
+            while let next = try await journey.next(after: answer, to: request) {
+                (request, journey) = next
+                answer = try await journey.hop(request)
+            }
+            return answer
+        } catch var error as TrellisError where error.redirects.isEmpty {
+            error.followed = journey.context.redirects
+            throw error
         }
-        return answer
     }
 
     /// Where a redirect leads, and then this journey too; `nil`: the answer is none.

@@ -54,7 +54,7 @@ extension Session {
     ) -> DownloadRequest {
         // Converted now: what is asked for is what it was when it was asked for.
         let request = Result { try convertible.asRequest() }
-        let run = DownloadRun(progress: ProgressBroadcaster(clock: clock)) { [self] run in
+        let run = DownloadRun(clock: clock) { [self] run in
             let call = DownloadCall(
                 request: try request.get(), destination: destination, checksum: checksum, options: options,
                 resumeData: resumeData)

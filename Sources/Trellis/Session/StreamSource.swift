@@ -17,6 +17,8 @@ final class StreamSource: ChunkSource {
 
     var observer: CallObserver? { actor.prepared.history?.observer }
 
+    var spent: Metrics? { get async { await actor.finalMetrics } }
+
     func next() async throws -> Data? { try await inbox.next() }
 
     func finalResponse() async throws -> Response { try await inbox.finalResponse() }

@@ -57,7 +57,7 @@ struct DownloadTests {
         #expect(folder.data("a.bin") == Data("new".utf8))
         // The bytes are not lost.
         let file = try await session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
-        #expect(file.resumedBytes == 300_000 && server.ranges == [nil, "bytes=300000-"])
+        #expect(file.resumedBytes == 300_000 && server.ranges == [nil, "bytes=299999-"])
         #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
     }
 

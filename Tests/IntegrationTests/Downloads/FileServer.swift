@@ -19,6 +19,10 @@ final class FileServer: Sendable {
         case reset(Int)
         /// So many bytes of the body, then silence, until the gate opens.
         case stalled(Int, LoopbackServer.Gate)
+        /// Not even a head, until the gate opens.
+        case silent(LoopbackServer.Gate)
+        /// So many bytes of the body, and then some 20 kB a second.
+        case crawling(Int)
         /// Something else entirely.
         case other(LoopbackServer.Answer)
     }
@@ -44,6 +48,16 @@ final class FileServer: Sendable {
             switch fate {
             case .other(let answer): return answer
             case .whole: return .init(body: .raw { try $0.write(Array(head.utf8) + Array(body)) })
+            case .silent(let gate): return .init(body: .raw { try $0.wait(for: gate) })
+            case .crawling(let count):
+                return .init(
+                    body: .raw { connection in
+                        try connection.write(Array(head.utf8) + Array(body.prefix(count)))
+                        for start in stride(from: count, to: body.count, by: 1000) {
+                            try connection.pause(for: .milliseconds(50))
+                            try connection.write(body.dropFirst(start).prefix(1000))
+                        }
+                    })
             case .cut(let count), .reset(let count), .stalled(let count, _):
                 let bytes = Array(head.utf8) + Array(body.prefix(count))
                 return .init(

@@ -49,6 +49,17 @@ struct PartsTests {
         #expect(isWhole)
     }
 
+    /// Some servers allow a client so many connections: who is sent away for long leaves its work to the others, and who waits
+    /// need not ask again when all is there. The suite's limit on time is shorter than such a wait and its request.
+    @Test(arguments: ["60", "3600"])
+    func whoIsSentAwayHoldsNobodyUp(_ seconds: String) async throws {
+        let server = try FileServer(Self.content) { number, _ in
+            number == 3 ? .other(.init(503, headers: [(name: "Retry-After", value: seconds)])) : .whole
+        }
+        #expect(try await download(server).value.size == 16 << 20)
+        #expect(isWhole)
+    }
+
     @Test func theirDigestIsChecked() async throws {
         let server = try FileServer(Self.content)
         let wrong = session.download(
@@ -58,14 +69,34 @@ struct PartsTests {
         #expect(folder.names == [])
     }
 
-    /// The connection with the beginning stands still: the others do its work, but for the last of it.
-    @Test func aSlowConnectionLosesItsWork() async throws {
+    /// Connections stand still for ever: the others do their work, to the last byte.
+    @Test(arguments: [[1], [2], [1, 2, 3]])
+    func connectionsThatStandStill(_ still: Set<Int>) async throws {
         let gate = LoopbackServer.Gate()
-        let server = try FileServer(Self.content) { number, _ in number == 1 ? .stalled(100_000, gate) : .whole }
-        async let file = download(server).value
-        try await server.server.waitUntilRequested(count: 5)
+        let server = try FileServer(Self.content) { number, _ in
+            still.contains(number) ? .stalled(100_000, gate) : .whole
+        }
+        let request = download(server)
+        let file = try await request.value
+        #expect(file.size == 16 << 20 && file.interruptions == 0 && isWhole)
+        #expect(request.currentProgress.completedBytes == 16 << 20)
         gate.open()
-        #expect(try await file.size == 16 << 20)
+        try await server.server.waitUntilAllClosed()
+    }
+
+    /// Not even a head comes.
+    @Test func aConnectionThatSaysNothing() async throws {
+        let gate = LoopbackServer.Gate()
+        let server = try FileServer(Self.content) { number, _ in number == 2 ? .silent(gate) : .whole }
+        _ = try await download(server).value
+        #expect(isWhole)
+        gate.open()
+    }
+
+    /// So little comes over one of them that it would take for ever.
+    @Test func aConnectionThatCrawls() async throws {
+        let server = try FileServer(Self.content) { number, _ in number == 2 ? .crawling(1000) : .whole }
+        #expect(try await download(server).value.interruptions == 0)
         #expect(isWhole)
     }
 

@@ -56,6 +56,19 @@ struct RealServerTests {
         await session.shutdown()
     }
 
+    /// Over one connection as streams, over several, or in one piece where there are no parts.
+    @Test(arguments: Pair.all)
+    func filesInParts(_ pair: Pair) async throws {
+        var options = DownloadOptions()
+        options.connections = 4
+        let file = try await session.download(request("/large", pair), options: options).value
+        defer { try? FileManager.default.removeItem(atPath: file.path) }
+        #expect(FileManager.default.contents(atPath: file.path) == Data((0..<8 << 20).map { UInt8($0 % 251) }))
+        #expect(file.response.version == pair.version)
+        if pair.server == "caddy" { #expect(file.response.status == .partialContent) }
+        await session.shutdown()
+    }
+
     @Test(arguments: Pair.all)
     func headHasNoBody(_ pair: Pair) async throws {
         var head = try request("/large", pair)

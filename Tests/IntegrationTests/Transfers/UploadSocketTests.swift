@@ -51,6 +51,33 @@ struct UploadSocketTests {
         try await server.waitUntilAllClosed()
     }
 
+    /// A kept connection ends in the middle of the body: what went into it does not count.
+    @Test(arguments: [Kind.stream, .file])
+    func progressBeginsAnewWithAnotherConnection(_ kind: Kind) async throws {
+        let server = try LoopbackServer { connection in
+            if connection.ordinal == 1 {
+                _ = try connection.readRequest()
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            }
+            guard let head = try connection.readHead() else { return }
+            if connection.ordinal == 1 {
+                _ = try connection.read(exactly: 1_000_000)
+                return connection.close()
+            }
+            let request = try connection.readBody(of: head, storing: false)
+            let text = "\(request.bodyLength)"
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")
+        }
+        let session = Session()
+        _ = try await session.data(server.url("/first"))
+        let upload = try session.uploadRequest(body(kind), to: Request(server.url("/second"), method: .put))
+        let progress = Task { await upload.uploadProgress.reduce(into: []) { $0.append($1) } }
+        #expect(try await upload.validate().string() == "\(Self.size)")
+        let values = await progress.value.map(\.completedBytes)
+        #expect(values.last == Int64(Self.size) && values.allSatisfy { $0 <= Self.size }, "\(values)")
+        await session.shutdown()
+    }
+
     /// An early redirect, or a refusal that a retrier takes for passing, and the whole body after it.
     @Test(arguments: Kind.allCases, [307, 401, 503])
     func aBodyIsSentAgainFromItsBeginning(_ kind: Kind, _ status: Int) async throws {

@@ -5,41 +5,62 @@ import FoundationEssentials
 ///
 /// Two downloads to the same place, of one process or of two, do not get into each other's way: the second one has a partial
 /// file of its own, which no other goes on with. Whichever ends last replaces the file of the other, or finds that it must not.
+/// Such files have numbers, so that the next download finds those of processes that were killed: nobody has their locks.
 extension DownloadFile {
     /// The end of the names of partial files.
-    static let suffix = ".trellis-part"
+    private static let suffix = ".trellis-part"
+    private static let noteSuffix = ".trellis-note"
 
     /// Opens the file of a download.
     ///
     /// - Parameters:
     ///   - isPrivate: Nobody but the user of the process may read it.
-    ///   - resumeData: A partial file at another place that is to be gone on with.
     static func opened(
-        at path: String, _ options: DownloadDestination.Options, isPrivate: Bool = false,
-        takingOver resumeData: ResumeData? = nil
-    ) async throws(TrellisError) -> DownloadFile {
+        at path: String, _ options: DownloadDestination.Options, isPrivate: Bool = false
+    ) throws(TrellisError) -> DownloadFile {
         let target = try target(of: path, options)
-        let file = try naming(path) { () throws(FileReader.Failure) in
+        return try naming(path) { () throws(FileReader.Failure) in
             let folder = FilePlaces.folder(of: target)
             if options.contains(.createIntermediateDirectories) { try FilePlaces.makeFolder(folder) }
-            let place = "\(folder == "/" ? "" : folder)/.\(hiddenName(target))"
-            return try opened(target, options, place, mode: isPrivate ? 0o600 : FilePlaces.mode(of: target) ?? 0o666)
+            return try opened(
+                target, options, place(of: target), mode: isPrivate ? 0o600 : FilePlaces.mode(of: target) ?? 0o666)
         }
-        guard let resumeData, resumeData.path != file.path else { return file }
-        return try await file.takingOver(resumeData)
     }
 
     private static func opened(
         _ target: String, _ options: DownloadDestination.Options, _ place: String, mode: UInt32
     ) throws(FileReader.Failure) -> DownloadFile {
         if let partial = try PartialFile.opened(path: place + suffix, mode: mode) {
-            return DownloadFile(target: target, options: options, partial: partial, note: place + ".trellis-note")
+            removeDead(from: 2, place)
+            return DownloadFile(target: target, options: options, partial: partial, note: place + noteSuffix)
         }
-        while true {
-            let own = place + "." + String(UInt64.random(in: .min ... .max), radix: 16) + suffix
-            guard let partial = try PartialFile.opened(path: own, mode: mode) else { continue }
+        for number in 2...Int.max {
+            guard let partial = try PartialFile.opened(path: own(number, place), mode: mode) else { continue }
+            removeDead(from: number + 1, place)
             return DownloadFile(target: target, options: options, partial: partial, note: nil)
         }
+        throw FileReader.Failure(why: "too many downloads write to it")
+    }
+
+    private static func own(_ number: Int, _ place: String) -> String { "\(place)\(suffix).\(number)" }
+
+    /// Deletes what processes left that ended suddenly.
+    private static func removeDead(from first: Int, _ place: String) {
+        var (number, missing) = (first, 0)
+        while missing < 8 {
+            missing = PartialFile.removeDead(path: own(number, place)) ? 0 : missing + 1
+            number += 1
+        }
+    }
+
+    private static func place(of target: String) -> String {
+        let folder = FilePlaces.folder(of: target)
+        return "\(folder == "/" ? "" : folder)/.\(hiddenName(target))"
+    }
+
+    /// Where a partial file is that only its resume data leads to.
+    static func placeAside(of target: String) -> String {
+        place(of: target) + ".kept-" + String(UInt64.random(in: .min ... .max), radix: 16) + suffix
     }
 
     /// Where a file at a path is to go: a symbolic link goes on to be one.
@@ -82,26 +103,24 @@ extension DownloadFile {
         return String(start) + "-" + String(hash, radix: 16)
     }
 
-    /// The file with the bytes of a partial file from elsewhere.
-    private func takingOver(_ resumeData: ResumeData) async throws(TrellisError) -> DownloadFile {
+    /// The file with the bytes of a partial file from elsewhere; `nil` where that is not what the resume data is about any
+    /// more.
+    func takingOver(_ resumeData: ResumeData) async throws(TrellisError) -> DownloadFile? {
         let elsewhere = resumeData.path
-        guard (try? FilePlaces.thing(at: elsewhere)) == .file else { return self }
-        let (target, path) = (target, path)
-        let isMoved = try Self.naming(target) { () throws(FileReader.Failure) in
-            // Nobody else writes to it meanwhile.
-            guard let lock = try PartialFile.opened(path: elsewhere) else {
-                throw FileReader.Failure(why: "another download writes to \(elsewhere)")
-            }
-            return try withExtendedLifetime(lock) { () throws(FileReader.Failure) in
-                try FilePlaces.move(elsewhere, to: path)
-            }
+        guard WholeFile.target(of: elsewhere) != WholeFile.target(of: path) else {
+            return isAsLeft(by: resumeData) ? self : nil
         }
-        guard isMoved else {
-            try reset()
-            try await copy(from: elsewhere)
-            return self
+        // Whoever made the resume data up must not have other files moved or deleted.
+        guard elsewhere.hasSuffix(Self.suffix), (try? FilePlaces.thing(at: elsewhere)) == .file else { return nil }
+        let other = try Self.naming(target) { () throws(FileReader.Failure) in try PartialFile.opened(path: elsewhere) }
+        // Nobody else writes to it meanwhile.
+        guard let other else {
+            throw .download(target, FileReader.Failure(why: "another download writes to \(elsewhere)"))
         }
-        return try reopened()
+        guard resumeData.stamp != nil, other.stamp == resumeData.stamp else { return nil }
+        let file = try await holding(other)
+        FilePlaces.remove(elsewhere.dropLast(Self.suffix.count) + Self.noteSuffix)
+        return file
     }
 
     static func naming<Value>(

@@ -49,17 +49,62 @@ final class DownloadFile: Sendable {
         return data
     }
 
-    /// Notes what the partial file is a part of. A note that cannot be written is one that nobody finds.
-    func takeNote(_ data: ResumeData) {
-        guard let note, let bytes = try? JSONEncoder().encode(data) else { return }
-        do { try FilePlaces.write(bytes, to: note) } catch { FilePlaces.remove(note) }
+    /// Notes what the partial file is a part of, whole or not at all. One thread at a time.
+    ///
+    /// - Returns: Whether it is there for a later download.
+    @discardableResult
+    func takeNote(_ data: ResumeData) -> Bool {
+        guard let note, let bytes = try? JSONEncoder().encode(data) else { return false }
+        return (try? WholeFile.replace(path: note, with: bytes, isDurable: false)) != nil
+    }
+
+    /// Whether there is a note from before that holds still.
+    func hasNote(like data: ResumeData) -> Bool { found(for: data.url)?.representation == data.representation }
+
+    private func removeNote() {
+        guard let note else { return }
+        FilePlaces.remove(note)
+        // What a process left that ended while it wrote one.
+        FilePlaces.remove(note + ".new")
+    }
+
+    // MARK: What others do
+
+    /// What the partial file is like now, for those who go on with it.
+    var stamp: PartialFile.Stamp? { partial.stamp }
+
+    /// Whether nobody has written to the partial file since then.
+    func isAsLeft(by data: ResumeData) -> Bool { data.stamp != nil && data.stamp == stamp }
+
+    /// Whether the partial file is where it was, with so many bytes at least.
+    func isThere(with length: Int64) -> Bool { partial.isInPlace && self.length >= length }
+
+    /// Throws where others have deleted the partial file or its folder, or have cut it.
+    func check() throws(TrellisError) {
+        try naming { () throws(FileReader.Failure) in
+            try partial.check()
+            if partial.isInPlace { return }
+            let folder = FilePlaces.folder(of: path)
+            guard try FilePlaces.thing(at: folder) == .folder else {
+                throw FileReader.Failure(why: "its folder is not there any more")
+            }
+            throw PartialFile.isGone
+        }
+    }
+
+    /// Puts a partial file that nobody looks for where no other download takes it for one that is of no use any more.
+    func setAside() throws(TrellisError) {
+        guard !isShared else { return }
+        _ = try naming { () throws(FileReader.Failure) in
+            try partial.move(elsewhere: Self.placeAside(of: target))
+        }
     }
 
     // MARK: Ends
 
     /// Nothing of what is there is of use. The note goes first: it must never be about other bytes.
     func reset() throws(TrellisError) {
-        if let note { FilePlaces.remove(note) }
+        removeNote()
         try naming { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
     }
 
@@ -70,12 +115,15 @@ final class DownloadFile: Sendable {
     }
 
     func discard() {
-        if let note { FilePlaces.remove(note) }
+        // The note may be about somebody else's by now.
+        guard partial.isInPlace else { return }
+        removeNote()
         partial.remove()
     }
 
     /// Puts the file into its place.
     func finish(size: Int64) async throws(TrellisError) {
+        try check()
         if length > size { try naming { () throws(FileReader.Failure) in try partial.truncate(to: size) } }
         if options.contains(.synchronize) {
             try await waiting { () throws(FileReader.Failure) in try self.partial.synchronize() }
@@ -84,14 +132,15 @@ final class DownloadFile: Sendable {
             try partial.move(to: target, replacing: options.contains(.removePreviousFile))
         }
         guard isMoved else { throw TrellisError(.downloadFailed(.exists(path: target))) }
-        if let note { FilePlaces.remove(note) }
+        removeNote()
         if options.contains(.synchronize) {
             try await waiting { FilePlaces.synchronize(folder: FilePlaces.folder(of: self.target)) }
         }
     }
 
     /// Takes over the bytes of a file on another file system.
-    func copy(from path: String) async throws(TrellisError) {
+    private func copy(from path: String) async throws(TrellisError) {
+        try reset()
         try await waiting { () throws(FileReader.Failure) in
             let length = try FileReader.size(path: path)
             let reader = try FileReader(path: path, length: length)
@@ -112,14 +161,17 @@ final class DownloadFile: Sendable {
         try naming { () throws(FileReader.Failure) in try result.get() }
     }
 
-    /// The file that is at its path by now.
-    func reopened() throws(TrellisError) -> DownloadFile {
-        try naming { () throws(FileReader.Failure) in
-            guard let partial = try PartialFile.opened(path: path) else {
-                throw FileReader.Failure(why: "another download writes to \(path)")
+    /// The file with the bytes of a partial file that is elsewhere.
+    func holding(_ other: PartialFile) async throws(TrellisError) -> DownloadFile {
+        let (path, elsewhere) = (path, other.path)
+        guard try naming({ () throws(FileReader.Failure) in try other.move(elsewhere: path) }) else {
+            do { try await copy(from: elsewhere) } catch {
+                discard()
+                throw error
             }
-            return DownloadFile(target: target, options: options, partial: partial, note: note)
+            return self
         }
+        return DownloadFile(target: target, options: options, partial: other, note: note)
     }
 
     private func naming<Value>(_ body: () throws(FileReader.Failure) -> Value) throws(TrellisError) -> Value {

@@ -10,10 +10,10 @@ public struct DownloadOptions: Sendable, Hashable {
     /// An attempt that brings something does not count. 0: an interruption is an error.
     public var maximumFailures = 5
     /// Whether the digest that a server sends along is checked (`Repr-Digest` and `Content-Digest`, RFC 9530), where it is one
-    /// of SHA-256 and SHA-512; `true` unless set.
+    /// of SHA-256 and SHA-512; `true` unless set. It may come behind the body, as a trailer field: HTTP/1.1 has those with chunks.
     public var verifiesDigestFields = true
     /// Over how many connections parts of the file come at the same time, where the server serves parts, and as far as
-    /// ``ConnectionLimits/perOrigin`` allows; 1 unless set.
+    /// ``ConnectionLimits/perOrigin`` allows; 1 unless set. Over HTTP/2 and HTTP/3 they are streams of one connection.
     public var connections = 1
 
     /// The defaults.

@@ -4,8 +4,6 @@ import FoundationEssentials
 /// does.
 struct DownloadPatience: Hashable, Sendable {
     private let limit: Int
-    /// Interruptions in all.
-    private(set) var interruptions = 0
     /// In a row, with nothing in between.
     private var failures = 0
     /// Bytes since the last one that could be kept.
@@ -17,9 +15,6 @@ struct DownloadPatience: Hashable, Sendable {
 
     /// Bytes have come that need not come again.
     mutating func gain(_ count: Int) { gained += Int64(count) }
-
-    /// Others were interrupted so often.
-    mutating func add(_ interruptions: Int) { self.interruptions += interruptions }
 
     /// What was there is of no use; `false` where that has happened too often.
     mutating func restart() -> Bool {
@@ -35,7 +30,6 @@ struct DownloadPatience: Hashable, Sendable {
     ///
     /// - Parameter random: From 0 up to 1.
     mutating func delay(random: Double) -> Duration? {
-        interruptions += 1
         defer { gained = 0 }
         if gained > 0 { failures = 0 }
         failures += 1

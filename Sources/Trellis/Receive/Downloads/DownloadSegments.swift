@@ -1,25 +1,37 @@
 /// Which bytes of a download are missing, and who fetches which. A pure value.
 ///
 /// Whoever has nothing to do takes a segment that nobody fetches, or the second half of the one that has most left to come: so a
-/// slow connection loses work to fast ones.
+/// slow connection loses work to fast ones. Of the last of it, several may fetch the same: see ``DownloadEndgame``.
 struct DownloadSegments: Hashable, Sendable {
-    /// Names a segment that is being fetched.
+    /// Names somebody who fetches a segment.
     typealias ID = Int
 
     private struct Segment: Hashable, Sendable {
+        /// What is there ends here.
         var position: Int64
         var end: Int64
-        /// The answer goes on behind the end, if need be.
-        let isOpenEnded: Bool
+        /// Those who fetch it, and how far each of them is.
+        var runners: [ID: Int64]
+        /// The one whose answer goes on behind the end, if need be.
+        let openEnded: ID?
+
+        var rest: Range<Int64> { position..<end }
+
+        func goesOn(at place: Int64) -> Bool { end == place && openEnded.map { runners[$0] != nil } == true }
     }
 
     /// So much of a segment is worth a request of its own: a fraction of a second.
     static let smallest: Int64 = 1 << 20
 
     let total: Int64
+    /// What is there, in bytes.
+    private(set) var doneCount: Int64
     private let smallest: Int64
     private var free: [Range<Int64>]
+    /// By whoever was the first to fetch it.
     private var active: [ID: Segment] = [:]
+    /// The segments of those who were not the first.
+    private var joined: [ID: ID] = [:]
     private var next = 0
 
     /// - Parameter done: Which bytes are there already, in order.
@@ -27,30 +39,30 @@ struct DownloadSegments: Hashable, Sendable {
         self.total = total
         self.smallest = smallest
         free = Self.rest(of: done, total)
+        doneCount = total - free.reduce(0) { $0 + Int64($1.count) }
     }
 
     private static func rest(of ranges: [Range<Int64>], _ total: Int64) -> [Range<Int64>] {
         var rest: [Range<Int64>] = []
         var start: Int64 = 0
         for range in ranges {
-            if range.lowerBound > start { rest.append(start..<range.lowerBound) }
-            start = max(start, range.upperBound)
+            if range.lowerBound > start { rest.append(start..<min(range.lowerBound, total)) }
+            start = min(max(start, range.upperBound), total)
         }
         if start < total { rest.append(start..<total) }
         return rest
     }
 
     /// Nothing is missing.
-    var isWhole: Bool { free.isEmpty && active.values.allSatisfy { $0.position == $0.end } }
+    var isWhole: Bool { doneCount == total }
 
     /// What is there, in order.
     var done: [Range<Int64>] {
-        let missing = free + active.values.map { $0.position..<$0.end }
+        let missing = free + active.values.map(\.rest)
         return Self.rest(of: missing.filter { !$0.isEmpty }.sorted { $0.lowerBound < $1.lowerBound }, total)
     }
 
-    /// What is there of it, in bytes.
-    var doneCount: Int64 { done.reduce(0) { $0 + Int64($1.count) } }
+    // MARK: Taking
 
     /// Something to fetch; `nil`: there is nothing that would be worth it.
     ///
@@ -63,39 +75,79 @@ struct DownloadSegments: Hashable, Sendable {
         // The lowest of several that are as long, so that it is the same every time.
         guard
             let (id, segment) = active.max(by: {
-                ($0.value.end - $0.value.position, $1.key) < ($1.value.end - $1.value.position, $0.key)
-            }), segment.end - segment.position >= 2 * smallest
+                ($0.value.rest.count, $1.key) < ($1.value.rest.count, $0.key)
+            }), segment.rest.count >= 2 * smallest
         else { return nil }
-        let middle = segment.position + (segment.end - segment.position) / 2
+        return halve(id)
+    }
+
+    /// Takes the second half of what is left of a segment.
+    mutating func halve(_ id: ID) -> ID? {
+        guard let segment = active[id], segment.rest.count >= 2 else { return nil }
+        let middle = segment.position + Int64(segment.rest.count / 2)
         active[id]?.end = middle
         return add(middle..<segment.end, isOpenEnded: false)
     }
 
-    private mutating func add(_ range: Range<Int64>, isOpenEnded: Bool) -> ID {
+    /// Fetches what is left of a segment beside those who do already.
+    mutating func join(_ id: ID) -> ID? {
+        guard let segment = active[id], !segment.rest.isEmpty else { return nil }
         next += 1
-        active[next] = Segment(position: range.lowerBound, end: range.upperBound, isOpenEnded: isOpenEnded)
+        joined[next] = id
+        active[id]?.runners[next] = segment.position
         return next
     }
 
-    /// What is still to come of a segment, as far as others have not taken it.
-    func rest(of id: ID) -> Range<Int64> { active[id].map { $0.position..<$0.end } ?? 0..<0 }
-
-    /// Bytes have been written from the beginning of the rest on; returns how many of them count.
-    mutating func advance(_ id: ID, by count: Int) -> Int {
-        guard let segment = active[id] else { return 0 }
-        let position = min(segment.position + Int64(count), segment.end)
-        active[id]?.position = position
-        return Int(position - segment.position)
+    private mutating func add(_ range: Range<Int64>, isOpenEnded: Bool) -> ID {
+        next += 1
+        active[next] = Segment(
+            position: range.lowerBound, end: range.upperBound, runners: [next: range.lowerBound],
+            openEnded: isOpenEnded ? next : nil)
+        return next
     }
 
-    /// Nobody fetches the segment any more. What is missing of it is for others.
+    /// The segments that are being fetched, with what is left of each and how many fetch it, in the order in which they began.
+    var underWay: [(id: ID, rest: Range<Int64>, runners: Int)] {
+        active.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rest, $0.value.runners.count) }
+    }
+
+    // MARK: Fetching
+
+    private func segment(of id: ID) -> Segment? { active[joined[id] ?? id] }
+
+    /// What is still to come for somebody, as far as others have not taken or fetched it.
+    func rest(of id: ID) -> Range<Int64> {
+        guard let segment = segment(of: id), let position = segment.runners[id] else { return 0..<0 }
+        return segment.rest.isEmpty ? segment.end..<segment.end : position..<segment.end
+    }
+
+    /// Those who fetch the same.
+    func rivals(of id: ID) -> [ID] { segment(of: id)?.runners.keys.filter { $0 != id } ?? [] }
+
+    /// Bytes have been written from the beginning of the rest on; returns how many of them were missing.
+    mutating func advance(_ id: ID, by count: Int) -> Int {
+        guard var segment = segment(of: id), let start = segment.runners[id] else { return 0 }
+        let position = min(start + Int64(count), segment.end)
+        let gained = max(0, position - segment.position)
+        segment.runners[id] = position
+        segment.position += gained
+        active[joined[id] ?? id] = segment
+        doneCount += gained
+        return Int(gained)
+    }
+
+    /// Somebody leaves. What is missing of the segment is for others, unless somebody else fetches it too.
     mutating func giveBack(_ id: ID) {
-        guard let segment = active.removeValue(forKey: id), segment.position < segment.end else { return }
+        let key = joined.removeValue(forKey: id) ?? id
+        guard active[key]?.runners.removeValue(forKey: id) != nil, let segment = active[key] else { return }
+        guard segment.runners.isEmpty else { return }
+        active[key] = nil
+        guard !segment.rest.isEmpty else { return }
         // An answer that would go on there may as well do so.
-        if let neighbour = active.first(where: { $0.value.isOpenEnded && $0.value.end == segment.position })?.key {
+        if let neighbour = active.first(where: { $0.value.goesOn(at: segment.position) })?.key {
             active[neighbour]?.end = segment.end
             return
         }
-        free.append(segment.position..<segment.end)
+        free.append(segment.rest)
     }
 }

@@ -10,4 +10,15 @@ public struct DownloadedFile: Sendable {
     public let response: Response
     /// How often the download was interrupted, and went on by itself.
     public let interruptions: Int
+    /// What all of its requests took together: ``Metrics/attempts`` and bytes are sums, ``Metrics/total`` is the time from the
+    /// call to the end, and the rest is that of the first answer.
+    public let metrics: Metrics
+}
+
+extension DownloadedFile {
+    /// How often a request was started for it: one for each part and each interruption, and retries.
+    public var attempts: Int { metrics.attempts }
+
+    /// The redirects that led to ``response``, in their order.
+    public var redirects: [Redirect] { response.redirects }
 }

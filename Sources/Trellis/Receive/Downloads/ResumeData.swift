@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// What it takes to go on with a download that did not come to its end: where its partial file is, and what it is a part of.
 ///
 /// ```swift
@@ -23,29 +25,41 @@ public struct ResumeData: Sendable, Hashable {
     let validator: StrongValidator
     /// Which bytes are there, in order, apart from each other.
     let done: [Range<Int64>]
+    /// What the partial file was like when nothing more came to it; `nil` where more may have come since then.
+    let stamp: PartialFile.Stamp?
 
     /// The version that is written. One that is higher cannot be read.
     static let version = 1
 
-    init(url: String, path: String, done: [Range<Int64>], totalBytes: Int64?, validator: StrongValidator) {
+    init(
+        url: String, path: String, done: [Range<Int64>], totalBytes: Int64?, validator: StrongValidator,
+        stamp: PartialFile.Stamp? = nil
+    ) {
         self.url = url
         self.path = path
         self.done = done
         self.totalBytes = totalBytes
         self.validator = validator
+        self.stamp = stamp
     }
 
     /// `nil` where nothing tells the representation from others.
-    init?(_ representation: Representation, url: String, path: String, done: [Range<Int64>]) {
+    init?(
+        _ representation: Representation, url: String, path: String, done: [Range<Int64>],
+        stamp: PartialFile.Stamp? = nil
+    ) {
         guard let validator = representation.validator else { return nil }
-        self.init(url: url, path: path, done: done, totalBytes: representation.total, validator: validator)
+        self.init(
+            url: url, path: path, done: done, totalBytes: representation.total, validator: validator, stamp: stamp)
     }
 
     var representation: Representation { Representation(validator: validator, total: totalBytes) }
 }
 
 extension ResumeData: Codable {
-    private enum Key: String, CodingKey { case version, url, path, done, total, entityTag, lastModified }
+    private enum Key: String, CodingKey {
+        case version, url, path, done, total, entityTag, lastModified, size, modified
+    }
 
     /// Reads one.
     ///
@@ -67,6 +81,9 @@ extension ResumeData: Codable {
             validator = .lastModified(try values.decode(String.self, forKey: .lastModified))
         }
         done = try Self.ranges(values.decode([[Int64]].self, forKey: .done))
+        let size = try values.decodeIfPresent(Int64.self, forKey: .size)
+        let modified = try values.decodeIfPresent(Int64.self, forKey: .modified)
+        stamp = size.flatMap { size in modified.map { PartialFile.Stamp(size: size, modified: $0) } }
         let end = done.last?.upperBound ?? 0
         let isSound =
             !path.isEmpty && !path.utf8.contains(0) && validator.text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
@@ -94,6 +111,8 @@ extension ResumeData: Codable {
         try values.encode(path, forKey: .path)
         try values.encode(done.map { [$0.lowerBound, $0.upperBound] }, forKey: .done)
         try values.encodeIfPresent(totalBytes, forKey: .total)
+        try values.encodeIfPresent(stamp?.size, forKey: .size)
+        try values.encodeIfPresent(stamp?.modified, forKey: .modified)
         switch validator {
         case .entityTag(let tag): try values.encode(tag, forKey: .entityTag)
         case .lastModified(let text): try values.encode(text, forKey: .lastModified)

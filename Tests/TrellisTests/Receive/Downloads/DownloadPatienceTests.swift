@@ -12,7 +12,6 @@ struct DownloadPatienceTests {
                 .milliseconds(100), .milliseconds(400), .milliseconds(1600), .milliseconds(6400), .milliseconds(25600),
                 nil,
             ])
-        #expect(patience.interruptions == 6)
     }
 
     @Test func whereSomethingComesItGoesOnForEver() {

@@ -51,6 +51,44 @@ struct DownloadSegmentsTests {
         #expect(first.map { segments.rest(of: $0) } == 0..<800)
     }
 
+    @Test mutating func severalFetchTheSame() {
+        let first = segments.take() ?? 0
+        #expect(segments.advance(first, by: 700) == 700)
+        let second = segments.join(first) ?? 0
+        #expect(segments.rest(of: second) == 700..<800 && segments.rivals(of: first) == [second])
+        #expect(segments.advance(second, by: 60) == 60)
+        // What is there is not missing any more.
+        #expect(segments.advance(first, by: 50) == 0)
+        #expect(segments.rest(of: first) == 750..<800 && segments.done == [0..<760])
+        // Nobody else has to fetch what somebody still does.
+        segments.giveBack(second)
+        #expect(segments.underWay.map(\.rest) == [760..<800] && segments.rivals(of: first) == [])
+        #expect(segments.advance(first, by: 50) == 40)
+        #expect(segments.isWhole && segments.rest(of: first).isEmpty)
+    }
+
+    @Test mutating func whoeverIsFasterEndsItForBoth() {
+        let first = segments.take(isOpenEnded: true) ?? 0
+        let second = segments.join(first) ?? 0
+        #expect(segments.advance(second, by: 800) == 800)
+        #expect(segments.rest(of: first).isEmpty && segments.isWhole)
+        segments.giveBack(first)
+        segments.giveBack(second)
+        #expect(segments.done == [0..<800] && segments.underWay.isEmpty)
+    }
+
+    /// Whoever came later goes on with what the first one leaves, and goes no further than it was to.
+    @Test mutating func theFirstOneLeaves() {
+        let first = segments.take(isOpenEnded: true) ?? 0
+        let other = segments.take() ?? 0
+        let second = segments.join(first) ?? 0
+        segments.giveBack(first)
+        segments.giveBack(other)
+        #expect(segments.rest(of: second) == 0..<400)
+        let next = segments.take()
+        #expect(next.map { segments.rest(of: $0) } == 400..<800)
+    }
+
     @Test mutating func theEnd() {
         for id in take(4) {
             _ = segments.advance(id, by: 1000)
@@ -83,6 +121,10 @@ struct DownloadSegmentsTests {
         for _ in 0..<20_000 where !segments.isWhole {
             switch Int.random(in: 0..<10, using: &generator) {
             case 0: if active.count < 8, let id = segments.take() { active.append(id) }
+            case 2:
+                guard active.count < 8, let slow = segments.underWay.randomElement(using: &generator) else { continue }
+                let isHalved = Bool.random(using: &generator)
+                if let id = isHalved ? segments.halve(slow.id) : segments.join(slow.id) { active.append(id) }
             case 1:
                 guard let index = active.indices.randomElement(using: &generator) else { continue }
                 segments.giveBack(active.remove(at: index))

@@ -1,0 +1,142 @@
+import Foundation
+import Glibc
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Downloads to disks that are full, read-only, or not the one where the partial file is. What needs a file system of its own runs
+/// where one can be mounted; what stands for it everywhere, in a process with limits of its own.
+@Suite(.timeLimit(.minutes(1)))
+struct DiskTests {
+    private static let content = noise(4 << 20, seed: 6)
+    private let session = Session()
+    private static let needsMount: Comment = "mounting needs root; a process with limits of its own stands for it"
+
+    /// - Returns: The server, which lives as long as it is kept.
+    private static func interrupted(
+        _ path: String, at count: Int
+    ) async throws -> (server: FileServer, data: ResumeData) {
+        let server = try FileServer(content) { number, _ in number == 1 ? .cut(count) : .whole }
+        var options = DownloadOptions()
+        options.maximumFailures = 0
+        let request = Session().download(server.url, to: .file(path), options: options)
+        await fails(.truncatedBody) { try await request.value }
+        return (server, try #require(request.resumeData))
+    }
+
+    // MARK: Full
+
+    @Test(.enabled(if: SmallDisk.isAvailable, needsMount), arguments: [1, 4])
+    func aFullDisk(_ connections: Int) async throws {
+        let disk = try SmallDisk(kilobytes: 3 << 10)
+        disk.folder.write(Data("old".utf8), to: "a.bin")
+        let server = try FileServer(Self.content)
+        var options = DownloadOptions()
+        options.connections = connections
+        let destination = DownloadDestination.file(disk.folder("a.bin"), .removePreviousFile)
+        let request = session.download(server.url, to: destination, options: options)
+        let error = await fails(.file) { try await request.value }
+        #expect(error?.description.contains("No space left on device") == true)
+        #expect(disk.folder.data("a.bin") == Data("old".utf8))
+        // What is said to be kept is there, and goes on where there is room.
+        let kept = try #require(request.resumeData?.receivedBytes)
+        #expect(kept > 0)
+        try disk.remount("size=16m")
+        #expect(try await session.download(server.url, to: destination).value.resumedBytes == kept)
+        #expect(disk.folder.data("a.bin") == Self.content && disk.folder.names == ["a.bin"])
+    }
+
+    /// Not even a note fits: it is not said that the same download would go on.
+    @Test(.enabled(if: SmallDisk.isAvailable, needsMount)) func aDiskWithoutRoomForAnything() async throws {
+        let disk = try SmallDisk(kilobytes: 64)
+        disk.folder.write(Data(count: 64 << 10), to: "other")
+        let server = try FileServer(Self.content)
+        let request = session.download(server.url, to: .file(disk.folder("a.bin")))
+        let error = await fails(.file) { try await request.value }
+        #expect(error?.description.contains("No space left on device") == true)
+        #expect(request.resumeData == nil && disk.folder.names == ["other"])
+    }
+
+    /// A limit on the size of files is met like the end of a disk.
+    @Test func aFileThatMayNotGrow() async {
+        await #expect(processExitsWith: .success) {
+            var limit = rlimit(rlim_cur: 1 << 20, rlim_max: 1 << 20)
+            let isSet = unsafe setrlimit(__rlimit_resource_t(1), &limit) == 0
+            #expect(isSet)
+            _ = signal(SIGXFSZ, SIG_IGN)
+            let folder = try Folder()
+            let server = try FileServer(DiskTests.content)
+            let request = Session().download(server.url, to: .file(folder("a.bin")))
+            let error = await fails(.file) { try await request.value }
+            #expect(error?.description.contains("File too large") == true)
+            #expect(folder.data("a.bin") == nil && request.resumeData?.receivedBytes ?? 0 <= 1 << 20)
+        }
+    }
+
+    // MARK: Read-only
+
+    @Test(.enabled(if: SmallDisk.isAvailable, needsMount)) func aReadOnlyDisk() async throws {
+        let disk = try SmallDisk(kilobytes: 64)
+        try disk.remount("ro")
+        let server = try FileServer(Self.content)
+        for destination in [DownloadDestination.file(disk.folder("a.bin")), .directory(disk.folder.path)] {
+            let error = await fails(.file) { try await session.download(server.url, to: destination).value }
+            #expect(error?.description.contains("Read-only file system") == true)
+        }
+        #expect(disk.folder.names == [])
+        // The name in a folder comes with the answer.
+        #expect(server.server.requests.count <= 1)
+    }
+
+    /// Whoever may do anything becomes someone who may not.
+    @Test func aFolderThatIsNotOnesOwn() async {
+        await #expect(processExitsWith: .success) {
+            let folder = try Folder()
+            let isClosed = unsafe chmod(folder.path, 0o555) == 0
+            #expect(isClosed)
+            if geteuid() == 0 { #expect(setuid(65534) == 0) }
+            let server = try FileServer(DiskTests.content)
+            let error = await fails(.file) {
+                try await Session().download(server.url, to: .file(folder("a.bin"))).value
+            }
+            #expect(error?.description.contains("Permission denied") == true)
+            #expect(folder.names == [] && server.ranges.isEmpty)
+        }
+    }
+
+    // MARK: Another one
+
+    @Test(.enabled(if: SmallDisk.isAvailable, needsMount)) func aPartialFileOnAnotherDisk() async throws {
+        let (folder, disk) = (try Folder(), try SmallDisk(kilobytes: 8 << 10))
+        let (server, data) = try await Self.interrupted(folder("a.bin"), at: 1_500_000)
+        let file = try await session.download(resuming: data, to: .file(disk.folder("b.bin"))).value
+        #expect(file.resumedBytes == 1_500_000 && server.ranges == [nil, "bytes=1500000-"])
+        #expect(disk.folder.data("b.bin") == Self.content && disk.folder.names == ["b.bin"] && folder.names == [])
+    }
+
+    /// The same between two that every system has.
+    @Test func aPartialFileInSharedMemory() async throws {
+        let folder = try Folder()
+        let elsewhere = "/dev/shm/trellis-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: elsewhere, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: elsewhere) }
+        let (server, data) = try await Self.interrupted("\(elsewhere)/a.bin", at: 1_500_000)
+        let file = try await session.download(resuming: data, to: .file(folder("b.bin"))).value
+        #expect(file.resumedBytes == 1_500_000 && server.ranges == [nil, "bytes=1500000-"])
+        #expect(folder.data("b.bin") == Self.content && folder.names == ["b.bin"])
+        #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere) == [])
+    }
+
+    /// There is no room for what is to be gone on with: it stays where it is.
+    @Test(.enabled(if: SmallDisk.isAvailable, needsMount)) func aPartialFileThatDoesNotFit() async throws {
+        let (folder, disk) = (try Folder(), try SmallDisk(kilobytes: 1 << 10))
+        let (server, data) = try await Self.interrupted(folder("a.bin"), at: 1_500_000)
+        let error = await fails(.file) {
+            try await session.download(resuming: data, to: .file(disk.folder("b.bin"))).value
+        }
+        #expect(error?.description.contains("No space left on device") == true)
+        #expect(disk.folder.names == [] && server.ranges == [nil])
+        #expect(try await session.download(resuming: data, to: .file(folder("a.bin"))).value.resumedBytes == 1_500_000)
+        #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
+    }
+}

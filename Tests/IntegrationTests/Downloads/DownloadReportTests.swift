@@ -1,0 +1,178 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// What a download tells of itself: how often it asked, where it was led, what came.
+@Suite(.timeLimit(.minutes(1)))
+struct DownloadReportTests {
+    private static let content = noise(2_000_000)
+    private let folder: Folder
+    private let session = Session()
+
+    init() throws { folder = try Folder() }
+
+    private func download(_ url: String, _ options: DownloadOptions = DownloadOptions()) -> DownloadRequest {
+        session.download(url, to: .file(folder("a.bin")), options: options)
+    }
+
+    /// A server that leads to another one.
+    private func gateway(to url: String) throws -> LoopbackServer {
+        try .http { _ in .init(302, headers: [("Location", url)]) }
+    }
+
+    /// Bytes of the file, and of few heads.
+    private func isAbout(_ count: Int64, _ metrics: Metrics) -> Bool {
+        (count..<count + 10_000).contains(metrics.bytesReceived)
+    }
+
+    @Test func anInterruptedDownload() async throws {
+        let server = try FileServer(Self.content) { number, _ in number <= 2 ? .cut(500_000) : .whole }
+        let gateway = try gateway(to: server.url)
+        let file = try await download(gateway.url("/a")).value
+        #expect(file.interruptions == 2 && file.attempts == 3 && file.metrics.attempts == 3)
+        #expect(file.redirects.map(\.from) == [gateway.url("/a")] && file.redirects.map(\.to) == [server.url])
+        #expect(isAbout(2_000_000, file.metrics))
+        #expect(file.metrics.total >= file.metrics.firstByte && file.metrics.firstByte > .zero)
+        #expect(file.response.metrics.attempts == 1 && isAbout(1_000_000, file.response.metrics))
+    }
+
+    @Test func aDownloadInParts() async throws {
+        let content = noise(16 << 20, seed: 3)
+        let server = try FileServer(content) { number, _ in number == 2 ? .cut(100_000) : .whole }
+        var options = DownloadOptions()
+        options.connections = 4
+        let file = try await download(server.url, options).value
+        #expect(file.attempts == server.server.requests.count && file.interruptions == 1)
+        #expect(file.metrics.bytesReceived >= 16 << 20 && file.response.status == .partialContent)
+    }
+
+    @Test(arguments: [1, 4])
+    func aDownloadThatFails(_ connections: Int) async throws {
+        let content = noise(16 << 20, seed: 3)
+        let server = try FileServer(content) { number, _ in
+            number <= 6 ? .cut(500_000) : .other(.init(410))
+        }
+        let gateway = try gateway(to: server.url)
+        var options = DownloadOptions()
+        options.connections = connections
+        options.maximumFailures = 1
+        let error = await fails(.unacceptableStatus) { try await download(gateway.url("/a"), options).value }
+        #expect(error?.attempt == server.server.requests.count)
+        #expect(connections > 1 || error?.attempt == 7 && error?.interruptions == 6)
+        #expect(error?.interruptions ?? 0 >= 3)
+        #expect(error?.redirects.map(\.to) == [server.url])
+        #expect(error?.metrics.bytesReceived ?? 0 > 2_000_000)
+    }
+
+    /// The failure is not one of the network.
+    @Test func aFileThatIsInTheWay() async throws {
+        let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(500_000) : .whole }
+        let gateway = try gateway(to: server.url)
+        let request = download(gateway.url("/a")).validate { [folder] _, _, _ in
+            folder.write(Data("new".utf8), to: "a.bin")
+        }
+        let error = await fails(.file) { try await request.value }
+        #expect(error?.attempt == 2 && error?.interruptions == 1 && error?.redirects.count == 1)
+        #expect(error?.url == gateway.url("/a") && error?.method == .get && error?.maySentBytes == true)
+        #expect(error.map { isAbout(2_000_000, $0.metrics) } == true)
+    }
+
+    @Test func aCancelledDownload() async throws {
+        let gate = LoopbackServer.Gate()
+        let server = try FileServer(Self.content) { _, _ in .stalled(700_000, gate) }
+        let request = download(server.url)
+        for await progress in request.progress where progress.completedBytes == 700_000 { break }
+        request.cancel()
+        let error = await fails(.cancelled) { try await request.value }
+        #expect(error?.attempt == 1 && error?.url == server.url && error?.interruptions == 0)
+        #expect(error.map { isAbout(700_000, $0.metrics) } == true)
+        gate.open()
+    }
+
+    @Test func nothingThatWasAsked() async throws {
+        let error = await fails(.file) { try await session.download("http://a.example/", to: .file("")).value }
+        #expect(error?.attempt == 0 && error?.phase == .composing && error?.url == "http://a.example/")
+    }
+
+    // MARK: What is there already
+
+    /// All of it is there: an answer about the file, not one about a range that it does not have.
+    @Test func aFileThatIsThere() async throws {
+        let server = try FileServer(Self.content)
+        let first = download(server.url).validate { [folder] _, _, _ in
+            folder.write(Data("new".utf8), to: "a.bin")
+        }
+        await fails(.file) { try await first.value }
+        let request = session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile))
+        let file = try await request.value
+        #expect(server.ranges == [nil, "bytes=1999999-"])
+        #expect(file.response.status == .partialContent && file.size == 2_000_000 && file.resumedBytes == 2_000_000)
+        #expect(try await request.response.status == .partialContent)
+        #expect(request.currentProgress.fraction == 1 && folder.data("a.bin") == Self.content)
+    }
+
+    /// The same, where nobody knew that it was all.
+    @Test func aFileOfUnknownLengthThatIsThere() async throws {
+        let tag = (name: "ETag", value: "\"v1\"")
+        let server = try FileServer(Self.content) { number, _ in
+            guard number == 1 else { return .whole }
+            let body = LoopbackServer.Answer.Body.chunked { body in
+                try body.write(Array(Self.content))
+                body.connection.close()
+            }
+            return .other(.init(headers: [tag], body: body))
+        }
+        var options = DownloadOptions()
+        options.maximumFailures = 0
+        await fails(.truncatedBody) { try await download(server.url, options).value }
+        let file = try await download(server.url).value
+        #expect(server.ranges == [nil, "bytes=2000000-", "bytes=1999999-"])
+        #expect(file.response.status == .partialContent && file.size == 2_000_000 && file.resumedBytes == 2_000_000)
+        #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
+    }
+
+    /// It is another one by now.
+    @Test func aFileThatWasThere() async throws {
+        let server = try FileServer(Self.content)
+        let first = download(server.url).validate { [folder] _, _, _ in
+            folder.write(Data("new".utf8), to: "a.bin")
+        }
+        await fails(.file) { try await first.value }
+        server.change(to: noise(1000), tag: "\"v2\"")
+        let file = try await session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
+        #expect(file.response.status == .ok && file.size == 1000 && file.resumedBytes == 0)
+        #expect(folder.data("a.bin") == noise(1000))
+    }
+
+    // MARK: Errors behind redirects
+
+    private func error(_ request: Request) async throws -> TrellisError {
+        try await #require(throws: TrellisError.self) { _ = try await session.data(request) }
+    }
+
+    @Test func aConnectionThatIsRefusedBehindARedirect() async throws {
+        let closed = try LoopbackServer.http { _ in .init() }
+        let url = closed.url("/b")
+        closed.stop()
+        let gateway = try gateway(to: url)
+        let error = try await error(Request(gateway.url("/a")))
+        #expect(error.kind == .connect && error.redirects.map(\.to) == [url] && error.url == url)
+    }
+
+    @Test func aBodyThatIsCutBehindARedirect() async throws {
+        let server = try FileServer(Self.content) { _, _ in .cut(1000) }
+        let gateway = try gateway(to: server.url)
+        let error = try await error(Request(gateway.url("/a")))
+        #expect(error.kind == .truncatedBody && error.redirects.map(\.from) == [gateway.url("/a")])
+    }
+
+    @Test func aPageThatIsNoneBehindARedirect() async throws {
+        let server = try LoopbackServer.http { _ in .init(404) }
+        let gateway = try gateway(to: server.url("/b"))
+        let error = try await #require(throws: TrellisError.self) {
+            _ = try await session.request(gateway.url("/a")).validate().data()
+        }
+        #expect(error.kind == .unacceptableStatus && error.redirects.map(\.to) == [server.url("/b")])
+    }
+}

@@ -1,0 +1,88 @@
+import Testing
+
+@testable import Trellis
+
+/// What those who are done take from those who are slow.
+struct DownloadEndgameTests {
+    private var segments = DownloadSegments(total: 2_000_000)
+    private var endgame = DownloadEndgame()
+    /// What the last look has brought.
+    private var taken: Range<Int64>?
+
+    /// Two have half of it each.
+    private mutating func begin() -> (DownloadSegments.ID, DownloadSegments.ID) {
+        let first = segments.take() ?? 0
+        let second = segments.halve(first) ?? 0
+        let third = segments.take()
+        #expect(third == nil)
+        return (first, second)
+    }
+
+    private mutating func look() {
+        let id = endgame.take(from: &segments)
+        taken = id.map { segments.rest(of: $0) }
+    }
+
+    @Test mutating func theFirstLookTellsNothing() {
+        _ = begin()
+        look()
+        #expect(taken == nil)
+    }
+
+    @Test mutating func whatIsFastComesByItself() {
+        let (first, second) = begin()
+        look()
+        _ = segments.advance(first, by: 400_000)
+        _ = segments.advance(second, by: 900_000)
+        look()
+        #expect(taken == nil)
+    }
+
+    @Test mutating func whatCrawlsIsShared() {
+        let (first, second) = begin()
+        look()
+        _ = segments.advance(first, by: 200_000)
+        _ = segments.advance(second, by: 900_000)
+        look()
+        #expect(taken == 600_000..<1_000_000)
+    }
+
+    /// However little it is.
+    @Test(arguments: [0, 999_999]) mutating func whatStandsStillIsTakenOver(_ count: Int) {
+        let (first, second) = begin()
+        _ = segments.advance(first, by: count)
+        _ = segments.advance(second, by: 1_000_000)
+        segments.giveBack(second)
+        look()
+        look()
+        #expect(taken == Int64(count)..<1_000_000)
+        #expect(segments.rest(of: first) == Int64(count)..<1_000_000)
+    }
+
+    @Test mutating func theLastOfWhatCrawlsIsTakenOverToo() {
+        let (first, _) = begin()
+        _ = segments.advance(first, by: 990_000)
+        look()
+        _ = segments.advance(first, by: 1000)
+        look()
+        // The other one stands still, and has more left.
+        #expect(taken == 1_000_000..<2_000_000)
+        _ = segments.advance(first, by: 1000)
+        look()
+        #expect(taken == 992_000..<1_000_000)
+    }
+
+    /// Nobody else comes before it is known how fast the new one is.
+    @Test mutating func oneAtATime() {
+        let (_, second) = begin()
+        _ = segments.advance(second, by: 1_000_000)
+        segments.giveBack(second)
+        look()
+        look()
+        #expect(taken != nil)
+        look()
+        #expect(taken == nil)
+        look()
+        #expect(taken != nil)
+    }
+}
