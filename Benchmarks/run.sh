@@ -101,7 +101,7 @@ clean_up() {
     [ -z "$child" ] || kill "$child" 2>/dev/null || true
     [ -z "$child" ] || wait "$child" 2>/dev/null || true
     "${installed_policy[@]:-true}"
-    rm -rf "$temporary"
+    rm -rf "$temporary" "/dev/shm/${temporary##*/}"
 }
 trap clean_up EXIT
 trap 'exit 130' INT

@@ -277,6 +277,9 @@ check "a reader of events that leaves" '{"event": "tick" 0' \
 
 # --- Redirects, retries, credentials, cookies
 
+client "$url/request" -o "$folder/asked"
+check "a file is not asked for coded" 'Accept-Encoding: identity' "$(grep -i '^accept-encoding' "$folder/asked")"
+
 hops="[[h['status'], h['from'].replace('$url', ''), h['to'].replace('$url', '')] for h in r['redirects']]"
 expect_report "redirects" "[r['url'], r['status'], $hops, r['attempts']]" \
     "['$url/request', 200, [[302, '/redirect/2', '/redirect/1'], [302, '/redirect/1', '/request']], 1]" 0 "$url/redirect/2"
@@ -286,6 +289,7 @@ expect_report "more redirects than allowed" "[r['ok'], r['error']['kind'], len(r
     "[False, 'too_many_redirects', 2]" 1 "$url/redirect/3" --redirects 2
 expect_report "no redirect allowed" "[r['error']['kind'], r['redirects']]" "['too_many_redirects', []]" 1 \
     "$url/redirect/1" --redirects 0
+check "its answer" "[302, True]" "$(report "[r['status'], ['Location', '/request'] in r['headers']]")"
 expect_report "redirects as answers" "[r['status'], r['redirects'], r['url']]" "[302, [], '$url/redirect/1']" 0 \
     "$url/redirect/1" --no-redirects
 expect_report "a redirect to a file" "r['error']['kind']" redirect_refused 1 "$url/leave"
@@ -377,6 +381,67 @@ rm -f "$file"
 check "no room" "1 1" "$? $(grep -c 'cannot be written: File too large' "$folder/err")"
 check "nothing half-made" "" "$(left)"
 
+# Several at a time, into a folder, under the names that the server gives them.
+rm -rf "$folder/files"
+client "$url/bytes/100000" "$url/ranges/1000000" -o "$folder/files/"
+check "several files" "0 100000 1000000 100000 1000000" "$status $(left) $(wc -c <"$folder/files/100000") $(wc -c <"$folder/files/1000000")"
+check "several files: silence" "" "$out$err"
+client "$url/bytes/100000" -o "$folder/files"
+check "a file of the same name stays" "1 1" "$status $(grep -c 'files/100000 already' <<<"$err")"
+rm -f "$folder/files/"*
+client "$url/bytes/1000" "$url/status/404" "$url/bytes/2000" -o "$folder/files" --validate
+check "one of several fails" "1 1000 2000 1" "$status $(left) $(grep -c '^trellis: 404: ' <<<"$err")"
+rm -f "$folder/files/"*
+client "$url/bytes/1000" "$url/status/404" -o "$folder/files" --validate --report json
+check "a report on each of several" "[('/bytes/1000', True), ('/status/404', False)]" "$(python3 -c 'import json, sys
+print(sorted((r["url"][len(sys.argv[2]):], r["ok"]) for r in map(json.loads, open(sys.argv[1]))))' "$folder/out" "$url")"
+rm -f "$folder/files/"*
+"$bin/trellis" "$url/ranges/1000000/stuck" "$url/ranges/2000000/once-stuck" -o "$folder/files" 2>"$folder/err" &
+until [ "$(find "$folder/files" -name '*-part' -size +0 | wc -l)" = 2 ]; do sleep 0.05; done
+kill -INT $!
+wait $!
+check "Ctrl-C ends all of several" "130 2" "$? $(grep -c 'kept: the same command with --resume goes on' "$folder/err")"
+
+# On a terminal each has a line, and the lines stay below what is said.
+rm -f "$folder/files/".*part "$folder/files/".*note "$folder/files/"*
+lines=$(timeout 30 python3 - "$bin/trellis" "$url/ranges/1000000/stuck" "$url/bytes/1000" "$url/ranges/2000000/once-stuck-2" \
+    -o "$folder/files" <<'PYTHON'
+import fcntl, os, pty, re, signal, struct, sys, termios
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    os.environ["TERM"] = "xterm"
+    os.execv(sys.argv[1], sys.argv[1:])
+shown = ""
+def screen():
+    """The lines as a terminal has them after what has come so far."""
+    lines, row, text = [""], 0, shown
+    for part in re.findall(r"\x1b\[[0-9;]*[A-Za-z]|\r\n|\r|[^\x1b\r]+", text):
+        if part == "\r\n":
+            row += 1
+            lines += [""] * (row + 1 - len(lines))
+        elif part == "\r":
+            lines[row] = ""
+        elif part.endswith("F"):
+            row -= int(part[2:-1])
+            lines[row] = ""
+        elif part.endswith("J"):
+            del lines[row + 1:]
+        elif not part.startswith("\x1b"):
+            lines[row] += part
+    return lines
+while not (shown.count("50 %") >= 2 and len(screen()) == 2):
+    shown += os.read(terminal, 65536).decode(errors="replace")
+print([(line.split()[0], "50 %" in line) for line in screen()])
+os.kill(pid, signal.SIGINT)
+try:
+    while more := os.read(terminal, 65536): shown += more.decode(errors="replace")
+except OSError: pass
+print(sum("kept" in line for line in screen()), any("50 %" in line for line in screen()))
+PYTHON
+)
+check "a line for each of several" "[('stuck', True), ('once-stuck-2', True)] 2 False" "$(xargs -d '\n' <<<"$lines")"
+
 # --- Failures
 
 expect_report "refused" "[r['ok'], r['status'], r['error']['kind'], r['error']['retryable'], r['error']['attempts']]" \
@@ -453,6 +518,10 @@ expect_usage_error "$url/" --checksum sha256:00
 expect_usage_error "$url/" -o a --checksum sha256:00
 expect_usage_error "$url/" --connections 2
 expect_usage_error "$url/" -o a --connections 0
+expect_usage_error "$url/" "$url/"
+expect_usage_error "$url/" "$url/" -o "$folder/one-file"
+expect_usage_error "$url/" "$url/" -o "$folder/" -d x
+expect_usage_error "$url/" "$url/" -o "$folder/" --curl
 expect_usage_error "$url/" -o a --stream lines
 expect_usage_error GET "$url/" "$url/"
 expect_usage_error GET "$url/" -X PUT

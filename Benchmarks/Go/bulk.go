@@ -21,20 +21,72 @@ func runDownload(client *http.Client, w work) error {
 		defer file.Close()
 		sink = file
 	}
-	response, err := client.Get(w.url)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("status %s", response.Status)
-	}
-	report.Bytes, err = io.CopyBuffer(plainWriter{sink}, response.Body, make([]byte, 256<<10))
+	var err error
+	report.Bytes, err = copyBody(client, w.url, sink)
 	if err != nil {
 		return err
 	}
 	report.stop()
 	report.Requests = 1
+	report.print(nil)
+	return nil
+}
+
+func copyBody(client *http.Client, url string, sink io.Writer) (int64, error) {
+	response, err := client.Get(url)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return 0, fmt.Errorf("status %s", response.Status)
+	}
+	return io.CopyBuffer(plainWriter{sink}, response.Body, make([]byte, 256<<10))
+}
+
+func copyToFile(client *http.Client, url, path string) (int64, error) {
+	file, err := os.Create(path)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	return copyBody(client, url, file)
+}
+
+// runDownloads downloads many bodies, each into a file of the folder.
+func runDownloads(client *http.Client, w work) error {
+	for i := 0; i < w.requests; i++ {
+		os.Remove(fmt.Sprint(w.file, "/", i))
+	}
+	os.Mkdir(w.file, 0o700)
+	report := startReport()
+	numbers := make(chan int)
+	type outcome struct {
+		bytes int64
+		err   error
+	}
+	outcomes := make(chan outcome, w.requests)
+	for i := 0; i < w.concurrency; i++ {
+		go func() {
+			for number := range numbers {
+				bytes, err := copyToFile(client, w.url, fmt.Sprint(w.file, "/", number))
+				outcomes <- outcome{bytes, err}
+			}
+		}()
+	}
+	for i := 0; i < w.requests; i++ {
+		numbers <- i
+	}
+	close(numbers)
+	for i := 0; i < w.requests; i++ {
+		outcome := <-outcomes
+		if outcome.err != nil {
+			return outcome.err
+		}
+		report.Bytes += outcome.bytes
+	}
+	report.stop()
+	report.Requests = w.requests
 	report.print(nil)
 	return nil
 }

@@ -16,7 +16,7 @@ import (
 // work is what this process is asked to do; the options are those of workload.h.
 type work struct {
 	kind, url, caFile, file string
-	concurrency             int
+	concurrency, requests   int
 	seconds, warmup         float64
 	controlPort             int
 }
@@ -28,6 +28,7 @@ func parseWork() work {
 	flag.StringVar(&w.caFile, "ca-file", "", "certificate authority to trust (PEM)")
 	flag.StringVar(&w.file, "file", "", "file to write or to send")
 	flag.IntVar(&w.concurrency, "concurrency", 1, "requests in flight at once")
+	flag.IntVar(&w.requests, "requests", 0, "number of requests")
 	flag.Float64Var(&w.seconds, "seconds", 1, "measured time")
 	flag.Float64Var(&w.warmup, "warmup", 0, "time before it")
 	flag.IntVar(&w.controlPort, "control-port", 0, "the test server's port")
@@ -82,6 +83,8 @@ func run() error {
 		return runClosedLoop(client, w)
 	case "download", "download-file":
 		return runDownload(client, w)
+	case "download-files":
+		return runDownloads(client, w)
 	case "upload-file":
 		return runUpload(client, w)
 	case "in-flight":

@@ -23,6 +23,12 @@ struct curl_slist *ccurl_list_pack(const void *lines, size_t length, size_t coun
 
 void ccurl_free(void *block) { free(block); }
 
+// A part that need not be there. One with control characters in it cannot be decoded: it must not be left out.
+static CURLUcode optional_part(CURLU *handle, CURLUPart part, CURLUcode missing, char **value) {
+  CURLUcode code = curl_url_get(handle, part, value, CURLU_URLDECODE);
+  return code == missing ? CURLUE_OK : code;
+}
+
 CURLUcode ccurl_url_parse(const char *text, struct ccurl_url *result) {
   memset(result, 0, sizeof(*result));
   CURLU *handle = curl_url();
@@ -31,9 +37,9 @@ CURLUcode ccurl_url_parse(const char *text, struct ccurl_url *result) {
   // reach a log or another host.
   CURLUcode code = curl_url_set(handle, CURLUPART_URL, text, CURLU_URLENCODE);
   if (code == CURLUE_OK) code = curl_url_set(handle, CURLUPART_FRAGMENT, NULL, 0);
+  if (code == CURLUE_OK) code = optional_part(handle, CURLUPART_USER, CURLUE_NO_USER, &result->user);
+  if (code == CURLUE_OK) code = optional_part(handle, CURLUPART_PASSWORD, CURLUE_NO_PASSWORD, &result->password);
   if (code == CURLUE_OK) {
-    (void)curl_url_get(handle, CURLUPART_USER, &result->user, CURLU_URLDECODE);
-    (void)curl_url_get(handle, CURLUPART_PASSWORD, &result->password, CURLU_URLDECODE);
     (void)curl_url_set(handle, CURLUPART_USER, NULL, 0);
     (void)curl_url_set(handle, CURLUPART_PASSWORD, NULL, 0);
   }

@@ -147,7 +147,11 @@ package final class PartialFile: Sendable {
     }
 
     /// Cuts it, or makes it longer by bytes that are zero.
+    ///
+    /// Only where that changes something: ext4 takes any cut for the beginning of a replacement, and then writes all of a file to
+    /// the disk before it is closed.
     package func truncate(to length: Int64) throws(FileReader.Failure) {
+        guard length != self.length else { return }
         guard ftruncate(descriptor, off_t(length)) == 0 else { throw .system }
         extent.withLock { $0 = length }
     }

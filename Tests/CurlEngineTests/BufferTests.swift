@@ -44,6 +44,47 @@ struct BufferTests {
         #expect(accumulator.take() == Data(repeating: 2, count: 3000))
     }
 
+    // MARK: ChunkQueue
+
+    @Test(arguments: 0..<30)
+    func whatWaitsIsTakenInOrder(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var queue = ChunkQueue()
+        var appended: [UInt8] = []
+        var taken: [UInt8] = []
+        for number in 0..<40 {
+            if Int.random(in: 0..<4, using: &random) == 0 {
+                let before = queue.count
+                let chunk = queue.take()
+                #expect(chunk.count <= ChunkQueue.chunkSize && chunk.isEmpty == (before == 0))
+                taken += chunk
+            } else {
+                let size = Int.random(in: 0..<[3, 1500, 40_000, 300_000][number % 4], using: &random)
+                let bytes = [UInt8](repeating: UInt8.random(in: 0...255, using: &random), count: size)
+                #expect(bytes.withBytes { queue.append($0) })
+                appended += bytes
+            }
+            #expect(queue.count == appended.count - taken.count)
+        }
+        while queue.count > 0 { taken += queue.take() }
+        #expect(taken == appended)
+    }
+
+    @Test func aChunkThatIsKeptStaysWhatItIs() {
+        var queue = ChunkQueue()
+        func append(_ byte: UInt8) -> Bool {
+            [UInt8](repeating: byte, count: ChunkQueue.chunkSize).withBytes { queue.append($0) }
+        }
+        #expect(append(1))
+        let first = queue.take()
+        // As many as there are in the pool, and more.
+        for _ in 0..<40 {
+            #expect(append(2))
+            #expect(queue.take() == Data(repeating: 2, count: ChunkQueue.chunkSize))
+        }
+        #expect(first == Data(repeating: 1, count: ChunkQueue.chunkSize))
+    }
+
     // MARK: UploadBuffer
 
     @Test(arguments: 0..<30)

@@ -97,8 +97,8 @@ def say(message):
     print(json.dumps(message), flush=True)
 
 
-async def serve_until_stdin_ends(announcement, connections):
-    """Announces the peer and obeys its commands until stdin ends."""
+async def serve_until_stdin_ends(announcement, connections, questions={}):
+    """Announces the peer and obeys its commands, and answers questions of its own, until stdin ends."""
     say(announcement)
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -109,6 +109,8 @@ async def serve_until_stdin_ends(announcement, connections):
                 say({"open": connections.open})
             case b"accepted":
                 say({"accepted": connections.accepted})
+            case question if question in questions:
+                say(questions[question]())
             case unknown:
                 say({"error": f"unknown command {unknown!r}"})
 

@@ -1,3 +1,5 @@
+import Glibc
+
 /// download, download-file: one large body, streamed.
 func measureDownload(_ client: some Client, _ work: Work) async throws {
     var report = Report()
@@ -11,6 +13,18 @@ func measureDownload(_ client: some Client, _ work: Work) async throws {
     }
     report.stop()
     report.print(requests: 1, bytes: count)
+}
+
+/// download-files: many bodies of middle size, each into a file.
+func measureDownloads(_ client: some Client, _ work: Work) async throws {
+    guard let folder = work.file else { return }
+    for number in 0..<work.requests { unlink("\(folder)/\(number)") }
+    mkdir(folder, 0o700)
+    var report = Report()
+    let bytes = try await client.download(
+        work.url, toFiles: { "\(folder)/\($0)" }, count: work.requests, concurrency: work.concurrency)
+    report.stop()
+    report.print(requests: work.requests, bytes: bytes)
 }
 
 /// upload-file: one large file, streamed.

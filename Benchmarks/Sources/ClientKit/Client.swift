@@ -17,6 +17,11 @@ public protocol Client: Sendable {
     /// Downloads the body of a GET into a file, and returns its length. Without a way of its own: streams it into the file.
     func download(_ url: String, toFile path: String) async throws -> Int64
 
+    /// Downloads the body of a GET so often, each time into the file that the closure names for it, so many at a time, and returns
+    /// the length of all. Without a way of its own: a task for each of those that are under way.
+    func download(_ url: String, toFiles path: @escaping @Sendable (Int) -> String, count: Int, concurrency: Int)
+        async throws -> Int64
+
     /// Streams a file as the body of a POST and returns what the server says that it received.
     func upload(file: String, to url: String) async throws -> Int
 
@@ -46,6 +51,27 @@ extension Client {
         try await download(url, into: &sink)
         sink.close()
         return sink.count
+    }
+
+    /// In a group of tasks, each of which goes on with what nobody has begun.
+    public func download(
+        _ url: String, toFiles path: @escaping @Sendable (Int) -> String, count: Int, concurrency: Int
+    ) async throws -> Int64 {
+        try await withThrowingTaskGroup(of: Int64.self) { group in
+            var (next, bytes) = (0, Int64(0))
+            func add() {
+                guard next < count else { return }
+                let file = path(next)
+                next += 1
+                group.addTask { try await download(url, toFile: file) }
+            }
+            for _ in 0..<concurrency { add() }
+            for try await length in group {
+                bytes += length
+                add()
+            }
+            return bytes
+        }
     }
 
     /// Not what this client is measured with.

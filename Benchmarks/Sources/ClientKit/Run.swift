@@ -11,6 +11,7 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
         switch work.kind {
         case .get, .adaptedGet, .headers, .json: try await ClosedLoop(client: client, work: work).run()
         case .download, .downloadFile: try await measureDownload(client, work)
+        case .downloadFiles: try await measureDownloads(client, work)
         case .uploadFile: try await measureUpload(client, work)
         case .inFlight: try await measureInFlight(client, work)
         case .cancel: await measureCancel(client, work)

@@ -9,6 +9,8 @@ public struct Work: Sendable {
         case adaptedGet = "adapted-get"
         case download
         case downloadFile = "download-file"
+        /// Many files, so many at a time.
+        case downloadFiles = "download-files"
         case uploadFile = "upload-file"
         case inFlight = "in-flight"
         case cancel
@@ -29,7 +31,7 @@ public struct Work: Sendable {
     public let warmUpSeconds: Double
     /// The certificate authority to trust (PEM); nil for plain HTTP.
     public let certificateAuthorityFile: String?
-    /// The file to write or to send.
+    /// The file to write or to send; the folder of many.
     public let file: String?
     /// The test server's port for questions about its sockets.
     public let controlPort: Int32

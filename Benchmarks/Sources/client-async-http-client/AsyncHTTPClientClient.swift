@@ -5,6 +5,7 @@ import NIOCore
 import NIOFoundationEssentialsCompat
 import NIOHTTP1
 import NIOSSL
+import _NIOFileSystem
 
 /// AsyncHTTPClient's async API.
 struct AsyncHTTPClientClient: Client {
@@ -51,6 +52,20 @@ struct AsyncHTTPClientClient: Client {
         let response = try await execute(HTTPClientRequest(url: url))
         for try await buffer in response.body {
             try buffer.withUnsafeReadableBytes { try sink.receive($0) }
+        }
+    }
+
+    /// With NIO's file system, and its own buffer in front of the file.
+    func download(_ url: String, toFile path: String) async throws -> Int64 {
+        let response = try await execute(HTTPClientRequest(url: url))
+        return try await FileSystem.shared.withFileHandle(
+            forWritingAt: FilePath(path), options: .newFile(replaceExisting: true)
+        ) { file in
+            try await file.withBufferedWriter { writer in
+                var length: Int64 = 0
+                for try await buffer in response.body { length += try await writer.write(contentsOf: buffer) }
+                return length
+            }
         }
     }
 

@@ -6,8 +6,12 @@ import Trellis
 /// Trellis with its defaults, but for the number of connections.
 struct TrellisClient: Client {
     private let session: Session
+    private let options: DownloadOptions
 
     init(_ work: Work) {
+        var options = DownloadOptions()
+        options.connections = work.concurrency
+        self.options = options
         var configuration = SessionConfiguration()
         configuration.limits.perOrigin = max(configuration.limits.perOrigin, work.concurrency)
         configuration.limits.total = max(configuration.limits.total, work.concurrency)
@@ -45,7 +49,18 @@ struct TrellisClient: Client {
     }
 
     func download(_ url: String, toFile path: String) async throws -> Int64 {
-        try await session.download(url, to: .file(path, .removePreviousFile)).value.size
+        try await session.download(url, to: .file(path, .removePreviousFile), options: options).value.size
+    }
+
+    func download(
+        _ url: String, toFiles path: @escaping @Sendable (Int) -> String, count: Int, concurrency: Int
+    ) async throws -> Int64 {
+        let downloads = (0..<count).map { session.download(url, to: .file(path($0))) }
+        var bytes: Int64 = 0
+        for await outcome in session.downloads(of: downloads, maximumConcurrency: concurrency) {
+            bytes += try outcome.result.get().size
+        }
+        return bytes
     }
 
     func upload(file: String, to url: String) async throws -> Int {

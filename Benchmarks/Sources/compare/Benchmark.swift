@@ -35,6 +35,10 @@ struct Benchmark: Sendable {
     var onExecutor = false
     /// What the body is, where it is not the large one.
     var text: TextBody?
+    /// The bytes that arrive in all, where it is neither of them.
+    var size: Int?
+    /// How many requests, where that and not the time is fixed.
+    var requests: Int?
     /// Whether `--quick` runs it when no name is given.
     var isQuick = true
 

@@ -17,7 +17,31 @@ enum Catalogue {
         bulk("download/1", "a large body, streamed and discarded", "download", .nginx("/large")),
         bulk("download-file/1", "a large body, streamed into a file", "download-file", .nginx("/large")),
         bulk("upload-file/1", "a large file, streamed", "upload-file", .testServer("/upload")),
+        throttled(1, [.trellis, .curl]), throttled(8, [.trellis]), downloadFiles,
     ]
+
+    /// What several connections gain where a server limits each of them.
+    private static func throttled(_ connections: Int, _ clients: [Client]) -> Benchmark {
+        var benchmark = bulk(
+            "download-throttled/\(connections)", "256 MB into a file, at 20 MB/s for each connection", "download-file",
+            .testServer("/throttled/256000000"))
+        benchmark.concurrency = connections
+        benchmark.size = 256_000_000
+        benchmark.clients = clients
+        benchmark.isQuick = false
+        return benchmark
+    }
+
+    private static var downloadFiles: Benchmark {
+        var benchmark = bulk(
+            "download-files/32", "1,000 files of 1 MB, 32 at a time", "download-files", .nginx("/middle"))
+        benchmark.concurrency = 32
+        benchmark.requests = 1_000
+        benchmark.size = 1_000_000_000
+        benchmark.clients = [.trellis, .asyncHTTPClient, .go]
+        benchmark.isQuick = false
+        return benchmark
+    }
 
     private static let texts = [
         text("lines/1", "a large body, line by line", .lines, [.trellis, .asyncHTTPClient]),

@@ -5,6 +5,17 @@ struct ClientCommand {
     /// Where `download-file` writes.
     var outputFile: String { "\(options.temporaryFolder)/downloaded" }
 
+    /// Where `download-files` writes: into memory where there is enough of it, because a disk that has just deleted a thousand
+    /// files takes its time with new ones.
+    var outputFolder: String {
+        let memory = "/dev/shm"
+        let folder = freeSpace(of: memory) > 4 << 30 ? memory : options.temporaryFolder
+        return "\(folder)/\(options.temporaryFolder.split(separator: "/").last ?? "files")"
+    }
+
+    /// What a run may leave.
+    var outputs: [String] { [outputFile, outputFolder] }
+
     /// The command for one run.
     ///
     /// - Parameter requests: The number of requests, where that and not the time is fixed.
@@ -16,8 +27,9 @@ struct ClientCommand {
         if benchmark.shape == .requests {
             words += ["--seconds", "\(effort.seconds)", "--warmup", "\(effort.warmUpSeconds)"]
         }
-        if let requests { words += ["--requests", "\(requests)"] }
+        if let requests = requests ?? benchmark.requests { words += ["--requests", "\(requests)"] }
         if benchmark.work == "download-file" { words += ["--file", outputFile] }
+        if benchmark.work == "download-files" { words += ["--file", outputFolder] }
         if benchmark.work == "upload-file" { words += ["--file", servers.largeFile] }
         if benchmark.onExecutor { words += ["--on-executor"] }
         return words

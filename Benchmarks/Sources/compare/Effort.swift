@@ -22,6 +22,8 @@ struct Effort {
         largeBodySize = options.isQuick && measuresAll ? 128 << 20 : 1 << 30
     }
 
-    /// The size of the body that a benchmark transfers.
-    func bodySize(of benchmark: Benchmark) -> Int { benchmark.text == nil ? largeBodySize : textBodySize }
+    /// The bytes that a benchmark transfers.
+    func bodySize(of benchmark: Benchmark) -> Int {
+        benchmark.size ?? (benchmark.text == nil ? largeBodySize : textBodySize)
+    }
 }

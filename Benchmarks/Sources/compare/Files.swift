@@ -39,6 +39,13 @@ func makeSparseFile(_ path: String, size: Int) throws {
     close(descriptor)
 }
 
+/// How many bytes a file system has to give; 0 where there is none.
+func freeSpace(of folder: String) -> Int {
+    var status = statvfs()
+    guard statvfs(folder, &status) == 0 else { return 0 }
+    return Int(status.f_bavail) * Int(status.f_frsize)
+}
+
 /// Prints to stderr, where what is not a result goes.
 func note(_ text: String) {
     var line = text + "\n"

@@ -26,13 +26,13 @@ struct Launcher {
 
     /// One run of one client.
     func run(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> RunFigures {
-        defer { try? FileManager.default.removeItem(atPath: commands.outputFile) }
+        defer { for path in commands.outputs { try? FileManager.default.removeItem(atPath: path) } }
         let words = commands.words(client, benchmark, servers)
         let outcome = try launch(words, libraryPath: libraryPath(client), printsUsage: client == .curl)
         var figures = try JSONDecoder().decode(RunFigures.self, from: Data(outcome.output.utf8))
-        // The curl command fails by itself where bytes are missing.
-        if client == .curl { figures.bytes = Int64(effort.largeBodySize) }
         let size = effort.bodySize(of: benchmark)
+        // The curl command fails by itself where bytes are missing.
+        if client == .curl { figures.bytes = Int64(size) }
         guard benchmark.shape != .bytes || figures.bytes == Int64(size) else {
             throw Failure("\(figures.bytes ?? 0) of \(size) bytes arrived")
         }

@@ -25,6 +25,7 @@ final class Servers {
         largeFile = "\(folder)/www/large"
         try FileManager.default.createDirectory(atPath: "\(folder)/www", withIntermediateDirectories: true)
         try makeSparseFile(largeFile, size: effort.largeBodySize)
+        try makeSparseFile("\(folder)/www/middle", size: 1_000_000)
         for text in texts { try text.write(to: "\(folder)/www/\(text.rawValue)", size: effort.textBodySize) }
         // So that no client is the first to read it.
         try run(["dd", "if=\(largeFile)", "of=/dev/null", "bs=1M", "status=none"])

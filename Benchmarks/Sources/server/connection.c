@@ -10,6 +10,7 @@
 
 #include "control.h"
 #include "delay.h"
+#include "throttle.h"
 
 static void send_text(const connection *connection, const char *text) {
     // Small and on an empty socket buffer: a short write would be a client that does not read, and is not served.
@@ -57,6 +58,8 @@ static void serve(connection *connection, size_t body_bytes) {
         control_wait(connection, atol(path + 14));
     } else if (strncmp(path, "/control/closed", 15) == 0) {
         control_wait(connection, 0);
+    } else if (strncmp(path, "/throttled/", 11) == 0) {
+        throttle_answer(connection, strtoull(path + 11, NULL, 10), field_value(head, "range"));
     } else if (strncmp(path, "/upload", 7) == 0) {
         const char *length = field_value(head, "content-length");
         if (length == NULL) {
@@ -80,6 +83,7 @@ static void closed(connection *connection) {
     if (was == WAITING_DELAY) return;  // The queue frees it.
     if (was == WAITING_FOREVER) never_closed();
     if (was == WAITING_CONDITION) control_forget(connection);
+    if (was == WAITING_THROTTLE) throttle_forget(connection);
     free(connection);
 }
 

@@ -17,6 +17,8 @@ enum waiting {
     WAITING_FOREVER,
     /// A condition on the unanswered requests (`control.h`).
     WAITING_CONDITION,
+    /// The next bytes of its share (`throttle.h`).
+    WAITING_THROTTLE,
 };
 
 typedef struct connection {
@@ -31,6 +33,9 @@ typedef struct connection {
     struct connection *next;
     /// WAITING_CONDITION: the number of unanswered requests waited for.
     long condition;
+    /// WAITING_THROTTLE: the bytes still to send, when it had its last share, and its neighbours in the list.
+    uint64_t throttled_left, share_ns;
+    struct connection *throttled_next, **throttled_slot;
     char head[2048];
 } connection;
 

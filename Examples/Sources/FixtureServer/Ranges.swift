@@ -25,7 +25,7 @@ enum Ranges {
             isPart ? "206 Part\r\nContent-Range: bytes \(range.lowerBound)-\(range.upperBound)/\(size)" : "200 OK"
         let head = "HTTP/1.1 \(status)\r\nETag: \"v1\"\r\nContent-Length: \(range.count)\r\nConnection: close\r\n\r\n"
         let isCut = fate.hasPrefix("cut-") && number <= Int(fate.dropFirst(4)) ?? 0
-        let isStuck = fate == "stuck" || fate == "once-stuck" && number == 1
+        let isStuck = fate == "stuck" || fate.hasPrefix("once-stuck") && number == 1
         let body = bytes[range].prefix(isCut || isStuck ? range.count / 2 : range.count)
         return LoopbackServer.Answer(
             body: .raw { connection in

@@ -1,4 +1,4 @@
-public import Glibc
+import Glibc
 
 /// One of the standard descriptors, as a terminal or something else.
 public struct Terminal: Sendable {
@@ -37,9 +37,14 @@ public struct Terminal: Sendable {
     }
 
     /// Columns in a line; 80 where nobody knows.
-    public var columns: Int {
+    public var columns: Int { size.map { Int($0.ws_col) } ?? 80 }
+
+    /// Lines on the screen; 24 where nobody knows.
+    public var rows: Int { size.map { Int($0.ws_row) } ?? 24 }
+
+    private var size: winsize? {
         var size = winsize()
-        return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
+        return ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 && size.ws_row > 0 ? size : nil
     }
 }
 

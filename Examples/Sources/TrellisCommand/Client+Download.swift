@@ -2,64 +2,97 @@ import Glibc
 import TerminalKit
 import Trellis
 
-/// `--output`: the body goes to a file, whole or not at all.
+/// `--output`: bodies go to files, whole or not at all.
 extension Client {
-    /// Downloads to a file, says how far it is, and what is left if it did not come to its end. Whether it did.
-    func download(to path: String) async -> Bool {
+    /// How many files are under way at the same time.
+    private static let maximumConcurrency = 8
+
+    /// Downloads to files, says how far they are, and what is left of those that did not come to their end. Whether all did.
+    func download() async -> Bool {
         let start = ContinuousClock.now
-        var outcome = Outcome(url: options.url)
-        var report = options.report == nil ? nil : ReportOutput(hasItems: false)
-        var kept: ResumeData?
         do {
             var configuration = options.sessionConfiguration
             configuration.steps = try options.makeSteps()
-            let download = Session(configuration: configuration).download(
-                try options.makeRequest(), to: .file(path, .removePreviousFile), checksum: options.checksum?.checksum,
-                options: options.downloadOptions)
-            // Any status is an answer, unless --validate is given.
-            if !options.validatesAnswer { download.validate(statusCode: 100..<1000) }
-            do {
-                let file = try await watch(download)
-                outcome.take(file.response)
-                outcome.take(file.metrics)
-                report?.save(file.size, of: file.path)
-                try await configuration.steps.keepCookies()
-            } catch {
-                kept = download.resumeData
-                if let head = try? await download.response { outcome.take(head) }
-                throw error
+            let session = Session(configuration: configuration)
+            let downloads = try options.urls.map { try makeDownload($0, session) }
+            let areWhole = await withTaskCancellationHandler {
+                // Those that are cancelled tell what is left of them: so the loop over them is not.
+                await Task { await follow(downloads, session, since: start) }.value
+            } onCancel: {
+                for download in downloads { download.cancel() }
             }
+            try await configuration.steps.keepCookies()
+            return areWhole
         } catch {
+            var outcome = Outcome(url: options.url)
             outcome.fail(RequestFailure(error), after: .now - start)
+            if options.report != nil { try? await ReportOutput(hasItems: false).end(outcome) }
+            complain(RequestFailure(error))
+            return false
+        }
+    }
+
+    private func makeDownload(_ url: String, _ session: Session) throws -> DownloadRequest {
+        let destination: DownloadDestination =
+            if let folder = options.outputFolder { .directory(folder, .createIntermediateDirectories) } else {
+                .file(options.output ?? "", .removePreviousFile)
+            }
+        let download = session.download(
+            try options.makeRequest(url), to: destination, checksum: options.checksum?.checksum,
+            options: options.downloadOptions)
+        // Any status is an answer, unless --validate is given.
+        if !options.validatesAnswer { download.validate(statusCode: 100..<1000) }
+        return download
+    }
+
+    /// Waits for the files, and shows how far they are. Whether all of them are whole.
+    private func follow(_ downloads: [DownloadRequest], _ session: Session, since start: ContinuousClock.Instant) async
+        -> Bool
+    {
+        let board = ProgressBoard()
+        return await withTaskGroup { group in
+            for (index, download) in downloads.enumerated() {
+                let display = DownloadDisplay(index, options.title(index), on: board)
+                group.addTask { await display.show(download.progress) }
+            }
+            var areWhole = true
+            for await outcome in session.downloads(of: downloads, maximumConcurrency: Self.maximumConcurrency) {
+                await board.end(outcome.index, bytes: (try? outcome.result.get())?.size)
+                areWhole = await tell(of: outcome, after: .now - start, on: board) && areWhole
+            }
+            return areWhole
+        }
+    }
+
+    /// Says what became of a download. Whether the file is whole.
+    private func tell(of download: DownloadOutcome, after elapsed: Duration, on board: ProgressBoard) async -> Bool {
+        let url = options.urls[download.index]
+        var outcome = Outcome(url: url)
+        var report = options.report == nil ? nil : ReportOutput(hasItems: false)
+        var kept: ResumeData?
+        switch download.result {
+        case .success(let file):
+            outcome.take(file.response)
+            outcome.take(file.metrics)
+            report?.save(file.size, of: file.path)
+        case .failure(let error):
+            kept = download.download.resumeData
+            if let head = try? await download.download.response { outcome.take(head) }
+            outcome.fail(RequestFailure(error), after: elapsed)
             if let kept { report?.save(kept.receivedBytes, of: nil) }
         }
         try? await report?.end(outcome)
         guard let failure = outcome.failure else { return true }
-        complain(failure)
-        if let kept { explain(kept) }
+        let title = options.urls.count > 1 ? "\(options.title(download.index)): " : ""
+        await board.say(complaint(failure, about: url, title: title))
+        if let kept { await board.say("trellis: \(title)\(Self.explanation(kept))") }
         return false
     }
 
-    /// Waits for the file, and shows how far it is.
-    private func watch(_ download: DownloadRequest) async throws -> DownloadedFile {
-        let showing = Task { [title = options.output ?? ""] in
-            var display = DownloadDisplay(title)
-            for await progress in download.progress { display.show(progress) }
-            return display
-        }
-        let result: Result<DownloadedFile, any Error>
-        do { result = .success(try await download.value) } catch { result = .failure(error) }
-        var display = await showing.value
-        display.end(isWhole: (try? result.get()) != nil)
-        return try result.get()
-    }
-
     /// How to go on.
-    private func explain(_ kept: ResumeData) {
+    private static func explanation(_ kept: ResumeData) -> String {
         let total = kept.totalBytes.map { " of \($0.inBytes)" } ?? ""
-        Terminal.error.print(
-            "trellis: \(kept.receivedBytes.inBytes)\(total) are kept: the same command with --resume goes on from there"
-        )
+        return "\(kept.receivedBytes.inBytes)\(total) are kept: the same command with --resume goes on from there"
     }
 
     /// Whether a path leads to something that is written to rather than replaced: a device, a pipe.
@@ -86,5 +119,19 @@ extension Options {
         download.resumesPartialFile = resume
         download.connections = connections
         return download
+    }
+
+    /// Where files go that the server names: a folder that is there, or ends with a slash.
+    var outputFolder: String? {
+        guard let output, output != "-" else { return nil }
+        var status = stat()
+        let isThere = stat(output, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+        return isThere || output.hasSuffix("/") ? output : nil
+    }
+
+    /// What a download is called: the last part of its path, or of its URL.
+    func title(_ index: Int) -> String {
+        let path = outputFolder == nil ? output ?? "" : String(urls[index].prefix { $0 != "?" && $0 != "#" })
+        return path.split(separator: "/").last.map(String.init) ?? path
     }
 }

@@ -11,7 +11,7 @@ struct Client {
     func run() async -> Bool {
         if options.printsCURLCommand { return await printCURLCommand() }
         if let path = options.output, path != "-" {
-            guard Self.isSpecial(path) else { return await download(to: path) }
+            guard Self.isSpecial(path) else { return await download() }
             do {
                 try Self.redirectOutput(to: path)
             } catch {
@@ -129,13 +129,12 @@ struct Client {
     }
 
     /// Words on stderr, on one line.
-    func complain(_ failure: RequestFailure) {
-        Terminal.error.print(Terminal.error.styled("trellis: ", .red) + failure.message + hint(failure))
-    }
+    func complain(_ failure: RequestFailure) { Terminal.error.print(complaint(failure, about: options.url)) }
 
-    /// What to do about it, where that is likely.
-    private func hint(_ failure: RequestFailure) -> String {
-        guard failure.kind == "invalid_url", !options.url.isEmpty, !options.url.contains("://") else { return "" }
-        return " (did you mean http://\(options.url) ?)"
+    /// What to say about a failure, and what to do about it, where that is likely.
+    func complaint(_ failure: RequestFailure, about url: String, title: String = "") -> String {
+        let mayMissScheme = failure.kind == "invalid_url" && !url.isEmpty && !url.contains("://")
+        let hint = mayMissScheme ? " (did you mean http://\(url) ?)" : ""
+        return Terminal.error.styled("trellis: ", .red) + title + failure.message + hint
     }
 }

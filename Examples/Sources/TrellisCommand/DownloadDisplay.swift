@@ -1,38 +1,32 @@
 import TerminalKit
 import Trellis
 
-/// How far a download is: a bar on a terminal, and elsewhere a line now and then.
+/// How far a download is: a line of a board on a terminal, and elsewhere a line now and then.
 struct DownloadDisplay {
     /// Between two lines.
     private static let pause = Duration.seconds(5)
 
+    private let index: Int
     private let title: String
-    private var bar: ProgressBar?
-    private var total: Int64?
-    private var last: TransferProgress?
-    private var lastLine = Duration.zero
+    private let board: ProgressBoard
 
-    init(_ path: String) { title = path.split(separator: "/").last.map(String.init) ?? path }
-
-    mutating func show(_ progress: TransferProgress) {
-        last = progress
-        guard Terminal.error.isTerminal else {
-            if progress.elapsed - lastLine >= Self.pause {
-                lastLine = progress.elapsed
-                Terminal.error.print("trellis: \(title): \(Self.words(progress))")
-            }
-            return
-        }
-        if bar == nil || total != progress.totalBytes {
-            bar?.clear()
-            total = progress.totalBytes
-            bar = ProgressBar(title, total: total, offset: progress.completedBytes)
-        }
-        bar?.update(progress.completedBytes)
+    init(_ index: Int, _ title: String, on board: ProgressBoard) {
+        self.index = index
+        self.title = title
+        self.board = board
     }
 
-    mutating func end(isWhole: Bool) {
-        if isWhole, let last { bar?.finish(last.completedBytes) } else { bar?.clear() }
+    /// Shows all that comes.
+    func show(_ sequence: some AsyncSequence<TransferProgress, Never>) async {
+        var lastLine = Duration.zero
+        for await progress in sequence {
+            if Terminal.error.isTerminal {
+                await board.update(index, title, bytes: progress.completedBytes, of: progress.totalBytes)
+            } else if progress.elapsed - lastLine >= Self.pause {
+                lastLine = progress.elapsed
+                await board.say("trellis: \(title): \(Self.words(progress))")
+            }
+        }
     }
 
     /// `12.0 MiB of 100.0 MiB, 3.1 MiB/s, 28.4 s left`

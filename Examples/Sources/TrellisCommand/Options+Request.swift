@@ -1,8 +1,17 @@
 import Trellis
 
 extension Options {
-    /// The URL as it was written.
-    var url: String { target.last ?? "" }
+    /// The method before the URL: a word with neither a colon nor a slash, one of which every absolute URL has.
+    var methodArgument: String? {
+        guard target.count > 1, let first = target.first else { return nil }
+        return first.contains { ":/".contains($0) } ? nil : first
+    }
+
+    /// The URLs as they were written.
+    var urls: [String] { methodArgument == nil ? target : Array(target.dropFirst()) }
+
+    /// The URL, or the first of several.
+    var url: String { urls.first ?? "" }
 
     /// What the options say about connections.
     var sessionConfiguration: SessionConfiguration {
@@ -14,11 +23,11 @@ extension Options {
         return configuration
     }
 
-    /// What the options ask for.
+    /// What the options ask for, of the first URL unless one is given.
     ///
     /// - Throws: ``RequestFailure`` for what no request can hold.
-    func makeRequest() throws -> Request {
-        var request = Request(url, method: try requestMethod()).addingQuery(query.items)
+    func makeRequest(_ url: String? = nil) throws -> Request {
+        var request = Request(url ?? self.url, method: try requestMethod()).addingQuery(query.items)
         for header in headers { request.headerFields.append(try header.field()) }
         if json != nil, !request.headerFields.contains(.accept) {
             // Who sends JSON would rather have JSON, but takes what there is.
@@ -50,9 +59,8 @@ extension Options {
         var name = hasBody ? "POST" : "GET"
         if let method {
             name = method
-        } else if target.count == 2 {
-            let upper = target[0].uppercased()
-            name = Self.usualMethods.contains(upper) ? upper : target[0]
+        } else if let word = methodArgument {
+            name = Self.usualMethods.contains(word.uppercased()) ? word.uppercased() : word
         }
         guard let method = HTTPRequest.Method(name) else {
             throw RequestFailure("invalid_request", "'\(name)' cannot be a method")

@@ -12,11 +12,20 @@ extension Options {
         steps.redirects = policy
         if noRedirects { steps.redirectHandler = .doNotFollow }
         if let cookieJar { steps.cookies = CookieFile(path: cookieJar) }
-        if let user { try authenticate(user, &steps) }
+        if let user {
+            var origins: Set<String> = []
+            for url in urls where origins.insert(Self.origin(url)).inserted { try authenticate(user, at: url, &steps) }
+        }
         return steps
     }
 
-    private func authenticate(_ user: String, _ steps: inout Steps) throws {
+    /// What several URLs may have in common.
+    private static func origin(_ url: String) -> String {
+        guard let parts = URL(string: url) else { return url }
+        return "\(parts.scheme ?? "")://\(parts.host ?? ""):\(parts.port ?? 0)".lowercased()
+    }
+
+    private func authenticate(_ user: String, at url: String, _ steps: inout Steps) throws {
         let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         let (name, password) = (parts[0], parts.count > 1 ? parts[1] : "")
         switch auth ?? .basic {
@@ -35,8 +44,8 @@ extension Steps {
         do {
             guard let file = cookies as? CookieFile else { return }
             try await file.flush()
-        } catch let failure as CookieFile.Failure {
-            throw RequestFailure("file", failure.description)
+        } catch {
+            throw RequestFailure("file", error.description)
         }
     }
 }

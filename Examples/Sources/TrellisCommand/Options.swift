@@ -6,7 +6,10 @@ struct Options: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "trellis",
         abstract: "Sends an HTTP request and prints the answer.",
-        usage: "trellis [METHOD] URL [OPTION…]",
+        usage: """
+            trellis [METHOD] URL [OPTION…]
+            trellis URL… --output FOLDER [OPTION…]
+            """,
         discussion: """
             On a terminal: status line, headers and body, with colours and indented JSON. In a pipe or a file: the body, \
             byte for byte. Redirects are followed unless --no-redirects is given, and any \
@@ -18,11 +21,15 @@ struct Options: ParsableCommand {
               trellis https://example.com/pictures --part author=Ann --part 'picture=@rose.jpg;type=image/jpeg'
               trellis https://example.com/log --stream lines --limit 10
               trellis https://example.com/big.iso -o big.iso --resume --checksum sha256:9f86d0…
+              trellis https://example.com/a.iso https://example.org/b.iso -o images/
 
             Exit status: 0 done (whatever the HTTP status, unless --validate), 1 failed, 64 wrong usage, 130 interrupted.
             """)
 
-    @Argument(help: ArgumentHelp("The method, if any, and the absolute URL.", valueName: "[METHOD] URL"))
+    @Argument(
+        help: ArgumentHelp(
+            "The method, if any, and the absolute URL; several of them with --output FOLDER.",
+            valueName: "[METHOD] URL"))
     var target: [String] = []
 
     @Option(
@@ -147,8 +154,9 @@ struct Options: ParsableCommand {
     @Option(
         name: [.customShort("o"), .long],
         help: ArgumentHelp(
-            "Write the body to this file, which appears, or is replaced, when it is whole. Interruptions are gone on with.",
-            valueName: "FILE"))
+            "Write the body to this file, which appears, or is replaced, when it is whole. In a folder (FOLDER/) the file has "
+                + "the name that the server suggests, and replaces none. Interruptions are gone on with.",
+            valueName: "FILE|FOLDER"))
     var output: String?
 
     @Flag(help: "Go on with what an earlier --output to the same file has left.")
@@ -181,13 +189,11 @@ struct Options: ParsableCommand {
     var showSecrets = false
 
     func validate() throws {
-        switch target.count {
-        case 0: throw ValidationError("A URL is needed.")
-        case 1: break
-        case 2 where method != nil: throw ValidationError("The method is given twice: '\(target[0])' and --method.")
-        case 2: break
-        default: throw ValidationError("One URL at a time, please: '\(target[2])' is too much.")
+        guard !target.isEmpty else { throw ValidationError("A URL is needed.") }
+        if let name = methodArgument, method != nil {
+            throw ValidationError("The method is given twice: '\(name)' and --method.")
         }
+        if urls.count > 1 { try validateSeveralURLs() }
         try require("--connect-timeout", connectTimeout, atLeast: 0)
         try require("--idle-timeout", idleTimeout, atLeast: 0)
         try require("--deadline", deadline, atLeast: 0)
@@ -216,6 +222,18 @@ struct Options: ParsableCommand {
             guard stream != nil else { throw ValidationError("--limit goes with --stream.") }
             guard limit > 0 else { throw ValidationError("--limit must be 1 or more.") }
         }
+    }
+
+    /// What is about one request does not go with several.
+    private func validateSeveralURLs() throws {
+        guard outputFolder != nil else {
+            throw ValidationError("Several URLs go with --output FOLDER: a folder that is there, or ends with a slash.")
+        }
+        guard bodyOptions.isEmpty else {
+            throw ValidationError("Several URLs and \(bodyOptions[0]) do not go together.")
+        }
+        guard checksum == nil else { throw ValidationError("Several URLs and --checksum do not go together.") }
+        guard !printsCURLCommand else { throw ValidationError("Several URLs and --curl do not go together.") }
     }
 
     private func require(_ name: String, _ seconds: Double?, atLeast minimum: Double) throws {

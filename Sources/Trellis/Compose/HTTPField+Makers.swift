@@ -20,12 +20,13 @@ extension HTTPField {
     public static func authorization(_ value: String) -> HTTPField { HTTPField(name: .authorization, value: value) }
 
     /// Credentials for the Basic scheme, as UTF-8 (RFC 7617). The user's name cannot have a colon in it: what follows that
-    /// would be read as part of the password.
+    /// would be read as part of the password. ``Trellis/Request/withAuthorization(username:password:)`` looks.
     public static func authorization(username: String, password: String) -> HTTPField {
         authorization("Basic \(Data("\(username):\(password)".utf8).base64EncodedString())")
     }
 
-    /// A bearer token (RFC 6750, section 2.1).
+    /// A bearer token (RFC 6750, section 2.1). A field has blanks for control characters;
+    /// ``Trellis/Request/withAuthorization(bearerToken:)`` makes them an error.
     public static func authorization(bearerToken: String) -> HTTPField { authorization("Bearer \(bearerToken)") }
 
     /// Directives for caches (RFC 9111, section 5.2).

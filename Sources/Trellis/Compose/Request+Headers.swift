@@ -31,13 +31,19 @@ extension Request {
         addingHeader(HTTPField(name: name, value: value))
     }
 
-    /// A copy with Basic credentials: ``HTTPTypes/HTTPField/authorization(username:password:)``.
+    /// A copy with Basic credentials: ``HTTPTypes/HTTPField/authorization(username:password:)``. With a control character in
+    /// them, or a colon in the name, sending it is an error of kind ``TrellisError/Kind/invalidRequest``.
     public func withAuthorization(username: String, password: String) -> Request {
-        withHeader(.authorization(username: username, password: password))
+        withHeader(.authorization(username: username, password: password)) { () throws(TrellisError) in
+            try CredentialText.check(username: username, password: password)
+        }
     }
 
-    /// A copy with a bearer token: ``HTTPTypes/HTTPField/authorization(bearerToken:)``.
+    /// A copy with a bearer token: ``HTTPTypes/HTTPField/authorization(bearerToken:)``. With a control character in it, such as
+    /// the end of the line that it was read from, sending it is an error of kind ``TrellisError/Kind/invalidRequest``.
     public func withAuthorization(bearerToken: String) -> Request {
-        withHeader(.authorization(bearerToken: bearerToken))
+        withHeader(.authorization(bearerToken: bearerToken)) { () throws(TrellisError) in
+            try CredentialText.check(token: bearerToken)
+        }
     }
 }

@@ -78,6 +78,15 @@ public struct Request: RequestConvertible, Sendable {
         set { change { $0.priority = newValue } }
     }
     var conversionFailure: (any Error)? { storage.parts.conversionFailure }
+
+    /// A copy that fails when it is sent.
+    func failing(with error: TrellisError) -> Request {
+        var error = error
+        (error.method, error.url) = (method, URLRedaction.redact(url))
+        var request = self
+        request.change { $0.conversionFailure = $0.conversionFailure ?? error }
+        return request
+    }
     var extras: RequestExtras.Box? {
         get { storage.parts.extras }
         set { change { $0.extras = newValue } }

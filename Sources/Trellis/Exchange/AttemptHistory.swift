@@ -14,10 +14,12 @@ final class AttemptHistory: Sendable {
     let observer: CallObserver?
     /// Counts the attempts of its call; `nil` where they go out one after the other.
     let starts: StartCount?
+    /// Counts it when it goes out, for the limits that have let it go.
+    private let turn: StartCount?
 
     init(
         earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, start: EngineInstant,
-        observer: CallObserver?, starts: StartCount? = nil
+        observer: CallObserver?, starts: StartCount? = nil, turn: StartCount? = nil
     ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
@@ -25,13 +27,17 @@ final class AttemptHistory: Sendable {
         self.start = start
         self.observer = observer
         self.starts = starts
+        self.turn = turn
     }
 
     /// The number of its attempt.
     var attempt: Int { earlierAttempts + 1 }
 
     /// The request goes out.
-    func begin() { if redirects.isEmpty { starts?.add() } }
+    func begin() {
+        turn?.add()
+        if redirects.isEmpty { starts?.add() }
+    }
 
     func tell(_ kind: RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
 }

@@ -4,16 +4,18 @@ import FoundationEssentials
 /// The body between the engine thread, which fills it, and one reader, who empties it at a pace of its own.
 ///
 /// While the reader is busy, what comes is joined, so that a fast body is few large chunks. Above ``highWater`` the transfer
-/// is paused until the reader has taken what waits: so much memory, twice, and what libcurl had read already, is what a
-/// stream holds.
+/// is paused until the reader has taken half of it: so much memory, the chunk that is being read, and what libcurl had read
+/// already, is what a stream holds.
 final class BodyInbox: Sendable {
     /// The transfer is paused when so many bytes wait.
     static let highWater = 1 << 20
+    /// It goes on when no more than so many do.
+    private static let lowWater = highWater / 2
     /// A reader that waits is woken at once for so many bytes; for fewer, when the engine has nothing else to do.
     static let eagerWake = 512 << 10
 
     private struct State: ~Copyable {
-        var bytes = ByteAccumulator()
+        var bytes = ChunkQueue()
         var isPaused = false
         var end: Result<Response, any Error>?
         var reader: CheckedContinuation<Data?, any Error>?
@@ -130,8 +132,8 @@ final class BodyInbox: Sendable {
 
     private static func take(_ state: inout State) -> Next {
         let chunk = state.bytes.take()
-        let mustDrain = state.isPaused
-        state.isPaused = false
+        let mustDrain = state.isPaused && state.bytes.count <= lowWater
+        if mustDrain { state.isPaused = false }
         return .chunk(chunk, mustDrain: mustDrain && state.end == nil)
     }
 

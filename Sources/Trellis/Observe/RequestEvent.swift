@@ -7,6 +7,7 @@
 /// | is redirected | … `attemptEnded`, `redirected`, `queued` … |
 /// | is retried | … `attemptEnded`, `retrying`, `adapted` … |
 /// | is held up by a rate limit | `created`, `limited`, `queued` … |
+/// | opens the circuit of its host, or closes it | … `attemptEnded`, `circuitOpened` or `circuitClosed` … |
 /// | is hedged | … `connected`, `hedging`, and then the events of two attempts, told apart by their number |
 /// | shares the answer of another | `created`, `joined`, `finished` |
 /// | is read as something | … `finished`, `validated` per condition, `serialized` |
@@ -15,6 +16,7 @@
 ///
 /// Who reads an answer more than once validates and serializes it as often. `resumed` and `suspended` come whenever a handle is
 /// used so. A stream is `finished` when its head is handed on; its `attemptEnded` comes behind that, with the end of its body.
+/// A call that ends at its deadline or is cancelled has `failed` before its host's circuit hears of it.
 public struct RequestEvent: Sendable {
     /// Tells the calls of a process apart; higher is later.
     public let callID: UInt64
@@ -53,6 +55,11 @@ public struct RequestEvent: Sendable {
         case retrying(after: Duration, because: (any Error)?)
         /// A rate limit of the host holds the request up, for so long unless others go first or give up.
         case limited(host: String, wait: Duration)
+        /// With this attempt the circuit of the host has opened, and stays so for a while: every request to the host fails at once.
+        /// Also where it was open before, and the one request that was to see whether it can be closed has failed.
+        case circuitOpened(host: String, for: Duration)
+        /// This attempt was to see whether the circuit of the host can be closed, and has closed it.
+        case circuitClosed(host: String)
         /// No answer has come for so long: another attempt begins beside the one under way.
         case hedging(after: Duration)
         /// The call waits for the answer to an identical request, which is another call's.

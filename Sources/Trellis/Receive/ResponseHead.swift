@@ -27,6 +27,11 @@ public struct ResponseHead: Sendable {
 
     /// The fields in the order of their arrival, repeated names repeated.
     public var headerFields: HTTPFields { fields.value }
+
+    /// The values of the fields of a name exactly as they came, where that is text.
+    ///
+    /// An `HTTPField` has blanks for the control characters that came, so that nobody could tell any more.
+    func texts(of name: HTTPField.Name) -> [String] { fields.texts(of: name) }
 }
 
 extension HTTPVersion {
@@ -61,5 +66,26 @@ package final class LazyFields: Sendable {
     package var value: HTTPFields {
         if let parsed = parsed.load() { return parsed.fields }
         return parsed.storeIfNil(Parsed(HTTPFields(wire))).fields
+    }
+
+    func texts(of name: HTTPField.Name) -> [String] {
+        guard wire.count > 0 else { return value[values: name] }
+        var texts: [String] = []
+        wire.forEach { bytes, value in
+            guard bytes.hasSameLetters(as: name), let text = try? UTF8Span(validating: value) else { return }
+            texts.append(String(copying: text))
+        }
+        return texts
+    }
+}
+
+extension Span<UInt8> {
+    /// Compares without regard to case.
+    fileprivate func hasSameLetters(as name: HTTPField.Name) -> Bool {
+        let canonical = name.canonicalName.utf8
+        guard count == canonical.count else { return false }
+        return zip(indices, canonical).allSatisfy { index, byte in
+            self[index] == byte || self[index] | 0x20 == byte && (0x61...0x7a).contains(byte)
+        }
     }
 }

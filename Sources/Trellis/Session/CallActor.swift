@@ -7,9 +7,6 @@ import Synchronization
 /// What it does, the journey, runs in a task of its own on the pool, so that no step of the user's ever runs on the engine
 /// thread, and so that a call ends at its deadline or when it is cancelled even if a step takes no notice.
 actor CallActor: EngineActor {
-    /// What a call does: sends attempts until it has an answer.
-    typealias Way = @Sendable (CallActor, CallDeadline) async throws -> StepResponse
-
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
     /// Tells the calls of a process apart; higher is later.
@@ -23,7 +20,7 @@ actor CallActor: EngineActor {
     private nonisolated let start: EngineInstant?
     private nonisolated let limit: UInt64?
     nonisolated let clock: any EngineClock
-    private nonisolated let journey: Way
+    private nonisolated let course: Course
     private nonisolated let hasBegun = Atomic(false)
     /// What is known of the call under way.
     nonisolated let record = Locked(CallRecord())
@@ -43,7 +40,7 @@ actor CallActor: EngineActor {
 
     init(
         _ request: Request, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
-        clock: any EngineClock, hub: EventHub, journey: @escaping Way
+        clock: any EngineClock, hub: EventHub, course: Course
     ) {
         id = Self.count.add(1, ordering: .relaxed).newValue
         observer = hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil
@@ -54,7 +51,7 @@ actor CallActor: EngineActor {
         self.limit = limit
         self.executor = executor
         self.clock = clock
-        self.journey = journey
+        self.course = course
         residence = executor.residence
         observer?.tell(.created(request))
     }
@@ -88,9 +85,9 @@ actor CallActor: EngineActor {
     private nonisolated func begin() {
         guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
         let deadline = CallDeadline(start: start ?? clock.now(), limit: limit, clock: clock)
-        let driver = Task(executorPreference: globalConcurrentExecutor) { [journey] in
+        let driver = Task(executorPreference: globalConcurrentExecutor) { [course] in
             let result: Result<StepResponse, any Error>
-            do { result = .success(try await journey(self, deadline)) } catch { result = .failure(error) }
+            do { result = .success(try await course.answer(of: self, deadline)) } catch { result = .failure(error) }
             self.executor.submit { self.onEngineThread.arrive(result) }
         }
         executor.submit { self.onEngineThread.began(driver, deadline) }

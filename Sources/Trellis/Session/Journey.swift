@@ -1,7 +1,8 @@
 import CurlEngine
 
 /// Where a call goes along.
-struct Course: Sendable {
+final class Course: Sendable {
+    let session: Session
     let surroundings: AttachedSteps
     /// The answer is collected in memory.
     let isCollected: Bool
@@ -9,17 +10,40 @@ struct Course: Sendable {
     let depth: Int
     /// What the first request on the wire has brought already.
     let answered: StepResponse?
+
+    init(
+        _ session: Session, _ surroundings: AttachedSteps, isCollected: Bool, depth: Int, answered: StepResponse?
+    ) {
+        self.session = session
+        self.surroundings = surroundings
+        self.isCollected = isCollected
+        self.depth = depth
+        self.answered = answered
+    }
+
+    /// Once a call: the steps around it, and inside of them the attempts.
+    func answer(of call: CallActor, _ deadline: CallDeadline) async throws -> StepResponse {
+        let (journey, request) = try begin(call, deadline)
+        if depth == surroundings.steps.calls.count { return try await journey.attempts(at: request) }
+        return try await journey.throughCalls(request, depth)
+    }
+
+    @inline(never)
+    private func begin(_ call: CallActor, _ deadline: CallDeadline) throws -> (Journey, Request) {
+        try Task.checkCancellation()
+        let request = depth == 0 ? try session.preparation.completingURL(of: call.request) : call.request
+        return (Journey(session, call, self, deadline), request)
+    }
 }
 
 /// A call on its way through everything that surrounds its attempts. The order is that of the functions.
 ///
-/// Thousands may wait at any of these places: what a function needs no more when it waits is in one that it calls, so that those
-/// who wait are small.
-struct Journey: Sendable {
+/// Thousands may wait at any of these places: what a function needs no more when it waits is in one that it calls, and what
+/// it keeps are references, so that those who wait are small.
+final class Journey: Sendable {
     let session: Session
     let call: CallActor
-    var context: CallContext
-    private let depth: Int
+    let context: CallContext
 
     var situation: CallSituation { context.call }
 
@@ -30,11 +54,9 @@ struct Journey: Sendable {
 
     private var isFirst: Bool { context.attempt == 1 && context.redirects.isEmpty }
 
-    @inline(never)
-    init(_ session: Session, _ call: CallActor, _ course: Course, _ deadline: CallDeadline) {
+    fileprivate init(_ session: Session, _ call: CallActor, _ course: Course, _ deadline: CallDeadline) {
         self.session = session
         self.call = call
-        depth = course.depth
         context = CallContext(
             CallSituation(
                 id: call.id, deadline: deadline, engine: session.engine, surroundings: course.surroundings,
@@ -42,18 +64,20 @@ struct Journey: Sendable {
                 record: call.record))
     }
 
-    /// Once a call: the steps around it, and inside of them the attempts.
-    @inline(never)
-    func answer() async throws -> StepResponse {
-        try await throughCalls(depth == 0 ? session.preparation.completingURL(of: call.request) : call.request, depth)
+    /// The same journey, further on.
+    private init(_ journey: Journey, _ context: CallContext) {
+        session = journey.session
+        call = journey.call
+        self.context = context
     }
 
     /// One step inside of the other.
-    private func throughCalls(_ request: Request, _ depth: Int) async throws -> StepResponse {
-        try Task.checkCancellation()
+    @inline(never)
+    fileprivate func throughCalls(_ request: Request, _ depth: Int) async throws -> StepResponse {
         if depth == steps.steps.calls.count { return try await attempts(at: request) }
+        try Task.checkCancellation()
         return try await through(steps.steps.calls[depth], request, depth + 1) {
-            try await throughCalls($0, depth + 1)
+            try await self.throughCalls($0, depth + 1)
         }
     }
 
@@ -67,7 +91,7 @@ struct Journey: Sendable {
 
     /// As often as the retriers want.
     @inline(never)
-    private func attempts(at request: Request) async throws -> StepResponse {
+    fileprivate func attempts(at request: Request) async throws -> StepResponse {
         if steps.steps.hedging != nil { return try await retried(at: request, hedged: true) }
         let result = await attempt(request)
         if steps.steps.retriers.isEmpty { return try result.get() }
@@ -82,25 +106,34 @@ struct Journey: Sendable {
         var (journey, result) = (self, result)
         while true {
             let ending: Result<StepResponse, any Error>
-            if let result { ending = result } else { ending = await journey.nextAttempt(request, hedged) }
+            if let result { ending = result } else { (ending, journey) = await journey.nextAttempt(request, hedged) }
             guard let wait = try await journey.retry(after: ending, of: request) else { return try ending.get() }
             try await journey.context.wait(for: wait)
-            journey.context.attempt += 1
-            situation.observer?.begin(attempt: journey.context.attempt)
+            journey = journey.again()
             result = nil
         }
     }
 
+    @inline(never)
+    private func again() -> Journey {
+        var context = context
+        context.attempt += 1
+        situation.observer?.begin(attempt: context.attempt)
+        return Journey(self, context)
+    }
+
     /// Once, or again beside an attempt that is slow to answer.
     @inline(never)
-    private mutating func nextAttempt(_ request: Request, _ hedged: Bool) async -> Result<StepResponse, any Error> {
-        guard hedged, let policy = steps.steps.hedging else { return await attempt(request) }
+    private func nextAttempt(
+        _ request: Request, _ hedged: Bool
+    ) async -> (Result<StepResponse, any Error>, Journey) {
+        guard hedged, let policy = steps.steps.hedging else { return (await attempt(request), self) }
         let race = HedgeRace(policy: policy, request: request) { [self] context in
-            var journey = self
-            journey.context = context
-            return await journey.attempt(request)
+            await Journey(self, context).attempt(request)
         }
-        return await race.run(&context)
+        var context = context
+        let result = await race.run(&context)
+        return (result, Journey(self, context))
     }
 
     /// Once an attempt: the adapters, and then the request on its way.
@@ -134,7 +167,7 @@ struct Journey: Sendable {
         var (journey, request, answer) = (self, request, answer)
         do {
             while let next = try await journey.next(after: answer, to: request) {
-                request = next
+                (request, journey) = next
                 answer = try await journey.hop(request)
             }
             return answer
@@ -146,7 +179,7 @@ struct Journey: Sendable {
 
     /// Where a redirect leads, and then this journey too; `nil`: the answer is none.
     @inline(never)
-    private mutating func next(after answer: StepResponse, to request: Request) async throws -> Request? {
+    private func next(after answer: StepResponse, to request: Request) async throws -> (Request, Journey)? {
         let policy = steps.steps.redirects ?? RedirectPolicy()
         guard
             let (next, redirect) = try await policy.next(
@@ -154,8 +187,9 @@ struct Journey: Sendable {
         else { return nil }
         tell { .redirected(redirect) }
         await answer.discard()
+        var context = context
         context.follow(redirect)
-        return next
+        return (next, Journey(self, context))
     }
 
     /// Once a request on the wire: with its cookies, the steps around it, and inside of them the exchange.
@@ -163,6 +197,7 @@ struct Journey: Sendable {
     private func hop(_ request: Request) async throws -> StepResponse {
         if isFirst, let answered = situation.answered { return answered }
         if steps.steps.cookies != nil { return try await hopWithCookies(request) }
+        if steps.steps.attempts.isEmpty { return try await exchange(request) }
         return try await throughAttempts(request, 0)
     }
 
@@ -174,22 +209,24 @@ struct Journey: Sendable {
         let cookies = await jar.cookies(for: url)
         let answer = try await throughAttempts(
             cookies.isEmpty ? request : request.adding(cookies), 0)
-        let fields = answer.response.headerFields[values: .setCookie]
+        let fields = answer.response.responseHead.texts(of: .setCookie)
         if !fields.isEmpty { await jar.store(fields, from: url) }
         return answer
     }
 
+    @inline(never)
     private func throughAttempts(_ request: Request, _ depth: Int) async throws -> StepResponse {
-        try Task.checkCancellation()
         if depth == steps.steps.attempts.count { return try await exchange(request) }
+        try Task.checkCancellation()
         return try await through(steps.steps.attempts[depth], request, nil) {
-            try await throughAttempts($0, depth + 1)
+            try await self.throughAttempts($0, depth + 1)
         }
     }
 
     /// When the limits of the request's host let it go.
     private func exchange(_ request: Request) async throws -> StepResponse {
-        if !steps.steps.hasLimits { return try await session.exchange(request, self, queuedSince: nil) }
+        try Task.checkCancellation()
+        if !steps.steps.hasLimits { return try await session.exchange(request, self, nil) }
         return try await exchangeInTurn(request)
     }
 
@@ -201,7 +238,7 @@ struct Journey: Sendable {
     @inline(never)
     private func exchange(_ request: Request, _ turn: LimitTurn) async throws -> StepResponse {
         do {
-            let answer = try await session.exchange(request, self, queuedSince: turn.start)
+            let answer = try await session.exchange(request, self, turn)
             turn.end(with: .success(answer), context)
             return answer
         } catch {

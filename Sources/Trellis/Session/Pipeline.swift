@@ -89,7 +89,7 @@ extension Session {
         answered: StepResponse? = nil
     ) -> CallActor {
         let surroundings = request.steps.map { AttachedSteps(steps.steps.followed(by: $0)) } ?? steps
-        let course = Course(surroundings: surroundings, isCollected: isCollected, depth: 0, answered: answered)
+        let course = Course(self, surroundings, isCollected: isCollected, depth: 0, answered: answered)
         return call(request, course, start, first, limit: preparation.limits(of: request).total)
     }
 
@@ -97,10 +97,7 @@ extension Session {
         _ request: Request, _ course: Course, _ start: EngineInstant?, _ first: RequestActor?, limit: UInt64?
     ) -> CallActor {
         CallActor(
-            request, first: first, start: start, limit: limit, executor: engine, clock: clock, hub: hub
-        ) { [self] call, deadline in
-            try await Journey(self, call, course, deadline).answer()
-        }
+            request, first: first, start: start, limit: limit, executor: engine, clock: clock, hub: hub, course: course)
     }
 
     /// The answer of an attempt whose head is awaited in some way.
@@ -120,12 +117,12 @@ extension Session {
 
     /// One request on the wire, as part of a call.
     ///
-    /// - Parameter queuedSince: When it began to wait, if not now.
+    /// - Parameter turn: What has let it go, if anything has.
     @inline(never)
     func exchange(
-        _ request: Request, _ journey: Journey, queuedSince: EngineInstant?
+        _ request: Request, _ journey: Journey, _ turn: LimitTurn?
     ) async throws -> StepResponse {
-        let attempt = try journey.first ?? nextAttempt(request, journey, queuedSince)
+        let attempt = try journey.first ?? nextAttempt(request, journey, turn)
         guard journey.situation.isCollected else {
             return try await stream(attempt) { try await journey.call.head($0, inbox: $1) }
         }
@@ -134,12 +131,13 @@ extension Session {
     }
 
     private func nextAttempt(
-        _ request: Request, _ journey: Journey, _ queuedSince: EngineInstant?
+        _ request: Request, _ journey: Journey, _ turn: LimitTurn?
     ) throws -> RequestActor {
         let (context, situation) = (journey.context, journey.situation)
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
-            start: queuedSince ?? clock.now(), observer: situation.observer, starts: situation.starts)
+            start: turn?.start ?? clock.now(), observer: situation.observer, starts: situation.starts,
+            turn: turn?.starts)
         let prepared = try preparation.prepare(
             request, isCollected: situation.isCollected, start: situation.deadline.start, history: history)
         situation.record.withLock { $0.sent = prepared }
@@ -154,7 +152,7 @@ extension Session: CallOrigin {
         var timeouts = request.timeouts ?? configuration.timeouts
         timeouts.total = nil
         request.timeouts = timeouts
-        let course = Course(surroundings: call.surroundings, isCollected: true, depth: depth, answered: nil)
+        let course = Course(self, call.surroundings, isCollected: true, depth: depth, answered: nil)
         return self.call(request, course, nil, nil, limit: nil)
     }
 }

@@ -196,7 +196,7 @@ struct RequestPreparation: Sendable {
             request.headerFields = defaultFields
             return nil
         }
-        complete(&request, url, hasLeft: hasLeft)
+        try complete(&request, url, hasLeft: hasLeft)
         var lines = HeaderLines()
         if expectsContinue {
             request.headerFields[.expect] = "100-continue"
@@ -216,7 +216,7 @@ struct RequestPreparation: Sendable {
     }
 
     /// - Parameter hasLeft: A redirect has led to an origin that the session's secrets are not meant for.
-    private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) {
+    private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) {
         let policy = request.steps?.redirects ?? configuration.steps.redirects ?? RedirectPolicy()
         for field in defaultFields where !request.headerFields.contains(field.name) {
             if hasLeft, policy.isBoundToOrigin(field) { continue }
@@ -227,6 +227,7 @@ struct RequestPreparation: Sendable {
         }
         // User information in a URL stands for Basic authentication (RFC 7617, section 2).
         if let user = url.user, !request.headerFields.contains(.authorization) {
+            try CredentialText.check(username: user, password: url.password ?? "")
             let credentials = Data("\(user):\(url.password ?? "")".utf8).base64EncodedString()
             request.headerFields[.authorization] = "Basic \(credentials)"
         }

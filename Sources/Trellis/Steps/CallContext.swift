@@ -5,21 +5,33 @@ public struct CallContext: Sendable {
     /// Tells the calls of a process apart; higher is later.
     public var id: UInt64 { call.id }
     /// Which attempt this is, from 1 on. Redirects belong to the attempt that met them.
-    public internal(set) var attempt = 1
+    public internal(set) var attempt: Int {
+        get { storage.parts.attempt }
+        set { change { $0.attempt = newValue } }
+    }
     /// The redirects that were followed in this attempt.
-    public internal(set) var redirects: [Redirect] = []
+    public internal(set) var redirects: [Redirect] {
+        get { storage.parts.redirects }
+        set { change { $0.redirects = newValue } }
+    }
     /// What is left of ``Timeouts/total``; `nil` where there is no such limit. A step that takes longer is cancelled.
     public var remainingTime: Duration? { call.deadline.remaining }
     /// What has passed since the call was made, on the clock of its session.
     public var elapsedTime: Duration { call.deadline.elapsed }
 
     /// One of the redirects has led to another origin.
-    private(set) var hasLeftOrigin = false
+    var hasLeftOrigin: Bool { storage.parts.hasLeftOrigin }
     /// The attempts that were begun beside others.
-    var hedges = 0
-    let call: CallSituation
+    var hedges: Int {
+        get { storage.parts.hedges }
+        set { change { $0.hedges = newValue } }
+    }
+    var call: CallSituation { storage.parts.call }
 
-    init(_ call: CallSituation) { self.call = call }
+    /// One reference: a context is handed on often, and whoever waits keeps a copy of it.
+    private var storage: Storage
+
+    init(_ call: CallSituation) { storage = Storage(Parts(call: call)) }
 
     /// Waits on the clock of the session, which in tests is one that stands still until it is moved.
     ///
@@ -35,8 +47,33 @@ public struct CallContext: Sendable {
     }
 
     mutating func follow(_ redirect: Redirect) {
-        redirects.append(redirect)
-        hasLeftOrigin = hasLeftOrigin || redirect.changesOrigin
+        change {
+            $0.redirects.append(redirect)
+            $0.hasLeftOrigin = $0.hasLeftOrigin || redirect.changesOrigin
+        }
+    }
+}
+
+extension CallContext {
+    /// What there is to know.
+    private struct Parts: Sendable {
+        var attempt = 1
+        var redirects: [Redirect] = []
+        var hasLeftOrigin = false
+        var hedges = 0
+        let call: CallSituation
+    }
+
+    private final class Storage: Sendable {
+        let parts: Parts
+
+        init(_ parts: Parts) { self.parts = parts }
+    }
+
+    private mutating func change(_ body: (inout Parts) -> Void) {
+        var parts = storage.parts
+        body(&parts)
+        storage = Storage(parts)
     }
 }
 

@@ -49,6 +49,17 @@ struct PartsTests {
         #expect(isWhole)
     }
 
+    /// Some servers allow a client so many connections: who is sent away for long leaves its work to the others, and who waits
+    /// need not ask again when all is there. The suite's limit on time is shorter than such a wait and its request.
+    @Test(arguments: ["60", "3600"])
+    func whoIsSentAwayHoldsNobodyUp(_ seconds: String) async throws {
+        let server = try FileServer(Self.content) { number, _ in
+            number == 3 ? .other(.init(503, headers: [(name: "Retry-After", value: seconds)])) : .whole
+        }
+        #expect(try await download(server).value.size == 16 << 20)
+        #expect(isWhole)
+    }
+
     @Test func theirDigestIsChecked() async throws {
         let server = try FileServer(Self.content)
         let wrong = session.download(

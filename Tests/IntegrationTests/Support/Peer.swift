@@ -19,9 +19,9 @@ final class Peer: Sendable {
     }
 
     /// Starts a peer, once per file: `static let` it.
-    static func started(_ file: String) -> Task<Peer, any Error> {
+    static func started(_ file: String, _ arguments: String...) -> Task<Peer, any Error> {
         Task {
-            let process = try PythonProcess(["\(folder)/\(file)"])
+            let process = try PythonProcess(["\(folder)/\(file)"] + arguments)
             let line = try await process.nextLine()
             return Peer(process, try JSONDecoder().decode(Announcement.self, from: Data(line.utf8)))
         }
@@ -32,6 +32,11 @@ final class Peer: Sendable {
     {
         let number = try #require(announcement.ports[port])
         return "\(scheme)://\(host):\(number)\(path)"
+    }
+
+    /// What the peer answers to a question of its own.
+    func answer<Answer: Decodable>(_ type: Answer.Type = Answer.self, to question: String) async throws -> Answer {
+        try JSONDecoder().decode(Answer.self, from: Data(try await process.ask(question).utf8))
     }
 
     /// Returns when the peer has no connection.

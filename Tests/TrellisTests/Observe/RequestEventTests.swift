@@ -154,6 +154,8 @@ extension RequestEvent {
         case .redirected(let redirect): "redirected \(redirect.status.code)"
         case .retrying: "retrying"
         case .limited(let host, let wait): "limited \(host) \(wait)"
+        case .circuitOpened(let host, let duration): "circuitOpened \(host) \(duration)"
+        case .circuitClosed(let host): "circuitClosed \(host)"
         case .hedging: "hedging"
         case .joined: "joined"
         case .finished(let response): "finished \(response.status.code)"

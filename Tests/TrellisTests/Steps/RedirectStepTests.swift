@@ -147,6 +147,22 @@ struct RedirectStepTests {
             ])
     }
 
+    @Test func sessionsWithTheSameJarShareItsCookies() async throws {
+        let jar = CookieJar()
+        let transport = MockTransport { request in
+            request.url.hasSuffix("/set")
+                ? MockResponse(status: 200, headerFields: [.setCookie: "shared=1; Path=/"])
+                : .text(request.request.headerFields[.cookie] ?? "none")
+        }
+        var configuration = SessionConfiguration()
+        configuration.steps.cookies = jar
+        let sessions = (0..<2).map { _ in Session(configuration: configuration, transport: transport) }
+        _ = try await sessions[0].data("http://a.example/set")
+        #expect(text(try await sessions[1].data("http://a.example/").0) == "shared=1")
+        #expect(text(try await sessions[1].data("http://b.example/").0) == "none")
+        #expect(text(try await Session(transport: transport).data("http://a.example/").0) == "none")
+    }
+
     @Test func cookiesOfAHopAreSentWithTheNext() async throws {
         let transport = MockTransport { request in
             if request.url.hasSuffix("/login") {

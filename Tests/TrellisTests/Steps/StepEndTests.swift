@@ -49,6 +49,35 @@ struct StepEndTests {
         adapter.end.open()
     }
 
+    /// Whoever hangs behind an attempt, and takes no notice of anything.
+    @Test(arguments: [true, false])
+    func aRetrierThatHangsIsLeftByWhoIsCancelledAndAtTheDeadline(_ isCancelled: Bool) async throws {
+        let clock = TestClock()
+        let transport = MockTransport { _ in MockResponse(status: 503) }
+        let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)
+        let begun = LoopbackServer.Gate(), end = LoopbackServer.Gate()
+        let request = Request("http://a.example/").withTimeouts(Timeouts(total: .seconds(5))).withRetrier(
+            Retrier { _, _ in
+                begun.open()
+                await Task { try? await end.opened() }.value
+                return .retry
+            })
+        let answer = Task { try await session.data(request) }
+        try await begun.opened()
+        if isCancelled {
+            answer.cancel()
+            await #expect(throws: CancellationError.self) { try await answer.value }
+        } else {
+            await session.settle()
+            clock.advance(by: .seconds(5))
+            let error = await #expect(throws: TrellisError.self) { try await answer.value }
+            #expect(error?.kind == .deadline)
+        }
+        end.open()
+        await session.settle()
+        #expect(transport.startedCount == 1)
+    }
+
     @Test func theAttemptsErrorIsTheCallsAtTheDeadline() async throws {
         let scripted = Scripted.narrow
         let (blocker, _) = try await scripted.block()

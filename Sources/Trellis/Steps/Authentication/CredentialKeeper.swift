@@ -14,10 +14,6 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         var failure: (any Error)?
         var refresh: Task<Void, Never>?
         var timer: Task<Void, Never>?
-        /// By ticket, which tells who came first.
-        var waiters: [Int: Waiter] = [:]
-        private var lastTicket = 0
-
         init(credential: Credential?, machine: RefreshState) {
             self.credential = credential
             self.machine = machine
@@ -29,25 +25,11 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
                 return credential
             }
         }
-
-        mutating func newTicket() -> Int {
-            lastTicket += 1
-            waiters[lastTicket] = .arriving
-            return lastTicket
-        }
-    }
-
-    private enum Waiter {
-        /// On its way to waiting.
-        case arriving
-        case waiting(Reply<Credential>)
-        /// What it waits for came first.
-        case ended(Result<Credential, any Error>)
     }
 
     /// What a call does next.
     private enum Step {
-        case goOn(Credential)
+        case goOn
         case wait(ticket: Int)
         case leave
     }
@@ -57,6 +39,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
     private let clock: any Clock<Duration>
     private let now: @Sendable () -> Duration
     private let state: Locked<State>
+    private let line = RefreshLine()
 
     init(
         _ authenticator: AuthenticatorType, credential: Credential?, window: RefreshWindow?, timeout: Duration?,
@@ -85,8 +68,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
                 state.credential = newValue
                 state.machine.replace(hasCredential: newValue != nil)
                 state.refresh?.cancel()
-                return Self.end(
-                    &state, newValue.map { .success($0) } ?? .failure(AuthenticationError.missingCredential))
+                return end(&state, newValue == nil ? .failure(AuthenticationError.missingCredential) : .success(()))
             }
             waiting.letGo()
         }
@@ -99,6 +81,13 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
 
     /// The credential with which a call goes out.
     func credential(for call: UInt64) async throws -> Credential {
+        if let ticket = try ticket(for: call) { try await line.wait(with: ticket) }
+        return try state.withLock { try $0.current }
+    }
+
+    /// What to wait with; `nil`: there is no need.
+    @inline(never)
+    private func ticket(for call: UInt64) throws -> Int? {
         // Not asked under the lock: it is the user's code.
         let expired = versioned.flatMap { $0.credential.requiresRefresh ? $0.version : nil }
         let now = now()
@@ -106,8 +95,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
             let requiresRefresh = expired == state.machine.version
             return try follow(state.machine.adapt(call, requiresRefresh: requiresRefresh, at: now), &state)
         }
-        guard let credential = try await take(step) else { throw AuthenticationError.missingCredential }
-        return credential
+        return if case .wait(let ticket) = step { ticket } else { nil }
     }
 
     /// Whether a call that was refused is sent again.
@@ -116,94 +104,37 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         let step = try state.withLock { state in
             try follow(state.machine.refuse(call, isCurrent: isCurrent, ofVersion: version, at: now), &state)
         }
-        return try await take(step) != nil
+        switch step {
+        case .goOn: return true
+        case .leave: return false
+        case .wait(let ticket):
+            try await line.wait(with: ticket)
+            return true
+        }
     }
 
     private func follow(_ decision: RefreshState.Decision, _ state: inout State) throws -> Step {
         switch decision {
         case .leave: return .leave
-        case .proceed: return .goOn(try state.current)
-        case .wait: return .wait(ticket: state.newTicket())
+        case .proceed: return .goOn
+        case .wait: return .wait(ticket: line.newTicket())
         case .refresh(let number):
             state.refresh = refreshing(number, try state.current)
             state.timer = timeout.map { limiting(number, to: $0) }
-            return .wait(ticket: state.newTicket())
+            return .wait(ticket: line.newTicket())
         case .fail(.missingCredential): throw AuthenticationError.missingCredential
         case .fail(.excessiveRefresh): throw AuthenticationError.excessiveRefresh
         case .fail(.refreshFailed): throw state.failure ?? AuthenticationError.missingCredential
         }
     }
 
-    // MARK: Waiting
+    var waitingCount: Int { line.waitingCount }
 
-    var waitingCount: Int { state.withLock { $0.waiters.count } }
-
-    /// `nil`: the call is to be left as it is.
-    private func take(_ step: Step) async throws -> Credential? {
-        switch step {
-        case .leave: return nil
-        case .goOn(let credential): return credential
-        case .wait(let ticket):
-            return try await withTaskCancellationHandler {
-                try await withReply { wait(ticket, $0) }
-            } onCancel: {
-                leave(ticket)
-            }
-        }
-    }
-
-    private func wait(_ ticket: Int, _ reply: Reply<Credential>) {
-        let end: Result<Credential, any Error>? = state.withLock { state in
-            if case .ended(let end) = state.waiters[ticket] {
-                state.waiters[ticket] = nil
-                return end
-            }
-            state.waiters[ticket] = .waiting(reply)
-            return nil
-        }
-        if let end { reply.resume(with: end) }
-    }
-
-    private func leave(_ ticket: Int) {
-        let reply: Reply<Credential>? = state.withLock { state in
-            switch state.waiters[ticket] {
-            case .waiting(let reply):
-                state.waiters[ticket] = nil
-                return reply
-            case .arriving:
-                state.waiters[ticket] = .ended(.failure(CancellationError()))
-                return nil
-            case .ended, nil: return nil
-            }
-        }
-        reply?.resume(with: .failure(CancellationError()))
-    }
-
-    /// Those who wait, to be let go without the lock.
-    private struct Waiting {
-        let replies: [(ticket: Int, reply: Reply<Credential>)]
-        let result: Result<Credential, any Error>
-
-        /// In the order in which they came.
-        func letGo() {
-            for (_, reply) in replies.sorted(by: { $0.ticket < $1.ticket }) { reply.resume(with: result) }
-        }
-    }
-
-    private static func end(_ state: inout State, _ result: Result<Credential, any Error>) -> Waiting {
+    /// Ends the refresh under way. Returns those who wait for it, to be let go without the lock.
+    private func end(_ state: inout State, _ result: Result<Void, any Error>) -> RefreshLine.Waiting {
         state.timer?.cancel()
         (state.refresh, state.timer) = (nil, nil)
-        var replies: [(ticket: Int, reply: Reply<Credential>)] = []
-        var others: [Int: Waiter] = [:]
-        for (ticket, waiter) in state.waiters {
-            switch waiter {
-            case .waiting(let reply): replies.append((ticket, reply))
-            case .arriving: others[ticket] = .ended(result)
-            case .ended: others[ticket] = waiter
-            }
-        }
-        state.waiters = others
-        return Waiting(replies: replies, result: result)
+        return line.end(with: result)
     }
 
     // MARK: The refresh
@@ -231,21 +162,21 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
 
     private func refreshed(_ number: Int, _ credential: Credential) {
         let isExpired = credential.requiresRefresh
-        let waiting: Waiting? = state.withLock { state in
+        let waiting: RefreshLine.Waiting? = state.withLock { state in
             guard state.machine.refreshed(number, requiresRefresh: isExpired) else { return nil }
             state.credential = credential
             state.failure = nil
-            return Self.end(&state, .success(credential))
+            return end(&state, .success(()))
         }
         waiting?.letGo()
     }
 
     private func failed(_ number: Int, _ error: any Error, cancelling cancels: Bool = false) {
-        let waiting: Waiting? = state.withLock { state in
+        let waiting: RefreshLine.Waiting? = state.withLock { state in
             guard state.machine.refreshFailed(number) else { return nil }
             if cancels { state.refresh?.cancel() }
             state.failure = error
-            return Self.end(&state, .failure(error))
+            return end(&state, .failure(error))
         }
         waiting?.letGo()
     }

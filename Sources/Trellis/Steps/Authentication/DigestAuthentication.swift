@@ -52,6 +52,7 @@ public final class DigestAuthentication: RequestStep, RedactedDescription {
         guard !request.headerFields.contains(.authorization), !URLRedaction.hasUserInformation(request.url) else {
             return try await next(request)
         }
+        try CredentialText.check(digestName: username, for: request)
         var (authorized, space) = try await ahead(of: request, context) ?? (request, nil)
         var answer = try await next(authorized)
         // At most twice: with the nonce of the challenge, and with another if that was out of date by then.

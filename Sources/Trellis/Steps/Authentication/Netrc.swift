@@ -59,6 +59,6 @@ extension Netrc: RequestAdapter {
         guard let url = CredentialTargets().target(of: request),
             let credential = credential(for: url.host, user: url.user)
         else { return request }
-        return request.withHeader(credential.field)
+        return credential.added(to: request)
     }
 }

@@ -9,6 +9,9 @@ import CurlEngine
 /// configuration.steps.adapters.append(credentials)
 /// ```
 ///
+/// A credential that no field can hold, because it has control characters in it, is an error of kind
+/// ``TrellisError/Kind/invalidRequest``, and nothing is sent.
+///
 /// A request with an `Authorization` field or with a name and password in its URL keeps its own. A relative URL is completed
 /// with the session's base URL before any adapter sees it.
 ///
@@ -42,11 +45,11 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
             // Also of URLs that cannot be read here.
             let hasItsOwn =
                 request.headerFields.contains(.authorization) || URLRedaction.hasUserInformation(request.url)
-            return hasItsOwn ? request : request.withHeader(everywhere.field)
+            return hasItsOwn ? request : everywhere.added(to: request)
         }
         guard let url = targets.target(of: request), url.user == nil, let credential = byOrigin[url.origin] else {
             return request
         }
-        return request.withHeader(credential.field)
+        return credential.added(to: request)
     }
 }

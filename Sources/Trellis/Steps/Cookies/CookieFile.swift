@@ -16,6 +16,9 @@ public import FoundationEssentials
 /// Cookies of the session are kept, with 0 as their end, as curl does; ``removeSessionCookies()`` ends the session. The
 /// format knows neither `SameSite` nor when a cookie came, and cookies with a tab in them are kept in memory only.
 ///
+/// A file that is there and holds something else is never written to: one whose first line does not say that it is of this
+/// format (`# Netscape HTTP Cookie File`), and which has lines that are neither cookies nor comments.
+///
 /// A file that cannot be read or written fails no request: the cookies are in memory, ``failure`` says what is wrong, and the
 /// next change tries again, as does ``flush()``.
 public actor CookieFile: CookieStorage {

@@ -43,6 +43,10 @@ struct CookieFileContents: Sendable {
         var snapshot = Snapshot(store: CookieStore(limits: limits))
         guard let file = try WholeFile.read(path: path, limit: Self.maximumSize) else { return snapshot }
         let text = NetscapeCookies(file.data, at: now)
+        // Somebody's notes must not become cookies because of a mistake in a path.
+        guard text.isCookieFile else {
+            throw FileReader.Failure(why: "it is not a file of cookies, and stays as it is")
+        }
         _ = snapshot.store.insert(text.cookies, at: now)
         snapshot.foreignLines = text.foreignLines
         snapshot.data = file.data

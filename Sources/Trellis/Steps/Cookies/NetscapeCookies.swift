@@ -13,6 +13,9 @@ struct NetscapeCookies {
     private(set) var cookies: [Cookie] = []
     /// Lines that are cookies to others: their bytes are no text. They are kept as they are.
     private(set) var foreignLines: [Data] = []
+    /// The text is a file of cookies, if maybe one without any: it says so in its first line, or has nothing in it but cookies,
+    /// comments and empty lines.
+    private(set) var isCookieFile = true
 
     init(cookies: [Cookie] = [], foreignLines: [Data] = []) {
         self.cookies = cookies
@@ -24,12 +27,16 @@ struct NetscapeCookies {
     /// Reads a file; lines that are no cookies are left out.
     init(_ data: Data, at now: Date) {
         // Slices of arrays are several times as fast as those of `Data`.
-        for wholeLine in [UInt8](data).split(separator: Self.lineFeed) {
+        let bytes = [UInt8](data)
+        let saysSo = Self.firstLines.contains { bytes.starts(with: $0) }
+        for wholeLine in bytes.split(separator: Self.lineFeed) {
             let line = wholeLine.last == UInt8(ascii: "\r") ? wholeLine.dropLast() : wholeLine
             let isHTTPOnly = line.starts(with: Self.httpOnlyMark)
             let rest = isHTTPOnly ? line.dropFirst(Self.httpOnlyMark.count) : line
             guard rest.first != UInt8(ascii: "#") else { continue }
             let fields = rest.split(separator: Self.tab, maxSplits: 6, omittingEmptySubsequences: false)
+            let isBlank = rest.allSatisfy { $0 == 0x20 || $0 == Self.tab }
+            isCookieFile = isCookieFile && (saysSo || isBlank || Self.isLine(fields))
             // Some writers leave out the tab before an empty value.
             guard fields.count >= 6 else { continue }
             let texts = fields.compactMap { String(validating: $0, as: UTF8.self) }
@@ -39,6 +46,16 @@ struct NetscapeCookies {
                 cookies.append(cookie)
             }
         }
+    }
+
+    /// What curl writes and what it reads.
+    private static let firstLines = ["# Netscape HTTP Cookie File", "# HTTP Cookie File"].map { Array($0.utf8) }
+
+    /// It has the form of a cookie, whatever is in it.
+    private static func isLine(_ fields: [ArraySlice<UInt8>]) -> Bool {
+        guard fields.count >= 6 else { return false }
+        let words = [1, 3, 4].map { String(decoding: fields[$0], as: UTF8.self).uppercased() }
+        return ["TRUE", "FALSE"].contains(words[0]) && ["TRUE", "FALSE"].contains(words[1]) && Int64(words[2]) != nil
     }
 
     private static func cookie(_ fields: [String], _ isHTTPOnly: Bool, _ now: Date) -> Cookie? {

@@ -24,6 +24,13 @@ struct Circuit: HostState {
         let nextAttempt: Duration?
     }
 
+    /// What became of a circuit.
+    enum Change: Hashable {
+        /// It leaves its host alone, or goes on to do so.
+        case opened
+        case closed
+    }
+
     private enum Phase {
         case closed
         case open(until: EngineInstant)
@@ -65,16 +72,18 @@ struct Circuit: HostState {
     }
 
     /// Tells what came of a request. Each permit is told about once.
-    mutating func leave(_ permit: Permit, _ outcome: CircuitBreaker.Outcome, at now: EngineInstant) {
-        guard permit.era == era else { return }
+    @discardableResult
+    mutating func leave(_ permit: Permit, _ outcome: CircuitBreaker.Outcome, at now: EngineInstant) -> Change? {
+        guard permit.era == era else { return nil }
         guard !permit.isProbe else { return probed(outcome, at: now) }
-        guard outcome != .neutral else { return }
+        guard outcome != .neutral else { return nil }
         window.count(outcome == .failure, at: now)
         guard window.total >= max(rules.minimumRequests, 1), window.marked > 0,
             Double(window.marked) >= Double(window.total) * rules.failureRatio
-        else { return }
+        else { return nil }
         (failures, requests) = (window.marked, window.total)
         open(at: now)
+        return .opened
     }
 
     mutating func isForgettable(at now: EngineInstant) -> Bool {
@@ -83,14 +92,19 @@ struct Circuit: HostState {
         return window.total == 0
     }
 
-    private mutating func probed(_ outcome: CircuitBreaker.Outcome, at now: EngineInstant) {
+    private mutating func probed(_ outcome: CircuitBreaker.Outcome, at now: EngineInstant) -> Change? {
         switch outcome {
         case .success:
             window = SlidingWindow(length: rules.window)
             change(to: .closed)
-        case .failure: open(at: now)
-        // The next request is the one to see.
-        case .neutral: change(to: .open(until: now))
+            return .closed
+        case .failure:
+            open(at: now)
+            return .opened
+        case .neutral:
+            // The next request is the one to see.
+            change(to: .open(until: now))
+            return nil
         }
     }
 

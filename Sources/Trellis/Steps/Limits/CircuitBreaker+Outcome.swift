@@ -20,6 +20,9 @@ extension CircuitBreaker {
             case .connectionFailed, .securityFailed(.handshake), .timedOut(.connect), .timedOut(.responseHead),
                 .timedOut(.idle), .exchangeFailed, .invalidResponse(.bodyCutShort):
                 self = .failure
+            case .timedOut(.total):
+                // It was asked, and has not answered in time. Before and behind that the time was somebody else's.
+                self = error.phase == .connecting || error.phase == .sending ? .failure : .neutral
             case .validationFailed(.status(let code)): self = Outcome(status: code, error: nil)
             case .invalidResponse, .validationFailed, .serializationFailed, .redirectFailed: self = .success
             default: self = .neutral

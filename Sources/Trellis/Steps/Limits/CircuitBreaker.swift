@@ -12,8 +12,12 @@ import CurlEngine
 /// it fails, the circuit stays open for the same time again.
 ///
 /// Failures are connections that do not come about or are lost, a server that is silent, and the statuses 500, 502, 503 and 504.
-/// Any other answer is a success, a 404 or a 429 included; a stream has succeeded when its head has come. What says nothing
-/// about the host, such as a cancellation or the end of the call's own time, counts as neither.
+/// Any other answer is a success, a 404 or a 429 included; a stream has succeeded when its head has come. The end of the call's
+/// own time (``Timeouts/total``) is a failure where it finds the request on the wire without an answer, however much of that
+/// time was the host's. What says nothing about the host counts as neither: a cancellation, and the end of the call's time
+/// before the request went out or while the body of the answer was coming.
+///
+/// ``RequestEvent/Kind/circuitOpened(host:for:)`` and ``RequestEvent/Kind/circuitClosed(host:)`` tell of it.
 ///
 /// It counts what is on the wire: each retry, hedge and redirect for itself. It belongs to whoever holds it: sessions that are
 /// made with the same one know the same about their hosts.
@@ -57,8 +61,12 @@ public final class CircuitBreaker: Sendable {
     /// - Throws: The reason ``TrellisError/LimitFailure`` where it may not.
     @inline(never)
     func check(host: String, at now: EngineInstant) throws {
-        let refusal = circuits.withLock { $0.withState(of: host, at: now) { $0.refusal(at: now) } }
-        if let refusal { throw Self.error(refusal, host) }
+        if let refusal = refusal(host: host, at: now) { throw Self.error(refusal, host) }
+    }
+
+    /// Why a request may not be sent to a host; `nil` where it may.
+    func refusal(host: String, at now: EngineInstant) -> Circuit.Refusal? {
+        circuits.withLock { $0.withState(of: host, at: now) { $0.refusal(at: now) } }
     }
 
     /// Asks whether a request may be sent to a host.
@@ -75,7 +83,10 @@ public final class CircuitBreaker: Sendable {
     }
 
     /// Tells what came of a request: `.neutral` for one that was cancelled, or never sent.
-    func leave(_ permit: Circuit.Permit, _ outcome: Outcome, host: String, at now: EngineInstant) {
+    ///
+    /// - Returns: What that has changed.
+    @discardableResult
+    func leave(_ permit: Circuit.Permit, _ outcome: Outcome, host: String, at now: EngineInstant) -> Circuit.Change? {
         circuits.withLock { $0.withState(of: host, at: now) { $0.leave(permit, outcome, at: now) } }
     }
 

@@ -19,6 +19,9 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
     /// When the bucket will be full again (the theoretical arrival time of the generic cell rate algorithm).
     private var full = EngineInstant(nanoseconds: 0)
     private var line = WaitingLine<ID>()
+    /// The number of the token that was taken last; those taken together follow each other.
+    private(set) var lastToken = 0
+    private var lastTaken = EngineInstant(nanoseconds: 0)
 
     init(_ limit: RateLimit) {
         interval = limit.interval
@@ -75,6 +78,19 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
         return admitted
     }
 
+    /// Gives a token back that was of no use, as if it had never been taken.
+    ///
+    /// What was taken behind it counts as if all of it had been taken when the last of it was: so nobody ever gets more than
+    /// the rate, and the token may be lost where it has been of use to others.
+    mutating func giveBack(_ token: Int) {
+        guard token > 0, token <= lastToken else { return }
+        let (later, overflow) = interval.multipliedReportingOverflow(by: UInt64(lastToken - token))
+        let least = lastTaken.advanced(byNanoseconds: overflow ? .max : later)
+        let without = EngineInstant(nanoseconds: full.nanoseconds > interval ? full.nanoseconds - interval : 0)
+        full = min(full, max(without, least))
+        if token == lastToken { lastToken -= 1 }
+    }
+
     func isForgettable(at now: EngineInstant) -> Bool { line.isEmpty && full <= now }
 
     // MARK: Tokens
@@ -87,5 +103,7 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
 
     private mutating func take(at now: EngineInstant) {
         full = max(full, now).advanced(byNanoseconds: interval)
+        lastToken += 1
+        lastTaken = max(lastTaken, now)
     }
 }

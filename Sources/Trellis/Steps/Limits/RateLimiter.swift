@@ -15,19 +15,27 @@ import CurlEngine
 ///
 /// A request waits as long as its deadline lets it: one whose turn would come too late fails at once. The wait counts in
 /// ``Metrics/queued``, and ``RequestEvent/Kind/limited(host:wait:)`` tells of it. Requests of a higher ``Request/priority`` go first.
+/// One that ends before it went out, for example while it waits for a connection, gives its turn back, and the next may go.
 public final class RateLimiter: Sendable {
     private struct Waiter {
-        let reply: Reply<Void>
+        let reply: Reply<Int>
         let call: CallSituation
     }
 
     private struct Host: HostState {
         var queue: RateLimitQueue<UInt64>
         var waiters: [UInt64: Waiter] = [:]
-        /// Somebody wakes those whose turn has come.
-        var hasPump = false
+        /// Wakes those whose turn has come.
+        var pump: Task<Void, Never>?
+        /// Tells it from those before it.
+        var pumpNumber = 0
 
-        func isForgettable(at now: EngineInstant) -> Bool { !hasPump && queue.isForgettable(at: now) }
+        func isForgettable(at now: EngineInstant) -> Bool { pump == nil && queue.isForgettable(at: now) }
+    }
+
+    private enum Entrance {
+        case admitted(token: Int)
+        case waiting(ticket: UInt64)
     }
 
     /// The limit.
@@ -48,16 +56,31 @@ public final class RateLimiter: Sendable {
 
     /// Returns when the host may have another request: at once, or when its turn comes.
     ///
+    /// - Returns: What ``giveBack(_:host:_:)`` is told where the request never goes out.
     /// - Throws: `CancellationError` in a cancelled task; ``TrellisError`` of kind ``TrellisError/Kind/rateLimited`` where it would
     ///   take too long, or of kind ``TrellisError/Kind/cancelled`` when the session is shut down.
     @inline(never)
-    func enter(host: String, _ context: CallContext, _ priority: RequestPriority = .normal) async throws {
-        guard let ticket = try ticket(host, priority, context) else { return }
-        defer { context.call.record.withLock { $0.wait = nil } }
-        try await withTaskCancellationHandler {
-            try await withReply { wait(with: $0, ticket, host, priority, context) }
-        } onCancel: {
-            leave(ticket, host)
+    @discardableResult
+    func enter(host: String, _ context: CallContext, _ priority: RequestPriority = .normal) async throws -> Int {
+        switch try entrance(host, priority, context) {
+        case .admitted(let token): return token
+        case .waiting(let ticket):
+            defer { context.call.record.withLock { $0.wait = nil } }
+            return try await withTaskCancellationHandler {
+                try await withReply { wait(with: $0, ticket, host, priority, context) }
+            } onCancel: {
+                leave(ticket, host)
+            }
+        }
+    }
+
+    /// The request that was let go has not gone out: another may go in its place.
+    func giveBack(_ token: Int, host: String, _ context: CallContext) {
+        let now = context.now
+        withHost(host, at: now) { state in
+            state.queue.giveBack(token)
+            // The turn of those who wait may have come.
+            if let next = state.waiters.first?.value { startPump(&state, host, of: next.call, at: now) }
         }
     }
 
@@ -73,15 +96,15 @@ public final class RateLimiter: Sendable {
 
     // MARK: Entering
 
-    /// What to wait with; `nil`: there is no need.
     @inline(never)
-    private func ticket(_ host: String, _ priority: RequestPriority, _ context: CallContext) throws -> UInt64? {
+    private func entrance(_ host: String, _ priority: RequestPriority, _ context: CallContext) throws -> Entrance {
         let (now, longest) = (context.now, context.remainingTime?.clampedNanoseconds)
-        let entry = withHost(host, at: now) {
-            $0.queue.enterAtOnce(at: now) ? .admitted : $0.queue.outlook(priority, at: now, longest: longest)
+        let (entry, token) = withHost(host, at: now) {
+            let isAdmitted = $0.queue.enterAtOnce(at: now)
+            return (isAdmitted ? .admitted : $0.queue.outlook(priority, at: now, longest: longest), $0.queue.lastToken)
         }
         switch entry {
-        case .admitted: return nil
+        case .admitted: return .admitted(token: token)
         case .refused(let wait): throw refusal(of: host, wait, context)
         case .waiting(let wait):
             context.call.observer?.tell(.limited(host: host, wait: wait), attempt: context.attempt)
@@ -90,29 +113,29 @@ public final class RateLimiter: Sendable {
                 return ticket
             }
             context.call.record.withLock { $0.wait = .rate(self, host: host, ticket: ticket, since: now) }
-            return ticket
+            return .waiting(ticket: ticket)
         }
     }
 
     /// Enters the queue. Entering and waiting are one, or the turn could come before anybody waits for it.
     @inline(never)
     private func wait(
-        with reply: Reply<Void>, _ ticket: UInt64, _ host: String, _ priority: RequestPriority, _ context: CallContext
+        with reply: Reply<Int>, _ ticket: UInt64, _ host: String, _ priority: RequestPriority, _ context: CallContext
     ) {
         let (now, longest) = (context.now, context.remainingTime?.clampedNanoseconds)
-        let (entry, needsPump) = withHost(host, at: now) { host in
-            let entry = host.queue.enter(ticket, priority, at: now, longest: longest)
-            guard case .waiting = entry else { return (entry, false) }
-            host.waiters[ticket] = Waiter(reply: reply, call: context.call)
-            defer { host.hasPump = true }
-            return (entry, !host.hasPump)
+        let (entry, token) = withHost(host, at: now) { state in
+            let entry = state.queue.enter(ticket, priority, at: now, longest: longest)
+            if case .waiting = entry {
+                state.waiters[ticket] = Waiter(reply: reply, call: context.call)
+                if state.pump == nil { startPump(&state, host, of: context.call, at: now) }
+            }
+            return (entry, state.queue.lastToken)
         }
         switch entry {
-        case .admitted: return reply.resume(with: .success(()))
+        case .admitted: return reply.resume(with: .success(token))
         case .refused(let wait): return reply.resume(with: .failure(refusal(of: host, wait, context)))
         case .waiting: break
         }
-        if needsPump { startPump(host, of: context.call, at: now) }
         // It may have been cancelled before there was anybody to leave.
         if Task.isCancelled { leave(ticket, host) }
     }
@@ -138,32 +161,53 @@ public final class RateLimiter: Sendable {
 
     // MARK: Waking
 
-    /// On the pool, and on the clock of one of those who wait. It keeps none of them.
-    private func startPump(_ host: String, of call: CallSituation, at now: EngineInstant) {
-        Task(executorPreference: globalConcurrentExecutor) { [engine = call.engine, clock = call.deadline.clock] in
-            await self.pump(host, engine, clock, at: now)
+    /// On the pool, and on the clock of one of those who wait. It keeps none of them. Takes the place of the one before it.
+    private func startPump(_ state: inout Host, _ host: String, of call: CallSituation, at now: EngineInstant) {
+        state.pump?.cancel()
+        state.pumpNumber += 1
+        let (number, engine, clock) = (state.pumpNumber, call.engine, call.deadline.clock)
+        state.pump = Task(executorPreference: globalConcurrentExecutor) {
+            await self.pump(number, host, engine, clock, at: now)
         }
     }
 
     /// Wakes those whose turn has come, as long as anybody waits.
     private func pump(
-        _ host: String, _ engine: EngineExecutor, _ clock: any EngineClock, at start: EngineInstant
+        _ number: Int, _ host: String, _ engine: EngineExecutor, _ clock: any EngineClock, at start: EngineInstant
     ) async {
         var (engine, clock, now) = (engine, clock, start)
-        while true {
-            let (due, turn, next) = withHost(host, at: now) { host in
-                let due = host.queue.admit(at: now).compactMap { host.waiters.removeValue(forKey: $0) }
-                let turn = host.queue.nextTurn
-                host.hasPump = turn != nil
-                return (due, turn, host.waiters.first?.value)
+        while let (turn, next) = wake(number, host, at: now) {
+            (engine, clock) = (next.engine, next.deadline.clock)
+            do {
+                guard try await engine.delay(until: turn) else {
+                    giveUp(host, engine)
+                    continue
+                }
+            } catch {
+                // Another has its place.
+                return
             }
-            for waiter in due { waiter.reply.resume(with: .success(())) }
-            guard let turn, let next else { return }
-            (engine, clock) = (next.call.engine, next.call.deadline.clock)
-            // Nobody cancels this task.
-            if (try? await engine.delay(until: turn)) != true { giveUp(host, engine) }
             now = clock.now()
         }
+    }
+
+    /// Wakes those whose turn has come. Returns when the next one's does, and somebody who waits; `nil`: nobody does.
+    private func wake(_ number: Int, _ host: String, at now: EngineInstant) -> (EngineInstant, CallSituation)? {
+        let (due, next) = withHost(host, at: now) { state -> ([(Waiter, Int)], (EngineInstant, CallSituation)?) in
+            guard state.pumpNumber == number else { return ([], nil) }
+            let admitted = state.queue.admit(at: now)
+            let first = state.queue.lastToken - admitted.count
+            let due = admitted.enumerated().compactMap { index, ticket in
+                state.waiters.removeValue(forKey: ticket).map { ($0, first + index + 1) }
+            }
+            guard let turn = state.queue.nextTurn, let next = state.waiters.first?.value else {
+                state.pump = nil
+                return (due, nil)
+            }
+            return (due, (turn, next.call))
+        }
+        for (waiter, token) in due { waiter.reply.resume(with: .success(token)) }
+        return next
     }
 
     /// A session has been shut down: those of its requests that wait have waited in vain.

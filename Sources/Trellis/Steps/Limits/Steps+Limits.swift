@@ -14,37 +14,72 @@ extension AttachedSteps {
     func turn(for request: Request, _ context: CallContext) async throws -> LimitTurn {
         let host = request.limitedHost
         let start = context.now
+        var tokens: [RateToken] = []
         do {
             // Before the wait, which it saves, and behind it again, because that may be long.
             try steps.circuitBreaker?.check(host: host, at: start)
-            for limiter in steps.rateLimiters {
-                try await limiter.enter(host: host, context, request.priority)
+            for index in steps.rateLimiters.indices {
+                let token = try await steps.rateLimiters[index].enter(host: host, context, request.priority)
+                tokens.append(RateToken(limiter: steps.rateLimiters[index], number: token))
             }
             let permit = try steps.circuitBreaker?.enter(host: host, at: context.now)
-            return LimitTurn(host: host, start: start, breaker: steps.circuitBreaker, permit: permit)
+            return LimitTurn(host: host, start: start, tokens: tokens, breaker: steps.circuitBreaker, permit: permit)
         } catch {
+            tokens.giveBack(host: host, context)
             throw context.naming(error, request, heldSince: start)
         }
     }
 }
 
 /// What a request has that may go. The end of it is told, whatever it is.
-struct LimitTurn: Sendable {
+final class LimitTurn: Sendable {
     let host: String
     /// Since when the request was held up.
     let start: EngineInstant
-    let breaker: CircuitBreaker?
-    let permit: Circuit.Permit?
+    /// Whether the request has gone out.
+    let starts = StartCount()
+    private let tokens: [RateToken]
+    private let breaker: CircuitBreaker?
+    private let permit: Circuit.Permit?
 
-    /// Tells the circuit what came of the request.
+    init(
+        host: String, start: EngineInstant, tokens: [RateToken], breaker: CircuitBreaker?, permit: Circuit.Permit?
+    ) {
+        self.host = host
+        self.start = start
+        self.tokens = tokens
+        self.breaker = breaker
+        self.permit = permit
+    }
+
+    /// Tells the limits what came of the request, and the observers what that means for the host.
     func end(with result: Result<StepResponse, any Error>, _ context: CallContext) {
+        if starts.value == 0 { tokens.giveBack(host: host, context) }
         guard let breaker, let permit else { return }
         let outcome =
             switch result {
             case .success(let answer): CircuitBreaker.Outcome(status: answer.response.status.code, error: nil)
             case .failure(let error): CircuitBreaker.Outcome(status: nil, error: error)
             }
-        breaker.leave(permit, outcome, host: host, at: context.now)
+        let kind: RequestEvent.Kind? =
+            switch breaker.leave(permit, outcome, host: host, at: context.now) {
+            case .opened: .circuitOpened(host: host, for: breaker.openDuration)
+            case .closed: .circuitClosed(host: host)
+            case nil: nil
+            }
+        if let kind { context.call.observer?.tell(kind, attempt: context.attempt) }
+    }
+}
+
+/// A request that a rate limit has let go.
+struct RateToken: Sendable {
+    let limiter: RateLimiter
+    let number: Int
+}
+
+extension [RateToken] {
+    fileprivate func giveBack(host: String, _ context: CallContext) {
+        for token in self { token.limiter.giveBack(token.number, host: host, context) }
     }
 }
 

@@ -58,6 +58,51 @@ struct CredentialAdapterTests {
         }
     }
 
+    /// Nothing is sent, nothing is put in place of what cannot be, and nothing of it is shown.
+    @Test(arguments: ["secret\r\nX: y", "secret\n", "secret\r", "sec\u{0}ret", "\u{1}secret", "secret\u{7f}"])
+    func controlCharactersAreAnErrorBeforeAnythingIsSent(_ text: String) async throws {
+        let request = Request("https://a.example/")
+        let transport = MockTransport { _ in MockResponse() }
+        let session = Session(transport: transport)
+        var byOrigin = OriginCredentials()
+        try byOrigin.set(.bearer(text), for: "https://a.example")
+        let requests = [
+            request.withAdapter(BasicAuthentication(username: text, password: "x")),
+            request.withAdapter(BasicAuthentication(username: "x", password: text)),
+            request.withAdapter(BearerAuthentication(token: text)), request.withAdapter(byOrigin),
+            request.withAdapter(Netrc(entries: [Netrc.Entry(machine: nil, login: "ada", password: text)])),
+            request.withSteps { $0.attempts = [DigestAuthentication(username: text, password: "x")] },
+            request.withAuthorization(bearerToken: text), request.withAuthorization(username: text, password: ""),
+            request.withAdapter(Adapter { request, _ in request.withAuthorization(bearerToken: text) }),
+        ]
+        for request in requests {
+            let error = await #expect(throws: TrellisError.self) { try await session.data(request) }
+            #expect(error?.kind == .invalidRequest)
+            #expect(error?.reason == .invalidRequest(.headerField("Authorization")))
+            #expect(error?.url == "https://a.example/")
+            #expect(error?.description.contains("secret") == false)
+        }
+        #expect(transport.startedCount == 0)
+    }
+
+    @Test(arguments: ["https://a%0Ab:x@a.example/", "https://a:x%0D%0Ay@a.example/", "https://a%3Ab:x@a.example/"])
+    func soAreThoseOfAURL(_ url: String) async throws {
+        let transport = MockTransport { _ in MockResponse() }
+        let error = await #expect(throws: TrellisError.self) { try await Session(transport: transport).data(url) }
+        #expect([.invalidRequest, .invalidURL].contains(error?.kind))
+        #expect(transport.startedCount == 0)
+    }
+
+    @Test func aNameHasNoColonAndATokenMayHaveATab() async throws {
+        let session = Session(transport: MockTransport { _ in MockResponse() })
+        let request = Request("https://a.example/").withAuthorization(username: "a:b", password: "c")
+        let error = await #expect(throws: TrellisError.self) { try await session.data(request) }
+        #expect(error?.kind == .invalidRequest)
+        #expect(error?.detail == "a colon cannot be in a user's name")
+        #expect(
+            try await Self.sent(BearerAuthentication(token: "a\tb"), Request("https://a.example/")) == "Bearer a\tb")
+    }
+
     @Test(arguments: ["", "a.example", "/path", "ftp://a.example", "https://"])
     func anOriginIsAnAbsoluteURL(_ origin: String) throws {
         let error = #expect(throws: TrellisError.self) { try BearerAuthentication(token: "t", origin: origin) }

@@ -167,10 +167,40 @@ struct CookieFileTests: ~Copyable {
     }
 
     @Test func rubbishIsReadAsNothing() async throws {
-        try Data((0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }).write(to: URL(filePath: path))
+        let rubbish = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        try Data("# HTTP Cookie File\n".utf8 + rubbish).write(to: URL(filePath: path))
         let jar = jar()
         await jar.store(["a=1"], from: url)
         #expect(await sent(jar) == "a=1")
+    }
+
+    @Test(arguments: [
+        "notes\n", "# notes\nremember the milk\n", "a\tb\tc\td\te\tf\tg\n", "{\"a\": 1}", "\u{0}\u{1}",
+        "example.com\tFALSE\t/\tFALSE\t0\ta\t1\nand a line of somebody else's\n",
+        "example.com\tFALSE\t/\tFALSE\tnever\ta\t1\n", "example.com\tFALSE\t/\tFALSE\t0\n",
+    ])
+    func whatIsNoFileOfCookiesIsLeftAsItIs(_ text: String) async throws {
+        try Data(text.utf8).write(to: URL(filePath: path))
+        let jar = jar()
+        await jar.store(["a=2"], from: url)
+        #expect(await sent(jar) == "a=2")
+        let failure = try #require(await jar.failure)
+        #expect(
+            "\(failure)" == "the cookie file \(path) cannot be used: it is not a file of cookies, and stays as it is")
+        await #expect(throws: CookieFile.Failure.self) { try await jar.flush() }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
+    }
+
+    @Test(arguments: [
+        "", "\n \n\t\n", "# a comment\n", "# Netscape HTTP Cookie File\nnonsense\n", "# HTTP Cookie File\r\nnonsense\n",
+        "example.com\tFALSE\t/\tfalse\t0\tb\t1\n", "#HttpOnly_example.com\tFALSE\t/\tFALSE\t0\tb\n",
+    ])
+    func whatIsOneOrNothingAtAllIsUsed(_ text: String) async throws {
+        try Data(text.utf8).write(to: URL(filePath: path))
+        let jar = jar()
+        await jar.store(["a=2"], from: url)
+        #expect(await jar.failure == nil)
+        #expect(lines.last?.hasSuffix("a\t2") == true)
     }
 
     @Test func sessionsEndAndCookiesAreRemoved() async throws {

@@ -95,10 +95,65 @@ struct CircuitBreakerStepTests {
         await #expect(throws: (any Error).self) { try await probe.value }
         try await attempt.wait(for: .cancel)
         // The permit goes back behind the call's end.
+        if leaving == .deadline {
+            // Who was asked and did not answer in time has failed.
+            while breaker.refusal(host: "a.example", at: clock.engineSide.now())?.nextAttempt == nil {
+                await Task.yield()
+            }
+            #expect(breaker.refusal(host: "a.example", at: clock.engineSide.now())?.nextAttempt == .seconds(5))
+            clock.advance(by: .seconds(5))
+        }
         while (try? breaker.check(host: "a.example", at: clock.engineSide.now())) == nil { await Task.yield() }
         let next = Task { try await session.data("http://a.example/").1 }
         try await transport.nextAttempt().answer(status: 200)
         #expect(try await next.value.status == .ok)
+    }
+
+    @Test func openingAndClosingAreEvents() async throws {
+        let world = World()
+        let events = world.session.events
+        try await world.openCircuit()
+        await #expect(throws: TrellisError.self) { try await world.send() }
+        world.clock.advance(by: .seconds(5))
+        try await world.send()
+        world.status.withLock { $0 = 200 }
+        world.clock.advance(by: .seconds(5))
+        try await world.send()
+        var calls: [UInt64: [String]] = [:]
+        for await event in events {
+            calls[event.callID, default: []].append(event.word)
+            if calls.count == 5, event.word.hasPrefix("finished") { break }
+        }
+        let attempt = ["created", "queued", "admitted", "connected"]
+        let ill = attempt + ["head 503", "ended"], isOpen = "circuitOpened a.example 5.0 seconds"
+        #expect(
+            calls.sorted { $0.key < $1.key }.map(\.value) == [
+                ill + ["finished 503"], ill + [isOpen, "finished 503"], ["created", "failed circuit_open"],
+                ill + [isOpen, "finished 503"],
+                attempt + ["head 200", "ended", "circuitClosed a.example", "finished 200"],
+            ])
+    }
+
+    @Test func aServerThatNeverAnswersInTimeHasFailed() async throws {
+        let clock = TestClock()
+        var configuration = SessionConfiguration()
+        configuration.steps.circuitBreaker = CircuitBreaker(minimumRequests: 2)
+        configuration.timeouts = Timeouts(total: .seconds(1))
+        let transport = ScriptedTransport(clock: clock)
+        let session = Session(configuration: configuration, transport: transport, clock: clock)
+        let events = session.events
+        for isConnected in [true, false] {
+            let task = Task { try await session.data("http://a.example/") }
+            let attempt = try await transport.nextAttempt()
+            if isConnected { attempt.connect() }
+            await session.settle()
+            clock.advance(by: .seconds(1))
+            let error = await #expect(throws: TrellisError.self) { try await task.value }
+            #expect(error?.kind == .deadline)
+        }
+        for await event in events where event.word.hasPrefix("circuitOpened") { break }
+        let error = await #expect(throws: TrellisError.self) { try await session.data("http://a.example/") }
+        #expect(error?.kind == .circuitOpen)
     }
 
     @Test func aStepThatAnswersItselfTakesNoPermit() async throws {

@@ -142,6 +142,14 @@ struct CircuitTests {
         #expect(CircuitBreaker.Outcome(status: nil, error: TrellisError(reason)) == outcome)
     }
 
+    /// Before it goes out and behind the head, the time is not what the host was asked for.
+    @Test(arguments: TrellisError.Phase.allCases)
+    func theEndOfTheCallsTimeSaysSomethingWhereAnAnswerWasAwaited(_ phase: TrellisError.Phase) {
+        let error = TrellisError(.timedOut(.total), phase: phase)
+        let isFailure = phase == .connecting || phase == .sending
+        #expect(CircuitBreaker.Outcome(status: nil, error: error) == (isFailure ? .failure : .neutral))
+    }
+
     @Test func othersErrorsSayNothing() {
         #expect(CircuitBreaker.Outcome(status: nil, error: CancellationError()) == .neutral)
         #expect(CircuitBreaker.Outcome(status: nil, error: nil) == .neutral)

@@ -28,6 +28,45 @@ struct RateLimitQueueTests {
         #expect(queue.enter(6, at: .at(.milliseconds(5350))) == .waiting(.milliseconds(50)))
     }
 
+    @Test func aTokenThatIsGivenBackIsThereForTheNext() {
+        var queue = Self.queue(1, burst: 3)
+        for id in 0..<3 { #expect(queue.enter(id, at: .at(.seconds(5))) == .admitted) }
+        queue.giveBack(1)
+        #expect(queue.enter(3, at: .at(.seconds(5))) == .admitted)
+        #expect(queue.enter(4, at: .at(.seconds(5))) == .waiting(.seconds(1)))
+        queue.giveBack(queue.lastToken)
+        #expect(queue.nextTurn == .at(.seconds(5)))
+        // What was never taken is not given back.
+        queue.giveBack(queue.lastToken + 1)
+        queue.giveBack(0)
+        #expect(queue.admit(at: .at(.seconds(5))) == [4])
+        #expect(queue.enterAtOnce(at: .at(.seconds(5))) == false)
+    }
+
+    /// Those who keep their tokens would have got them too if the others had never come.
+    @Test(arguments: 0..<200)
+    func givingBackNeverAddsToTheRate(_ seed: Int) {
+        var random = SeededGenerator(seed: UInt64(seed))
+        var queue = Self.queue(1, burst: Int.random(in: 1...4, using: &random))
+        let fresh = queue
+        var now = 10.0
+        var kept: [(token: Int, time: Double)] = []
+        for _ in 0..<200 {
+            now += Double.random(in: 0...0.8, using: &random)
+            if Bool.random(using: &random), queue.enterAtOnce(at: .at(.seconds(now))) {
+                kept.append((queue.lastToken, now))
+            } else if Int.random(in: 0..<4, using: &random) == 0, let index = kept.indices.randomElement(using: &random)
+            {
+                queue.giveBack(kept.remove(at: index).token)
+            }
+        }
+        var model = fresh
+        for (_, time) in kept {
+            let isAdmitted = model.enterAtOnce(at: .at(.seconds(time)))
+            #expect(isAdmitted)
+        }
+    }
+
     @Test func thePauseFillsTheBucketUpToTheBurst() {
         var queue = Self.queue(10, burst: 2)
         for id in 0..<2 { #expect(queue.enter(id, at: .at(.seconds(1))) == .admitted) }

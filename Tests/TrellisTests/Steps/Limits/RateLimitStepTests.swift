@@ -168,6 +168,54 @@ struct RateLimitStepTests {
         #expect(try await second.value.metrics.queued == .seconds(1))
     }
 
+    @Test(arguments: [true, false])
+    func whoIsCancelledBeforeItGoesOutGivesItsTurnBack(_ hasGoneOut: Bool) async throws {
+        let clock = TestClock()
+        let limiter = RateLimiter(RateLimit(requestsPerSecond: 0.001, burst: 2))
+        var configuration = SessionConfiguration()
+        configuration.steps.rateLimiters = [limiter]
+        configuration.timeouts = Timeouts(connect: nil, responseHead: nil, idle: nil, total: nil)
+        configuration.limits.perOrigin = hasGoneOut ? 2 : 1
+        let transport = ScriptedTransport(clock: clock)
+        let session = Session(configuration: configuration, transport: transport, clock: clock)
+        var events = session.events.makeAsyncIterator()
+        let first = Task { try await session.data("http://a.example/1").1 }
+        let attempt = try await transport.nextAttempt()
+        let second = Task { try await session.data("http://a.example/2").1 }
+        while let event = await events.next() {
+            if case .queued(let request) = event.kind, request.url.hasSuffix("2") { break }
+        }
+        attempt.connect()
+        attempt.receiveHead(status: 200)
+        if hasGoneOut { _ = try await transport.nextAttempt() }
+        let third = Task { try await session.data("http://a.example/3").1 }
+        while limiter.waitingCount(host: "a.example") != 1 { await Task.yield() }
+        second.cancel()
+        await #expect(throws: CancellationError.self) { try await second.value }
+        if hasGoneOut {
+            await session.settle()
+            #expect(limiter.waitingCount(host: "a.example") == 1)
+            clock.advance(by: .seconds(1000))
+        }
+        while limiter.waitingCount(host: "a.example") != 0 { await Task.yield() }
+        attempt.end()
+        _ = try await first.value
+        try await transport.nextAttempt().answer(status: 200)
+        _ = try await third.value
+    }
+
+    @Test func whoIsRefusedByAnotherLimitGivesItsTurnBack() async throws {
+        let shared = RateLimiter(RateLimit(requestsPerSecond: 0.001, burst: 1))
+        let world = World(RateLimit(requestsPerSecond: 1000, burst: 1000)) { $0.timeouts.total = nil }
+        let strict = RateLimiter(RateLimit(requestsPerSecond: 0.001, burst: 1, maximumWait: .zero))
+        try await strict.enter(host: "a.example", .test(clock: world.clock))
+        let refused = Request("http://a.example/").withSteps { $0.rateLimiters = [shared, strict] }
+        let error = await #expect(throws: TrellisError.self) { try await world.session.data(refused) }
+        #expect(error?.kind == .rateLimited)
+        _ = try await world.session.data(Request("http://a.example/").withSteps { $0.rateLimiters = [shared] })
+        #expect(world.transport.startedCount == 1)
+    }
+
     @Test func theWaitIsAnEvent() async throws {
         let world = World(RateLimit(requestsPerSecond: 1))
         _ = try await world.session.data("http://a.example/")

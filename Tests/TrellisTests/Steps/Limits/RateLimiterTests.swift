@@ -46,6 +46,39 @@ struct RateLimiterTests {
         #expect(order.withLock { $0 } == [0, 1, 2, 3, 4])
     }
 
+    @Test func thoseWhoseTurnsCameTogetherAreLetGoInTheirOrder() async throws {
+        let limiter = limiter(1)
+        let order = Locked<[Int]>([])
+        try await limiter.enter(host: "a.example", context)
+        var tasks: [Task<Void, any Error>] = []
+        for number in 0..<50 {
+            // All on one executor, so that the order of their ends is that in which they were let go.
+            tasks.append(
+                Task(executorPreference: engine) { [context] in
+                    try await limiter.enter(host: "a.example", context)
+                    order.withLock { $0.append(number) }
+                })
+            await settle(limiter, waiting: number + 1)
+        }
+        clock.advance(by: .seconds(50))
+        for task in tasks { try await task.value }
+        #expect(order.withLock { $0 } == Array(0..<50))
+    }
+
+    @Test func aTurnThatIsGivenBackIsTheNextOnes() async throws {
+        let limiter = limiter(0.001)
+        let token = try await limiter.enter(host: "a.example", context)
+        let tasks = (0..<2).map { _ in Task { [context] in try await limiter.enter(host: "a.example", context) } }
+        await settle(limiter, waiting: 2)
+        limiter.giveBack(token, host: "a.example", context)
+        await settle(limiter, waiting: 1)
+        // The other one's turn has moved with it, and it is woken then.
+        clock.advance(by: .seconds(999))
+        #expect(limiter.waitingCount(host: "a.example") == 1)
+        clock.advance(by: .seconds(1))
+        for task in tasks { _ = try await task.value }
+    }
+
     @Test func hostsDoNotWaitForEachOther() async throws {
         let limiter = limiter(1)
         for host in ["a.example", "b.example", "c.example"] { try await limiter.enter(host: host, context) }
@@ -60,7 +93,7 @@ struct RateLimiterTests {
         await #expect(throws: CancellationError.self) { try await tasks[0].value }
         await settle(limiter, waiting: 1)
         clock.advance(by: .seconds(1))
-        try await tasks[1].value
+        _ = try await tasks[1].value
     }
 
     @Test func aTaskThatIsCancelledAlreadyDoesNotWait() async throws {
@@ -79,7 +112,7 @@ struct RateLimiterTests {
     @Test func whoWouldWaitTooLongIsToldSo() async throws {
         let limiter = limiter(0.5, maximumWait: .milliseconds(1500))
         try await limiter.enter(host: "a.example", context)
-        let error = await #expect(throws: TrellisError.self) { try await limiter.enter(host: "a.example", context) }
+        let error = await #expect(throws: TrellisError.self) { _ = try await limiter.enter(host: "a.example", context) }
         #expect(error?.kind == .rateLimited)
         #expect(
             error?.description
@@ -95,17 +128,17 @@ struct RateLimiterTests {
         let there = Task { try await limiter.enter(host: "a.example", other) }
         await settle(limiter, waiting: 2)
         await engine.shutDown()
-        let error = await #expect(throws: TrellisError.self) { try await here.value }
+        let error = await #expect(throws: TrellisError.self) { _ = try await here.value }
         #expect(error?.reason == .cancelled(.sessionShutDown))
         clock.advance(by: .seconds(1))
-        try await there.value
+        _ = try await there.value
     }
 
     @Test func whoseTurnComesBehindTheDeadlineIsToldSo() async throws {
         let limiter = limiter(0.5)
         try await limiter.enter(host: "a.example", context)
         let hurried = CallContext.test(remaining: .seconds(2), clock: clock, engine: engine)
-        let error = await #expect(throws: TrellisError.self) { try await limiter.enter(host: "a.example", hurried) }
+        let error = await #expect(throws: TrellisError.self) { _ = try await limiter.enter(host: "a.example", hurried) }
         #expect(error?.kind == .rateLimited)
         #expect(
             error?.description

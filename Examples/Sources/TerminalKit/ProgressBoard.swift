@@ -1,0 +1,98 @@
+/// The last lines of a terminal, one for each of several transfers. What is said meanwhile appears above them.
+///
+/// Says nothing where no terminal is, but for ``say(_:)``.
+public actor ProgressBoard {
+    private struct Entry {
+        var line: ProgressLine
+        let start = ContinuousClock.now
+        var bytes: Int64
+        var isVisible = false
+    }
+
+    private let terminal: Terminal
+    private let patience: Duration
+    private var entries: [Int: Entry] = [:]
+    private var ended: Set<Int> = []
+    private var drawnLines = 0
+    private var lastDrawn: ContinuousClock.Instant?
+    private var ticker: Task<Void, Never>?
+
+    /// An empty board.
+    ///
+    /// - Parameter patience: How long a transfer may take before it has a line.
+    public init(patience: Duration = .milliseconds(500), on terminal: Terminal = .error) {
+        self.patience = patience
+        self.terminal = terminal
+    }
+
+    /// Says how far a transfer is. Drawn ten times a second at most.
+    ///
+    /// - Parameters:
+    ///   - id: Which transfer: lines are in this order.
+    ///   - title: What is transferred.
+    ///   - bytes: How many bytes are there.
+    ///   - total: How many there will be, where that is known.
+    public func update(_ id: Int, _ title: String, bytes: Int64, of total: Int64?) {
+        guard terminal.isTerminal, !ended.contains(id) else { return }
+        if entries[id] == nil || entries[id]?.line.total != total {
+            // What is there already does not count for the rate.
+            entries[id] = Entry(line: ProgressLine(title: title, total: total, offset: bytes), bytes: bytes)
+        }
+        entries[id]?.bytes = bytes
+        tick()
+        let now = ContinuousClock.now
+        if let lastDrawn, now - lastDrawn < .milliseconds(100) { return }
+        lastDrawn = now
+        draw(now)
+    }
+
+    /// A transfer is over. Its line, where it had one, stays above the others if it came to its end.
+    ///
+    /// - Parameter bytes: How many bytes there are in the end; `nil`: not all.
+    public func end(_ id: Int, bytes: Int64?) {
+        ended.insert(id)
+        guard let entry = entries.removeValue(forKey: id), entry.isVisible else { return }
+        guard let bytes else { return draw(.now) }
+        say(entry.line.text(bytes, after: .now - entry.start, on: terminal))
+    }
+
+    /// Prints a line, above those of the transfers.
+    public func say(_ text: String) {
+        clear()
+        terminal.print(text)
+        draw(.now)
+    }
+
+    /// Draws now and then as long as there is a transfer: one that stands still is to be seen, too.
+    private func tick() {
+        guard ticker == nil else { return }
+        ticker = Task {
+            while !entries.isEmpty, (try? await Task.sleep(for: .milliseconds(250))) != nil {
+                if lastDrawn.map({ .now - $0 >= .milliseconds(200) }) ?? true { draw(.now) }
+            }
+            ticker = nil
+        }
+    }
+
+    private func clear() {
+        // Up to the first line, and nothing from there on (ECMA-48: CPL and ED).
+        if drawnLines > 1 { terminal.print("\u{1B}[\(drawnLines - 1)F", terminator: "") }
+        if drawnLines > 0 { terminal.print("\r\u{1B}[J", terminator: "") }
+        drawnLines = 0
+    }
+
+    private func draw(_ now: ContinuousClock.Instant) {
+        for (id, entry) in entries where !entry.isVisible && now - entry.start >= patience {
+            entries[id]?.isVisible = true
+        }
+        let visible = entries.filter(\.value.isVisible).sorted { $0.key < $1.key }.prefix(max(1, terminal.rows - 1))
+        let lines = visible.map { $0.value.line.text($0.value.bytes, after: now - $0.value.start, on: terminal) }
+        guard !lines.isEmpty || drawnLines > 0 else { return }
+        // At once, so that nothing flickers.
+        var text = drawnLines > 1 ? "\u{1B}[\(drawnLines - 1)F" : "\r"
+        text += lines.map { $0 + "\u{1B}[K" }.joined(separator: "\n")
+        text += "\u{1B}[J"
+        terminal.print(text, terminator: "")
+        drawnLines = lines.count
+    }
+}

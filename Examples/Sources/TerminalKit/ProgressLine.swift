@@ -1,0 +1,35 @@
+/// What a line says about a transfer: title, bar and share where the total is known, bytes, rate, time left.
+struct ProgressLine: Sendable {
+    let title: String
+    let total: Int64?
+    /// How many bytes were there before, and do not count for the rate.
+    let offset: Int64
+
+    /// The text, on one line of the terminal.
+    func text(_ bytes: Int64, after elapsed: Duration, on terminal: Terminal) -> String {
+        let columns = terminal.columns
+        let title = shortTitle(columns / 3)
+        let rate = elapsed.rate(of: bytes - offset)
+        guard let total, total > 0 else {
+            return title + String("\(bytes.inBytes)  \(rate)  \(elapsed.forPeople)".prefix(columns - title.count - 1))
+        }
+        let share = min(1, Double(bytes) / Double(total))
+        var tail = " \(Int(share * 100)) %  \(bytes.inBytes) of \(total.inBytes)  \(rate)"
+        if bytes > offset, bytes < total {
+            tail += "  \((elapsed * (Double(total - bytes) / Double(bytes - offset))).forPeople) left"
+        }
+        let room = columns - title.count - tail.count - 1
+        // A bar that says nothing is left out.
+        guard room >= 4 else { return title + String(tail.prefix(columns - title.count - 1)) }
+        let width = min(32, room)
+        let filled = Int(share * Double(width))
+        return title + terminal.styled(String(repeating: "━", count: filled), .green)
+            + terminal.styled(String(repeating: "─", count: width - filled), .faint) + tail
+    }
+
+    /// The end of a name says more than its beginning.
+    private func shortTitle(_ limit: Int) -> String {
+        if title.isEmpty { return "" }
+        return (title.count <= max(limit, 8) ? title : "…" + title.suffix(max(limit, 8) - 1)) + " "
+    }
+}

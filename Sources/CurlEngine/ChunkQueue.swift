@@ -1,0 +1,90 @@
+package import FoundationEssentials
+private import Glibc
+
+/// Bytes that wait for their reader, who takes them as chunks, without a copy.
+///
+/// What comes is joined into chunks of ``chunkSize``. Few bytes take little memory, and many of them blocks of a ``BlockPool``.
+@safe
+package struct ChunkQueue: ~Copyable {
+    /// The largest chunk in bytes.
+    package static let chunkSize = BlockPool.blockSize
+    /// What is smaller has memory of its own, of its size: a reader may keep it for long.
+    private static let largestOwned = 32 << 10
+
+    /// The bytes that wait.
+    package private(set) var count = 0
+    private var whole: [Data] = []
+    /// The chunk that is being filled.
+    private var start: UnsafeMutableRawPointer?
+    private var filled = 0
+    private var capacity = 0
+
+    package init() { unsafe start = nil }
+
+    deinit {
+        guard let start = unsafe start else { return }
+        if capacity == Self.chunkSize { unsafe BlockPool.giveBack(start) } else { unsafe free(start) }
+    }
+
+    /// Adds bytes. `false` where memory has run out.
+    package mutating func append(_ bytes: RawSpan) -> Bool {
+        var offset = 0
+        while offset < bytes.byteCount {
+            let rest = bytes.byteCount - offset
+            guard makeRoom(for: rest), let start = unsafe start else { return false }
+            let size = min(rest, capacity - filled)
+            unsafe bytes.withUnsafeBytes { bytes in
+                if let source = bytes.baseAddress {
+                    unsafe (start + filled).copyMemory(from: source + offset, byteCount: size)
+                }
+            }
+            filled += size
+            count += size
+            offset += size
+            if filled == Self.chunkSize { whole.append(takeFilled()) }
+        }
+        return true
+    }
+
+    /// Hands over the first chunk; an empty one where nothing waits.
+    package mutating func take() -> Data {
+        let chunk = whole.isEmpty ? takeFilled() : whole.removeFirst()
+        count -= chunk.count
+        return chunk
+    }
+
+    /// Makes room for some of so many bytes, where there is none.
+    private mutating func makeRoom(for wanted: Int) -> Bool {
+        guard filled == capacity || filled + wanted > capacity && capacity < Self.chunkSize else { return true }
+        let total = filled + wanted
+        guard total > Self.largestOwned else {
+            let size = min(max(total, 2 * capacity, 256), Self.largestOwned)
+            guard let grown = unsafe realloc(start, size) else { return false }
+            unsafe start = grown
+            capacity = size
+            return true
+        }
+        guard let block = unsafe BlockPool.take() else { return false }
+        if let start = unsafe start {
+            unsafe block.copyMemory(from: start, byteCount: filled)
+            unsafe free(start)
+        }
+        unsafe start = block
+        capacity = Self.chunkSize
+        return true
+    }
+
+    private mutating func takeFilled() -> Data {
+        guard filled > 0, let bytes = unsafe start else { return Data() }
+        let size = filled
+        filled = 0
+        // Small values are copied: they cost less than a buffer that is nearly empty.
+        if size <= 1024 { return unsafe Data(bytes: bytes, count: size) }
+        let isBlock = capacity == Self.chunkSize
+        unsafe start = nil
+        capacity = 0
+        guard isBlock else { return unsafe Data(bytesNoCopy: bytes, count: size, deallocator: .free) }
+        return unsafe Data(
+            bytesNoCopy: bytes, count: size, deallocator: .custom { start, _ in unsafe BlockPool.giveBack(start) })
+    }
+}

@@ -1,0 +1,48 @@
+import HTTPTypes
+
+/// What names, passwords and tokens may consist of. `HTTPField` would send blanks in place of what would end its line, and so
+/// something else than the caller has.
+enum CredentialText {
+    /// No control characters, and no colon in the name (RFC 7617, section 2).
+    static func check(username: String, password: String) throws(TrellisError) {
+        try check(username + password, isTabAllowed: false)
+        if username.utf8.contains(UInt8(ascii: ":")) { throw failure("a colon cannot be in a user's name") }
+    }
+
+    /// No control characters, as in any field (RFC 9110, section 5.5).
+    static func check(token: String) throws(TrellisError) { try check(token, isTabAllowed: true) }
+
+    /// No control characters: the name is sent in quotes. The password is not sent.
+    static func check(digestName: String, for request: Request) throws(TrellisError) {
+        do {
+            try check(digestName, isTabAllowed: false)
+        } catch {
+            var error = error
+            (error.method, error.url) = (request.method, URLRedaction.redact(request.url))
+            throw error
+        }
+    }
+
+    private static func check(_ text: String, isTabAllowed: Bool) throws(TrellisError) {
+        let isWrong = text.utf8.contains { $0 < 0x20 && !($0 == 0x09 && isTabAllowed) || $0 == 0x7f }
+        if isWrong { throw failure("there is a control character in the credentials") }
+    }
+
+    private static func failure(_ detail: String) -> TrellisError {
+        var error = TrellisError(.invalidRequest(.headerField(HTTPField.Name.authorization.rawName)))
+        error.detail = detail
+        return error
+    }
+}
+
+extension Request {
+    /// A copy with a field; where that cannot be, one that fails when it is sent.
+    func withHeader(_ field: HTTPField, checking check: () throws(TrellisError) -> Void) -> Request {
+        do {
+            try check()
+            return withHeader(field)
+        } catch {
+            return failing(with: error)
+        }
+    }
+}
