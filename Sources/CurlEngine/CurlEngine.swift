@@ -143,7 +143,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     var nextDeadline: EngineInstant? { changed.isEmpty ? multi?.deadline : EngineInstant(nanoseconds: 0) }
 
     func socketIsReady(_ ready: ReadySocket) {
-        guard let multi, unsafe multi.sockets.isWanted(ready, mayBeTaken: { multi.hasUnknownSocket }) else { return }
+        guard let multi, unsafe multi.sockets.isWanted(ready, mayBeTaken: multi.mayBeTaken) else { return }
         multi.act(on: ready)
         finishTransfers()
         if !stalled.isEmpty { lookForAnswers(on: ready.descriptor) }

@@ -56,8 +56,9 @@ package struct EngineFailure: Error, Sendable {
         self.systemError = systemError
     }
 
-    /// HTTP/2 failed as such, not on a stream: after a GOAWAY that came while nobody looked, for example.
-    package var isOfHTTP2Connection: Bool { code == Int(CURLE_HTTP2.rawValue) }
+    /// HTTP/2 failed as such, not on a stream: after a GOAWAY that came while nobody looked, for example. Or what was sent did
+    /// not arrive: libcurl tries another connection only where it learns that while it reads.
+    package var isOfConnection: Bool { [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) } }
 
     /// The same failure under another kind.
     func `as`(_ kind: Kind) -> EngineFailure {

@@ -101,12 +101,12 @@ final class MultiHandle {
         inside { _ = unsafe curl_easy_pause(easy.curl, transfer.wantedPause) }
     }
 
-    /// Whether a paused transfer has a connection whose socket libcurl has not named. Before its end, 7.88 does not tell it
-    /// either; while there is one, no kept connection is drained, because the bytes might be its answer.
-    var hasUnknownSocket: Bool {
+    /// Whether a transfer may be using a socket of which libcurl wants nothing: because it is paused there; or on a connection that
+    /// libcurl has not named, because the transfer was paused within the call that took it, and perhaps goes on again by now.
+    /// Before its end, 7.88 does not name it either; while there is one, no kept connection is cut.
+    func mayBeTaken(_ descriptor: Int32) -> Bool {
         running.contains { easy in
-            guard easy.socket < 0, let transfer = easy.transfer, transfer.attempts > 0 else { return false }
-            return (transfer.wantedPause | transfer.appliedPause) & 1 != 0
+            (easy.socket < 0 || easy.socket == descriptor) && easy.transfer.map { $0.attempts > 0 } ?? false
         }
     }
 

@@ -90,13 +90,13 @@ struct SocketTable {
 
     /// Whether libcurl should hear of a ready socket.
     ///
-    /// - Parameter mayBeTaken: Whether there is a transfer of whose socket libcurl has said nothing: one that took a kept
-    ///   connection and was paused by its first bytes, all within one call.
-    mutating func isWanted(_ ready: ReadySocket, mayBeTaken: () -> Bool) -> Bool {
+    /// - Parameter mayBeTaken: Whether a transfer may be using a socket. One that takes a kept connection can do so before the end of
+    ///   the one before it is heard of, and can be paused by its first bytes before libcurl says anything of its socket.
+    mutating func isWanted(_ ready: ReadySocket, mayBeTaken: (Int32) -> Bool) -> Bool {
         let descriptor = ready.descriptor
         guard Int(descriptor) < entries.count, self[descriptor].generation == ready.generation else { return false }
         guard self[descriptor].wanted.isEmpty else { return true }
-        if self[descriptor].isIdleHTTP1, !ready.hasFailed, !mayBeTaken() {
+        if self[descriptor].isIdleHTTP1, !ready.hasFailed, !mayBeTaken(descriptor) {
             ccurl_socket_poison_if_readable(descriptor)
         }
         // An idle socket is level-triggered too: out of the kernel's list with it.

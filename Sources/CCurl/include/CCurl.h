@@ -142,8 +142,8 @@ void ccurl_thread_set_tag(const void *_Nullable tag);
 void ccurl_thread_yield(void);
 void ccurl_thread_sleep_ms(unsigned milliseconds);
 
-// Throws away what an idle socket has received and shuts it down in both directions, if there is anything to read.
-// Returns true if there were bytes.
+// Disconnects a socket if there is anything to read: what it has received is gone, and so is its peer. Whoever reads from it
+// afterwards gets an error rather than the rest of something. Returns true if there were bytes.
 bool ccurl_socket_poison_if_readable(int fd);
 // A non-blocking socket that closes on exec.
 int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address);

@@ -14,12 +14,12 @@ final class AttemptHistory: Sendable {
     let observer: CallObserver?
     /// Counts the attempts of its call; `nil` where they go out one after the other.
     let starts: StartCount?
-    /// Counts it when it goes out, for the limits that have let it go.
-    private let turn: StartCount?
+    /// What has let it go.
+    private let permission: (any StartPermission)?
 
     init(
         earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, start: EngineInstant,
-        observer: CallObserver?, starts: StartCount? = nil, turn: StartCount? = nil
+        observer: CallObserver?, starts: StartCount? = nil, permission: (any StartPermission)? = nil
     ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
@@ -27,7 +27,7 @@ final class AttemptHistory: Sendable {
         self.start = start
         self.observer = observer
         self.starts = starts
-        self.turn = turn
+        self.permission = permission
     }
 
     /// The number of its attempt.
@@ -35,9 +35,14 @@ final class AttemptHistory: Sendable {
 
     /// The request goes out.
     func begin() {
-        turn?.add()
+        permission?.isUsed()
         if redirects.isEmpty { starts?.add() }
     }
 
     func tell(_ kind: RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
+}
+
+/// What has let a request go, and wants to know whether it went.
+protocol StartPermission: AnyObject, Sendable {
+    func isUsed()
 }

@@ -38,6 +38,10 @@ extension RequestActor {
     /// Tells the meter of the answer's body from now on.
     func measureDownload(with meter: ProgressBroadcaster) {
         downloadMeter = meter
+        if state.isEnded {
+            expectDownload()
+            return meter.jump(to: measuredBytes)
+        }
         measuredBytes = 0
         meter.jump(to: 0)
         guard head != nil else { return }

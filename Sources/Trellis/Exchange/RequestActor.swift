@@ -198,6 +198,8 @@ actor RequestActor: EngineActor {
     private func reportEnd() {
         pump?.stop()
         pump = nil
+        // The last bytes on the wire may have brought nothing, and whoever asks later is told the same.
+        measureDownload()
         task = nil
         cancelContinueTimer()
         if flow != nil { leaveFlow() }

@@ -130,6 +130,9 @@ extension DownloadJourney {
         guard let file else { throw TrellisError(.other("a download without a file")) }
         let start = offset
         let canGain = representation?.validator != nil
+        // What the server has announced is what comes over the wire, and not what is written.
+        let coded = Representation.isCoded(answer.head.headerFields) ? answer.source as? StreamSource : nil
+        coded?.measure(with: run.progress)
         var rhythm = DownloadRhythm(now: session.clock.now(), count: offset)
         while let chunk = try await answer.source.next() {
             if let end, offset + Int64(chunk.count) > end {
@@ -143,12 +146,13 @@ extension DownloadJourney {
             offset += Int64(chunk.count)
             // Whoever deletes a folder need not wait for the end to see that its downloads fail.
             if rhythm.isTime(session.clock.now()) { try file.check() }
-            run.progress.advance(by: chunk.count)
+            if coded == nil { run.progress.advance(by: chunk.count) }
             if canGain { patience.gain(chunk.count) }
             try await run.pass()
         }
         let response = try await answer.source.finalResponse()
         self.response = response
+        if coded != nil, let total = run.progress.current.totalBytes { run.progress.jump(to: total) }
         takeTrailers(of: response, isWhole: end == nil)
         let total = end == nil ? offset : representation?.total
         if let total, offset >= total { return true }

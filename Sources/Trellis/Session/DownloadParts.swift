@@ -191,21 +191,26 @@ final class DownloadParts: Sendable {
         _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ patience: inout DownloadPatience
     ) async throws {
         var isEmpty = true
-        while let chunk = try await answer.source.next() {
+        while var chunk = try await answer.source.next() {
             isEmpty = false
-            let rest = segments.withLock { $0.rest(of: id) }
+            var rest = segments.withLock { $0.rest(of: id) }
             // A part that is longer than it said may be one of something else.
             guard rest.isEmpty || rest.lowerBound + Int64(chunk.count) <= end else { throw Useless() }
-            let bytes = chunk.prefix(Int(clamping: rest.count))
-            try file.write(bytes, at: rest.lowerBound)
-            let count = segments.withLock { $0.advance(id, by: bytes.count) }
+            // More than once where others have just given back what comes behind it.
+            while !chunk.isEmpty, !rest.isEmpty {
+                let bytes = chunk.prefix(Int(clamping: rest.count))
+                try file.write(bytes, at: rest.lowerBound)
+                let count = segments.withLock { $0.advance(id, by: bytes.count) }
+                run.progress.advance(by: count)
+                patience.gain(count)
+                chunk = chunk.dropFirst(bytes.count)
+                rest = segments.withLock { $0.rest(of: id) }
+            }
             try takeNote()
-            run.progress.advance(by: count)
-            patience.gain(count)
-            if isOver(id) {
+            if rest.isEmpty {
                 endRivals(of: id)
                 // The connection can be kept where the answer ends here too.
-                guard rest.upperBound == end, chunk.count == bytes.count else { return answer.cancel() }
+                guard rest.upperBound == end, chunk.isEmpty else { return answer.cancel() }
             }
             try await run.pass()
         }

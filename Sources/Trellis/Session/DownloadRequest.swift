@@ -52,7 +52,7 @@ public struct DownloadRequest: Sendable {
     /// How far the download is, for any number of readers. Asking for it starts the download.
     ///
     /// Bytes that were there from an earlier download count as completed. The total is not known where the server does not
-    /// say it, or sends a coded body although none was asked for.
+    /// say it. Of a body that comes coded, the bytes on the wire count, which are what the server has announced.
     public var progress: TransferProgressSequence {
         _ = run.begin()
         return run.progress.values

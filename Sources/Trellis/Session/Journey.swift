@@ -203,15 +203,23 @@ final class Journey: Sendable {
 
     @inline(never)
     private func hopWithCookies(_ request: Request) async throws -> StepResponse {
-        guard let jar = steps.steps.cookies, let url = CookieURL(request.url) else {
-            return try await throughAttempts(request, 0)
-        }
-        let cookies = await jar.cookies(for: url)
-        let answer = try await throughAttempts(
-            cookies.isEmpty ? request : request.adding(cookies), 0)
-        let fields = answer.response.responseHead.texts(of: .setCookie)
-        if !fields.isEmpty { await jar.store(fields, from: url) }
+        let answer = try await throughAttempts(await addingCookies(to: request), 0)
+        await keepCookies(of: answer, to: request)
         return answer
+    }
+
+    @inline(never)
+    private func addingCookies(to request: Request) async -> Request {
+        guard let jar = steps.steps.cookies, let url = CookieURL(request.url) else { return request }
+        return request.adding(await jar.cookies(for: url))
+    }
+
+    @inline(never)
+    private func keepCookies(of answer: StepResponse, to request: Request) async {
+        guard answer.response.headerFields.contains(.setCookie), let jar = steps.steps.cookies,
+            let url = CookieURL(request.url)
+        else { return }
+        await jar.store(answer.response.responseHead.texts(of: .setCookie), from: url)
     }
 
     @inline(never)
@@ -224,10 +232,15 @@ final class Journey: Sendable {
     }
 
     /// When the limits of the request's host let it go.
+    @inline(__always)
     private func exchange(_ request: Request) async throws -> StepResponse {
         try Task.checkCancellation()
-        if !steps.steps.hasLimits { return try await session.exchange(request, self, nil) }
-        return try await exchangeInTurn(request)
+        return steps.steps.hasLimits ? try await exchangeInTurn(request) : try await exchangeAtOnce(request)
+    }
+
+    @inline(never)
+    private func exchangeAtOnce(_ request: Request) async throws -> StepResponse {
+        try await session.exchange(request, self, nil)
     }
 
     @inline(never)

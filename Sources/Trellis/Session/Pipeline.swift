@@ -137,7 +137,7 @@ extension Session {
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
             start: turn?.start ?? clock.now(), observer: situation.observer, starts: situation.starts,
-            turn: turn?.starts)
+            permission: turn)
         let prepared = try preparation.prepare(
             request, isCollected: situation.isCollected, start: situation.deadline.start, history: history)
         situation.record.withLock { $0.sent = prepared }

@@ -29,5 +29,8 @@ final class StreamSource: ChunkSource {
         actor.enter { $0.cancel(error) }
     }
 
+    /// Tells a meter of the body from now on, as it comes over the wire.
+    func measure(with meter: ProgressBroadcaster) { actor.enter { $0.measureDownload(with: meter) } }
+
     func hold(_ isHeld: Bool) { actor.enter { isHeld ? $0.suspend() : $0.resume() } }
 }

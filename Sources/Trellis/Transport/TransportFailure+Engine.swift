@@ -4,7 +4,7 @@ extension TransportFailure {
     /// The one place where the engine's failures become the framework's.
     init(_ failure: EngineFailure) {
         self.init(Self.reason(failure))
-        isOfConnection = failure.isOfHTTP2Connection
+        isOfConnection = failure.isOfConnection
     }
 
     private static func reason(_ failure: EngineFailure) -> TrellisError.Reason {

@@ -104,6 +104,12 @@ struct DownloadTests {
             (nil, "file.bin"), ("attachment; filename=\"../../x.txt\"", "x.txt"),
             ("attachment; filename=\"..\"", "file.bin"),
             ("attachment; filename*=UTF-8''%2fetc%2fna%C3%AFve", "naïve"),
+            ("attachment; filename=\"/etc/cron.d/x\"", "x"), ("attachment; filename*=UTF-8''a%00b.txt", "ab.txt"),
+            ("attachment; filename=\"../a\"; filename*=UTF-8''..%2fb", "b"),
+            (
+                "attachment; filename=\"\(String(repeating: "a", count: 10_240)).iso\"",
+                String(repeating: "a", count: 196) + ".iso"
+            ),
         ] as [(String?, String)])
     func toAFolder(_ disposition: String?, _ name: String) async throws {
         let server = try LoopbackServer.http { _ in
@@ -111,6 +117,40 @@ struct DownloadTests {
         }
         let file = try await session.download(server.url("/folder/file.bin?a=b"), to: .directory(folder.path)).value
         #expect(file.path == folder(name) && folder.names == [name])
+    }
+
+    /// No field has a NUL: the answer is none.
+    @Test func aNameWithANUL() async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.readRequest()
+            try connection.write(
+                "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=\"a\0b\"\r\nContent-Length: 2\r\n\r\nok")
+        }
+        await fails(.malformedResponse) {
+            try await session.download(server.url("/a"), to: .directory(folder.path)).value
+        }
+        #expect(folder.names == [])
+    }
+
+    /// What comes coded, although none was asked for, is decoded; what the server has announced is what counts.
+    @Test func aCodedBody() async throws {
+        let coded = storedInGzip(Self.content)
+        let server = try LoopbackServer.http { _ in .init(headers: [("Content-Encoding", "gzip")], body: coded) }
+        let download = session.download(server.url("/a"), to: .file(folder("a")))
+        var last: TransferProgress?
+        for await progress in download.progress {
+            #expect(progress.completedBytes <= progress.totalBytes ?? .max)
+            last = progress
+        }
+        #expect(last?.totalBytes == Int64(coded.count))
+        #expect(last?.completedBytes == Int64(coded.count))
+        #expect(try await download.value.size == 300_000 && folder.data("a") == Self.content)
+        let request = session.request(server.url("/a"))
+        async let progress = request.downloadProgress.reduce(nil) { $1 }
+        #expect(try await request.data() == Self.content)
+        let end = await progress
+        #expect(end?.completedBytes == Int64(coded.count))
+        #expect(end?.fraction == 1)
     }
 
     @Test func whereAClosureSays() async throws {

@@ -114,6 +114,27 @@ func noise(_ count: Int, seed: UInt64 = 1) -> Data {
     return Data(bytes)
 }
 
+/// Bytes in gzip's format (RFC 1952), as they are.
+func storedInGzip(_ content: Data) -> Data {
+    var coded = Data([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255])
+    for start in stride(from: 0, to: content.count, by: 60_000) {
+        let block = content.dropFirst(start).prefix(60_000)
+        let isLast: UInt8 = start + block.count == content.count ? 1 : 0
+        let count = UInt16(block.count)
+        coded += [isLast, UInt8(count & 255), UInt8(count >> 8), UInt8(~count & 255), UInt8(~count >> 8)]
+        coded += block
+    }
+    var sum: UInt32 = .max
+    for byte in content {
+        sum ^= UInt32(byte)
+        for _ in 0..<8 { sum = sum & 1 == 1 ? sum >> 1 ^ 0xEDB8_8320 : sum >> 1 }
+    }
+    for number in [~sum, UInt32(content.count)] {
+        for shift in 0..<4 { coded.append(UInt8(number >> (8 * shift) & 255)) }
+    }
+    return coded
+}
+
 /// A folder for one test, empty, and gone with the value.
 final class Folder: Sendable {
     let path: String

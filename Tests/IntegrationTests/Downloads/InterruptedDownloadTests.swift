@@ -22,8 +22,8 @@ struct InterruptedDownloadTests {
         folder.data("a.bin") == content && folder.names == ["a.bin"]
     }
 
-    /// 200 cuts at random places, in order and with a reset.
-    @Test func twoHundredCuts() async throws {
+    /// 200 cuts at random places, in order and with a reset, over one connection and over several.
+    @Test(arguments: [1, 4]) func twoHundredCuts(_ connections: Int) async throws {
         let content = noise(8 << 20, seed: 7)
         let server = try FileServer(content) { number, _ in
             guard number <= 200 else { return .whole }
@@ -34,7 +34,11 @@ struct InterruptedDownloadTests {
         let digest = try #require(MessageDigest(.sha256))
         digest.update(content)
         let checksum = Checksum.sha256(try #require(digest.finish()))
-        let file = try await session.download(server.url, to: .file(folder("a.bin")), checksum: checksum).value
+        var options = DownloadOptions()
+        options.connections = connections
+        let file = try await session.download(
+            server.url, to: .file(folder("a.bin")), checksum: checksum, options: options
+        ).value
         #expect(isWhole(content))
         // A reset may lose what was on its way.
         #expect(file.interruptions > 150 && file.size == 8 << 20)
@@ -61,6 +65,47 @@ struct InterruptedDownloadTests {
         let file = try await download(server).value
         #expect(file.size == 900_000 && isWhole(other))
         #expect(server.ranges == [nil, "bytes=500000-"])
+    }
+
+    /// It says each time that it is another one: nothing can be put together.
+    @Test func aTagThatChangesWithEveryAnswer() async throws {
+        let count = Locked(0)
+        let server = try LoopbackServer.http { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return .init(
+                headers: [("ETag", "\"v\(number)\"")],
+                body: .sized(2_000_000) { body in
+                    try body.write(Array(Self.content.prefix(500_000)))
+                    body.connection.close()
+                })
+        }
+        var options = DownloadOptions()
+        options.maximumFailures = 2
+        let error = await fails(.truncatedBody) {
+            try await session.download(server.url("/a"), to: .file(folder("a.bin")), options: options).value
+        }
+        #expect(error?.description.contains("it began anew too often") == true)
+        #expect(folder.data("a.bin") == nil && error?.attempt == count.withLock { $0 })
+    }
+
+    /// It says that it is the same, and it is not: a digest tells.
+    @Test func aTagThatLies() async throws {
+        let digest = try #require(MessageDigest(.sha256))
+        digest.update(Self.content)
+        let checksum = Checksum.sha256(try #require(digest.finish()))
+        let tag = (name: "ETag", value: "\"v1\"")
+        let server = try FileServer(Self.content) { number, _ in
+            guard number > 1 else { return .cut(500_000) }
+            let range = (name: "Content-Range", value: "bytes 500000-1999999/2000000")
+            return .other(.init(206, headers: [tag, range], body: noise(1_500_000, seed: 8)))
+        }
+        await fails(.checksumMismatch) {
+            try await session.download(server.url, to: .file(folder("a.bin")), checksum: checksum).value
+        }
+        #expect(folder.names == [])
     }
 
     /// Without a strong validator nothing can be gone on with.
@@ -98,6 +143,13 @@ struct InterruptedDownloadTests {
             "a coded part", [tag, ("Content-Range", "bytes 500000-1999999/2000000"), ("Content-Encoding", "gzip")],
             noise(1_500_000)),
         Lie("several parts", [tag, ("Content-Type", "multipart/byteranges; boundary=a")], Data("--a--".utf8)),
+        Lie(
+            "several parts, and there they are", [tag, ("Content-Type", "multipart/byteranges; boundary=a")],
+            Data("--a\r\nContent-Range: bytes 500000-1999999/2000000\r\n\r\n".utf8) + content.dropFirst(500_000)
+                + Data("\r\n--a--\r\n".utf8)),
+        Lie(
+            "a length that is not that of the range",
+            [tag, ("Content-Range", "bytes 500000-1999998/2000000")], content.dropFirst(500_000)),
         Lie("416", status: 416, [tag, ("Content-Range", "bytes */2000000")], Data()),
         Lie("416 and no more", status: 416, [], Data()),
         Lie("a part of a part", [tag, ("Content-Range", "bytes 500000-500099/2000000")], content[500_000..<500_100]),
@@ -174,77 +226,6 @@ struct InterruptedDownloadTests {
         #expect(folder.names == [] && server.ranges.count == 1)
     }
 
-    // MARK: Going on later
-
-    /// What is on the disk while a download is under way is what a killed process leaves.
-    @Test func afterAKilledProcess() async throws {
-        let gate = LoopbackServer.Gate()
-        let server = try FileServer(Self.content) { number, _ in number == 1 ? .stalled(700_000, gate) : .whole }
-        let victim = download(server)
-        for await progress in victim.progress where progress.completedBytes > 0 { break }
-        let part = try #require(folder.data(".a.bin.trellis-part"))
-        let note = try #require(folder.data(".a.bin.trellis-note"))
-        #expect(!part.isEmpty)
-        let grave = try Folder()
-        grave.write(part, to: ".a.bin.trellis-part")
-        grave.write(note, to: ".a.bin.trellis-note")
-        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
-        #expect(file.resumedBytes == Int64(part.count) && grave.data("a.bin") == Self.content)
-        #expect(grave.names == ["a.bin"])
-        victim.cancel()
-        gate.open()
-    }
-
-    /// A long part of one version is no part of another, of which less has come when the process ends.
-    @Test func aChangedFileAndAKilledProcess() async throws {
-        let gate = LoopbackServer.Gate()
-        let other = noise(2_000_000, seed: 2)
-        let server = try FileServer(Self.content) { number, _ in
-            switch number {
-            case 1: .cut(1_500_000)
-            case 2: .stalled(300_000, gate)
-            default: .whole
-            }
-        }
-        var options = DownloadOptions()
-        options.maximumFailures = 0
-        await fails(.truncatedBody) { try await download(server, options: options).value }
-        server.change(to: other, tag: "\"v2\"")
-        let victim = download(server)
-        for await progress in victim.progress where progress.completedBytes == 300_000 { break }
-        let grave = try Folder()
-        grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
-        grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
-        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
-        #expect(file.resumedBytes == 300_000 && grave.data("a.bin") == other)
-        victim.cancel()
-        gate.open()
-    }
-
-    /// What it brought counts too.
-    @Test func aDownloadThatWasGoneOnWithAndKilled() async throws {
-        let gate = LoopbackServer.Gate()
-        let server = try FileServer(Self.content) { number, _ in
-            switch number {
-            case 1: .cut(500_000)
-            case 2: .stalled(700_000, gate)
-            default: .whole
-            }
-        }
-        var options = DownloadOptions()
-        options.maximumFailures = 0
-        await fails(.truncatedBody) { try await download(server, options: options).value }
-        let victim = download(server)
-        for await progress in victim.progress where progress.completedBytes == 1_200_000 { break }
-        let grave = try Folder()
-        grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
-        grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
-        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
-        #expect(file.resumedBytes == 1_200_000 && grave.data("a.bin") == Self.content)
-        victim.cancel()
-        gate.open()
-    }
-
     @Test func aServerIsAskedAgainWhenItWantsTo() async throws {
         let server = try FileServer(Self.content) { number, _ in
             switch number {
@@ -282,110 +263,5 @@ struct InterruptedDownloadTests {
         #expect(
             server.requests.map { $0["Range"] }
                 == [nil, "bytes=400000-", "bytes=1300000-", "bytes=2000000-"])
-    }
-
-    @Test func inAFolderTheNameIsFoundAgain() async throws {
-        let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(600_000) : .whole }
-        var options = DownloadOptions()
-        options.maximumFailures = 0
-        await fails(.truncatedBody) {
-            try await session.download(server.url, to: .directory(folder.path), options: options).value
-        }
-        let file = try await session.download(server.url, to: .directory(folder.path)).value
-        #expect(file.resumedBytes == 600_000 && file.path == folder("file.bin"))
-        #expect(folder.data("file.bin") == Self.content && folder.names == ["file.bin"])
-        #expect(server.ranges == [nil, nil, "bytes=600000-"])
-    }
-
-    @Test func resumeDataGoesOnElsewhere() async throws {
-        let gate = LoopbackServer.Gate()
-        let server = try FileServer(Self.content) { number, _ in number == 1 ? .stalled(700_000, gate) : .whole }
-        let first = session.download(server.url)
-        for await progress in first.progress where progress.completedBytes > 0 { break }
-        let data = try #require(await first.cancelProducingResumeData())
-        await fails(.cancelled) { try await first.value }
-        #expect(data.receivedBytes > 0 && data.totalBytes == 2_000_000 && first.state == .cancelled)
-        let copy = try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(data))
-        let second = session.download(resuming: copy, to: .file(folder("a.bin")))
-        #expect(try await second.value.resumedBytes == data.receivedBytes)
-        #expect(isWhole() && !FileManager.default.fileExists(atPath: data.path))
-        gate.open()
-        // Once more: the partial file is not there any more.
-        let third = session.download(resuming: copy, to: .file(folder("a.bin"), .removePreviousFile))
-        #expect(try await third.value.resumedBytes == 0)
-    }
-
-    @Test func resumeDataOfAnotherURLIsAnError() async throws {
-        let json = #"{"version":1,"url":"http://a.example/b","path":"/nowhere","entityTag":"\"x\"","done":[[0,5]]}"#
-        let data = try JSONDecoder().decode(ResumeData.self, from: Data(json.utf8))
-        let server = try FileServer(Self.content)
-        let error = await fails(.resumeData) {
-            try await session.download(resuming: data, server.url, to: .file(folder("a.bin"))).value
-        }
-        #expect(error?.description.contains("http://a.example/b") == true)
-        #expect(server.ranges.isEmpty && folder.names == [])
-    }
-
-    @Test(arguments: ["", "nonsense", #"{"version":9}"#])
-    func aNoteThatMakesNoSenseIsNone(_ note: String) async throws {
-        let server = try FileServer(Self.content)
-        folder.write(Data("rubbish".utf8), to: ".a.bin.trellis-part")
-        folder.write(Data(note.utf8), to: ".a.bin.trellis-note")
-        #expect(try await download(server).value.resumedBytes == 0)
-        #expect(isWhole())
-    }
-
-    // MARK: Checksums
-
-    @Test func aChecksumThatDoesNotFit() async throws {
-        let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(600_000) : .whole }
-        let checksum = Checksum.sha512(String(repeating: "00", count: 64))
-        let error = await fails(.checksumMismatch) {
-            try await session.download(server.url, to: .file(folder("a.bin")), checksum: checksum).value
-        }
-        #expect(error?.description.contains("its sha512 is ") == true)
-        #expect(folder.names == [])
-    }
-
-    @Test func aDigestOfTheServerIsChecked() async throws {
-        let wrong = [("Repr-Digest", "sha-256=:\(Data(repeating: 7, count: 32).base64EncodedString()):")]
-        let server = try LoopbackServer.http { _ in .init(headers: wrong, body: Self.content) }
-        await fails(.checksumMismatch) {
-            try await session.download(server.url("/a"), to: .file(folder("a.bin"))).value
-        }
-        var options = DownloadOptions()
-        options.verifiesDigestFields = false
-        _ = try await session.download(server.url("/a"), to: .file(folder("a.bin")), options: options).value
-        #expect(isWhole())
-    }
-
-    @Test func theDigestOfAResumedFileCountsWhatWasThere() async throws {
-        let digest = try #require(MessageDigest(.sha256))
-        digest.update(Self.content)
-        let checksum = Checksum.sha256(try #require(digest.finish()))
-        let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(600_000) : .whole }
-        var options = DownloadOptions()
-        options.maximumFailures = 0
-        await fails(.truncatedBody) { try await download(server, options: options).value }
-        let file = try await session.download(server.url, to: .file(folder("a.bin")), checksum: checksum).value
-        #expect(file.resumedBytes == 600_000 && isWhole())
-    }
-
-    @Test func aDigestOfYourOwn() async throws {
-        struct Sum: DigestFunction {
-            var sum: UInt8 = 0
-            mutating func update(_ bytes: Data) { for byte in bytes { sum &+= byte } }
-            mutating func finish() -> [UInt8] { [sum] }
-        }
-        let server = try FileServer(Self.content)
-        let sum = Self.content.reduce(UInt8(0)) { $0 &+ $1 }
-        for (expected, fits) in [(sum, true), (sum &+ 1, false)] {
-            let checksum = Checksum(name: "sum", [expected]) { Sum() }
-            let destination = DownloadDestination.file(folder("a.bin"), .removePreviousFile)
-            let result = await Task { [session] in
-                try await session.download(server.url, to: destination, checksum: checksum).value
-            }.result
-            if case .success = result { #expect(fits) } else { #expect(!fits) }
-        }
     }
 }

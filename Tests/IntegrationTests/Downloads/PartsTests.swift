@@ -174,7 +174,7 @@ struct PartsTests {
         options.connections = connections
         let file = try await Session().download(server.url, to: .file(grave("a.bin")), options: options).value
         // What came since the last note comes again.
-        #expect(file.resumedBytes >= 8 << 20)
+        #expect(file.resumedBytes >= 4 << 20)
         #expect(grave.data("a.bin") == Self.content && grave.names == ["a.bin"])
         let data = try #require(await victim.cancelProducingResumeData())
         #expect(data.receivedBytes >= 12 << 20)
@@ -183,7 +183,7 @@ struct PartsTests {
         #expect(isWhole)
     }
 
-    /// The length of a file with gaps tells nothing: a process that ends before the first note leaves nothing to go on with.
+    /// The length of a file with gaps tells nothing: a process that ends early leaves what its note tells.
     @Test func afterAnEarlyEnd() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in number <= 4 ? .stalled(1 << 20, gate) : .whole }
@@ -193,7 +193,7 @@ struct PartsTests {
         grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
         grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
         let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
-        #expect(file.resumedBytes == 0 && grave.data("a.bin") == Self.content)
+        #expect(file.resumedBytes <= 4 << 20 && grave.data("a.bin") == Self.content)
         victim.cancel()
         gate.open()
     }

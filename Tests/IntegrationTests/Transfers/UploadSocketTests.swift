@@ -51,7 +51,7 @@ struct UploadSocketTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// A kept connection ends in the middle of the body: what went into it does not count.
+    /// A kept connection ends instead of answering: what went into it does not count.
     @Test(arguments: [Kind.stream, .file])
     func progressBeginsAnewWithAnotherConnection(_ kind: Kind) async throws {
         let server = try LoopbackServer { connection in
@@ -60,11 +60,9 @@ struct UploadSocketTests {
                 try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
             }
             guard let head = try connection.readHead() else { return }
-            if connection.ordinal == 1 {
-                _ = try connection.read(exactly: 1_000_000)
-                return connection.close()
-            }
             let request = try connection.readBody(of: head, storing: false)
+            // What libcurl takes for a connection that had gone stale.
+            if connection.ordinal == 1 { return connection.close() }
             let text = "\(request.bodyLength)"
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")
         }

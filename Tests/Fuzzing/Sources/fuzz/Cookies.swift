@@ -32,6 +32,7 @@ func fuzzCookies(_ input: FuzzInput) {
     let foreign = NetscapeCookies(Data(input.body), at: now)
     let again = NetscapeCookies(foreign.data, at: now)
     precondition(again.data == foreign.data, "a file changes by being read")
+    precondition(again.isCookieFile, "what was written is no file of cookies")
 }
 
 private func check(_ cookie: Cookie, from url: CookieURL) {
