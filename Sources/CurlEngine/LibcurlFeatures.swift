@@ -27,7 +27,7 @@ package struct LibcurlFeatures: Hashable, Sendable {
         versionNumber = unsafe info.version_num
         let bits = unsafe Int64(info.features)
         hasHTTP2 = bits & (1 << 16) != 0
-        hasHTTP3 = bits & (1 << 24) != 0
+        hasHTTP3 = bits & (1 << 25) != 0
         hasTLS = bits & (1 << 2) != 0
         unsafe certificateFile = info.cainfo.map { unsafe String(cString: $0) }
         unsafe certificateDirectory = info.capath.map { unsafe String(cString: $0) }

@@ -20,7 +20,11 @@ struct RealServerTests {
             if isInstalled("caddy") {
                 all.append(Pair(server: "caddy", policy: .http1Only, version: .http1_1))
                 all.append(Pair(server: "caddy", policy: .automatic, version: .http2))
-                if RunningLibcurl.hasHTTP3 { all.append(Pair(server: "caddy", policy: .http3Only, version: .http3)) }
+                if RunningLibcurl.hasHTTP3 {
+                    all.append(Pair(server: "caddy", policy: .http3Only, version: .http3))
+                } else {
+                    all.append(Pair(server: "caddy", policy: .http3Preferred, version: .http2))
+                }
             }
             if isInstalled("nghttpd") { all.append(Pair(server: "nghttpd", policy: .automatic, version: .http2)) }
             return all
