@@ -196,17 +196,17 @@ final class DownloadParts: Sendable {
             var rest = segments.withLock { $0.rest(of: id) }
             // A part that is longer than it said may be one of something else.
             guard rest.isEmpty || rest.lowerBound + Int64(chunk.count) <= end else { throw Useless() }
+            var gained = 0
             // More than once where others have just given back what comes behind it.
             while !chunk.isEmpty, !rest.isEmpty {
                 let bytes = chunk.prefix(Int(clamping: rest.count))
                 try file.write(bytes, at: rest.lowerBound)
-                let count = segments.withLock { $0.advance(id, by: bytes.count) }
-                run.progress.advance(by: count)
-                patience.gain(count)
                 chunk = chunk.dropFirst(bytes.count)
-                rest = segments.withLock { $0.rest(of: id) }
+                (gained, rest) = segments.withLock { (gained + $0.advance(id, by: bytes.count), $0.rest(of: id)) }
             }
             try takeNote()
+            run.progress.advance(by: gained)
+            patience.gain(gained)
             if rest.isEmpty {
                 endRivals(of: id)
                 // The connection can be kept where the answer ends here too.
