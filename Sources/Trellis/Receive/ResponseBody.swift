@@ -2,8 +2,11 @@ public import FoundationEssentials
 
 /// The body of a response as it comes: an asynchronous sequence of chunks.
 ///
-/// The reader sets the pace. While it is busy, what comes is joined to one chunk; above 1 MiB the transfer is paused until
-/// the reader comes back. A body is read once, by one reader at a time; leaving the loop ends the transfer.
+/// The reader sets the pace. While it is busy, what comes is joined to chunks of up to 256 KiB; when 1 MiB waits, the transfer is
+/// paused until the reader has taken half of it. A body is read once, by one reader at a time; leaving the loop ends the transfer.
+///
+/// A large chunk is in memory that is used again when the last copy of it is gone: whoever keeps small pieces of large chunks for
+/// long had better copy them (`Data(Array(piece))`).
 public struct ResponseBody: AsyncSequence, Sendable {
     /// Bytes of the decoded body, as many as have come.
     public typealias Element = Data

@@ -5,7 +5,7 @@ import FoundationEssentials
 ///
 /// A piece never ends within a code point: the pieces together are the text, whatever the network did. Bytes that are no
 /// UTF-8 become U+FFFD, as they would in the text as a whole. What looks like one character on a screen may still be cut,
-/// if it is more than one code point. Pieces are as long as what has come, up to some MiB.
+/// if it is more than one code point. Pieces are as long as what has come, up to 256 KiB.
 public struct StringSequence: AsyncSequence, Sendable {
     /// A piece of the text, never empty.
     public typealias Element = String
