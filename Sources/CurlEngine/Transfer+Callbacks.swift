@@ -88,6 +88,8 @@ extension Transfer {
         case .emptyReply where hasHead: failure.as(.bodyCutShort)
         case .send where attempts == 0, .receive where attempts == 0: failure.as(.connect)
         case .receive where hasHead && isHTTP2: failure.as(.http2)
+        // libcurl would have sent it once more; it must not.
+        case .bodyNotReplayable where !options.mayBeReplayed: failure.as(.replayRefused)
         case .outOfMemory where !hasHead, .tooLarge where !hasHead:
             failure.as(.head(.tooLarge(limit: options.maximumHeaderBytes)))
         default: failure

@@ -134,7 +134,8 @@ struct Client {
     /// What to say about a failure, and what to do about it, where that is likely.
     func complaint(_ failure: RequestFailure, about url: String, title: String = "") -> String {
         let mayMissScheme = failure.kind == "invalid_url" && !url.isEmpty && !url.contains("://")
-        let hint = mayMissScheme ? " (did you mean http://\(url) ?)" : ""
+        // Without the secrets in it, where the framework has taken them out.
+        let hint = mayMissScheme ? " (did you mean http://\(failure.url ?? url) ?)" : ""
         return Terminal.error.styled("trellis: ", .red) + title + failure.message + hint
     }
 }

@@ -1,10 +1,7 @@
 /// Takes the secrets out of a URL for messages.
 enum URLRedaction {
     private static let secretNames: Set<String> = [
-        "access_token", "api_key", "apikey", "auth", "awsaccesskeyid", "client_secret", "code", "key", "passwd",
-        "password",
-        "secret", "sig", "signature", "token", "x-amz-credential", "x-amz-security-token", "x-amz-signature",
-        "x-goog-signature",
+        "auth", "awsaccesskeyid", "code", "jwt", "key", "pass", "pwd", "session", "sid", "sig",
     ]
 
     /// The URL without user information and fragment, and with `REDACTED` for query values whose names say that they are
@@ -33,7 +30,8 @@ enum URLRedaction {
 
     /// Whether the name of a query or form item, percent-encoded or not, says that its value is a secret.
     static func isSecret(_ name: Substring) -> Bool {
-        secretNames.contains(decoded(name).lowercased())
+        let name = decoded(name).lowercased()
+        return secretNames.contains(name) || SecretFields.tells(name)
     }
 
     private static func decoded(_ text: Substring) -> String {
@@ -54,7 +52,13 @@ enum URLRedaction {
         // Also where the scheme is missing or mistyped: what stands before an @ may be a password.
         let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
         let authority = url[start...].prefix { $0 != "/" && $0 != "?" }
-        guard let at = authority.lastIndex(of: "@") else { return url }
+        if let at = authority.lastIndex(of: "@") {
+            return String(url[..<start]) + String(url[url.index(after: at)...])
+        }
+        // What looks like a port may be the beginning of a password, with a slash in it that should have been encoded.
+        guard let colon = authority.lastIndex(of: ":"), !authority[colon...].dropFirst().allSatisfy(\.isWholeNumber),
+            !authority.hasSuffix("]"), let at = url[start...].lastIndex(of: "@")
+        else { return url }
         return String(url[..<start]) + String(url[url.index(after: at)...])
     }
 }

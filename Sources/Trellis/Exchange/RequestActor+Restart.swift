@@ -9,6 +9,14 @@ extension RequestActor {
         return isStale && prepared.streamedBody?.isReplayable != false
     }
 
+    /// What libcurl cannot send once more can still be made again, by whoever retries.
+    func reason(for failure: TransportFailure) -> TrellisError.Reason {
+        guard failure.reason == .bodyFailed(.notReplayable), prepared.streamedBody?.isReplayable != false else {
+            return failure.reason
+        }
+        return .exchangeFailed(.connectionLost)
+    }
+
     func restart() {
         hasRestarted = true
         end = nil

@@ -336,7 +336,7 @@ actor RequestActor: EngineActor {
         guard !state.isEnded else { return }
         self.end = end
         if let failure = end.failure {
-            return mayRestart(after: failure) ? restart() : fail(TrellisError(failure.reason))
+            return mayRestart(after: failure) ? restart() : fail(TrellisError(reason(for: failure)))
         }
         guard state.progress == .receiving else {
             return fail(TrellisError(.invalidResponse(.malformed("it ended before its head"))))

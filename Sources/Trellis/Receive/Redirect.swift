@@ -22,3 +22,11 @@ public struct Redirect: Sendable, Hashable {
         return from.scheme != to.scheme || from.authority != to.authority
     }
 }
+
+extension Redirect: CustomStringConvertible, CustomDebugStringConvertible {
+    /// Status and URLs, without the secrets in them.
+    public var description: String { "\(status.code) \(URLRedaction.redact(from)) → \(URLRedaction.redact(to))" }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+}

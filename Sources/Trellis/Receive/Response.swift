@@ -64,3 +64,11 @@ public struct Response: Sendable {
     /// Status and fields as the ecosystem's type.
     public var head: HTTPResponse { HTTPResponse(status: status, headerFields: headerFields) }
 }
+
+extension Response: CustomStringConvertible, CustomDebugStringConvertible {
+    /// Status, URL without the secrets in it, and version.
+    public var description: String { "\(status.code) \(URLRedaction.redact(url)) (HTTP/\(version))" }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+}

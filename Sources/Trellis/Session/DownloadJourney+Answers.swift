@@ -42,7 +42,7 @@ extension DownloadJourney {
         let head = answer.head
         let verdict: DownloadQuestion.Verdict =
             canResume
-            ? question.verdict(status: head.status.code, fields: head.headerFields)
+            ? question.verdict(status: head.status.code, fields: head.headerFields, of: head.url)
             : .whole(Representation(validator: nil, total: Representation(head.headerFields).total))
         switch verdict {
         case .whole(let representation):

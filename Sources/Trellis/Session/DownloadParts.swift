@@ -146,7 +146,7 @@ final class DownloadParts: Sendable {
         _ patience: inout DownloadPatience
     ) async throws -> Bool {
         let head = answer.head
-        switch question.verdict(status: head.status.code, fields: head.headerFields) {
+        switch question.verdict(status: head.status.code, fields: head.headerFields, of: head.url) {
         case .part(let part, _):
             run.accept(head)
             last.withLock { $0 = head }

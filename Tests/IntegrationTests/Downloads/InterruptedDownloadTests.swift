@@ -44,6 +44,26 @@ struct InterruptedDownloadTests {
         #expect(file.interruptions > 150 && file.size == 8 << 20)
     }
 
+    /// The same tag and the same length, but of another file: a redirect leads elsewhere the second time.
+    @Test(arguments: [1, 4])
+    func whatARedirectLeadsToIsNotGluedToSomethingElse(connections: Int) async throws {
+        let (one, other) = (noise(6 << 20, seed: 3), noise(6 << 20, seed: 4))
+        let first = try FileServer(one) { number, _ in number == 1 ? .cut(2_000_000) : .silent(LoopbackServer.Gate()) }
+        let second = try FileServer(other)
+        let count = Locked(0)
+        let front = try LoopbackServer.http { _ in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            return .init(302, headers: [(name: "Location", value: number == 1 ? first.url : second.url)])
+        }
+        var options = DownloadOptions()
+        options.connections = connections
+        let file = try await session.download(front.url(), to: .file(folder("a.bin")), options: options).value
+        #expect(isWhole(other) && file.size == 6 << 20)
+    }
+
     @Test func aRangeIsAskedForWithItsTag() async throws {
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(500_000) : .whole }
         let file = try await download(server).value

@@ -54,6 +54,37 @@ struct StaleConnectionTests {
         try await server.waitUntilAllClosed()
     }
 
+    /// A large body in memory can be sent again by whoever may, and it is no fault of the body that nobody did.
+    @Test(arguments: [false, true])
+    func aLargeBodyIsSentAgainOnlyWithAKey(_ hasKey: Bool) async throws {
+        let server = try LoopbackServer { connection in
+            if connection.ordinal == 1 {
+                _ = try connection.readRequest()
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            }
+            guard let head = try connection.readHead() else { return }
+            if connection.ordinal == 1 {
+                _ = try connection.read(exactly: 100_000)
+                return connection.reset()
+            }
+            let request = try connection.readBody(of: head, storing: false)
+            let text = "\(request.bodyLength)"
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")
+        }
+        var configuration = SessionConfiguration()
+        if hasKey { configuration.steps.intercept(with: RetryPolicy(addsIdempotencyKey: true, random: { 0 })) }
+        let session = Session(configuration: configuration)
+        _ = try await session.data(server.url("/1"))
+        let upload = { try await session.upload(Data(count: 2_000_000), to: server.url("/2")).0 }
+        if hasKey {
+            #expect(try await String(decoding: upload(), as: UTF8.self) == "2000000")
+        } else {
+            let error = await #expect(throws: TrellisError.self) { try await upload() }
+            #expect(error.map { [.send, .receive].contains($0.kind) } == true, "\(String(describing: error))")
+        }
+        await session.shutdown()
+    }
+
     @Test func otherRequestIsNotSentTwice() async throws {
         let server = try closingUnderTheSecondRequest(), session = Session()
         _ = try await session.data(server.url("/1"))

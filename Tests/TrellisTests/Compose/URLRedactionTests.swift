@@ -21,6 +21,12 @@ struct URLRedactionTests {
             ("https://example.com/?a=token", "https://example.com/?a=token"),
             ("https://example.com/?password=", "https://example.com/?password=REDACTED"),
             ("https://example.com/?a=1&&b=2&", "https://example.com/?a=1&&b=2&"),
+            (
+                "https://example.com/?refresh_token=a&pwd=b&session_id=c",
+                "https://example.com/?refresh_token=REDACTED&pwd=REDACTED&session_id=REDACTED"
+            ),
+            ("https://example.com/?tokyo=a&keyboard=b", "https://example.com/?tokyo=a&keyboard=b"),
+            ("https://example.com:8443/a@b", "https://example.com:8443/a@b"),
             ("not a url", "not a url"),
             ("", ""),
         ] as [(String, String)])
@@ -31,6 +37,9 @@ struct URLRedactionTests {
     @Test(arguments: [
         "https://example.com/?token=abc#part", "https://example.com/#access_token=abc",
         "https://example.com/?a=1&access%5Ftoken=abc", "ann:secret@example.com/",
+        "http://ann:se/secret@example.com/", "http://ann:a?secret@example.com",
+        "http://example.com/?client-assertion=abc",
+        "http://example.com/?X-Goog-Credential=abc", "http://example.com/?SharedAccessSignature=abc",
     ])
     func noSecretGetsThrough(_ url: String) {
         let redacted = URLRedaction.redact(url)

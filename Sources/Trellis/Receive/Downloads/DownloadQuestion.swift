@@ -38,12 +38,22 @@ enum DownloadQuestion: Hashable, Sendable {
     }
 
     /// Judges an answer by its head.
-    func verdict(status: Int, fields: HTTPFields) -> Verdict {
+    ///
+    /// - Parameter url: What has answered, after all redirects.
+    func verdict(status: Int, fields: HTTPFields, of url: String? = nil) -> Verdict {
         switch (self, status) {
         case (.whole, 206): .malformed("it is a part that nobody asked for")
+        case (.part(_, _, let representation), 206), (.part(_, _, let representation), 416):
+            if representation.isOfResource(url) { verdict(status, fields) } else { .askForWhole("another resource") }
+        default: verdict(status, fields, of: url)
+        }
+    }
+
+    private func verdict(_ status: Int, _ fields: HTTPFields, of url: String? = nil) -> Verdict {
+        switch (self, status) {
         case (_, 206): verdict(onPart: fields)
         // The server knows no ranges, or the representation is another one by now.
-        case (_, 200..<300): .whole(Representation(fields))
+        case (_, 200..<300): .whole(Representation(fields, of: url))
         case (.part(let start, _, let representation), 416): Self.verdict(on416: fields, start, representation)
         case (_, 408), (_, 425), (_, 429), (_, 500), (_, 502), (_, 503), (_, 504): .busy
         default: .refused

@@ -6,20 +6,36 @@ struct Representation: Hashable, Sendable {
     var validator: StrongValidator?
     /// Its bytes, where that is known.
     var total: Int64?
+    /// Of what resource it is; `nil` where that is not known.
+    var resource: String?
 
-    init(validator: StrongValidator?, total: Int64?) {
+    init(validator: StrongValidator?, total: Int64?, resource: String? = nil) {
         self.validator = validator
         self.total = total
+        self.resource = resource
     }
 
     /// That of a response with all of it.
     ///
     /// A coded one cannot be gone on with: its bytes on the wire are not those in the file.
-    init(_ fields: HTTPFields) {
+    ///
+    /// - Parameter url: What has answered, after all redirects.
+    init(_ fields: HTTPFields, of url: String? = nil) {
+        resource = url.map(Self.resource)
         guard !Self.isCoded(fields) else { return }
         total = fields[.contentLength].flatMap { ContentRange.number($0) }
         let ranges = fields[.acceptRanges]?.lowercased()
         validator = ranges == "none" ? nil : StrongValidator(fields)
+    }
+
+    /// A validator tells representations of one resource from each other (RFC 9110, section 8.8.3), and redirects can lead to
+    /// another one each time. The query does not count: those who redirect to signed URLs sign anew each time.
+    static func resource(_ url: String) -> String { String(ResumeData.name(of: url).prefix { $0 != "?" }) }
+
+    /// Whether this is a part of the same resource, as far as that is known.
+    func isOfResource(_ url: String?) -> Bool {
+        guard let resource, let url else { return true }
+        return resource == Self.resource(url)
     }
 
     /// Whether the body is not the bytes of the representation themselves (RFC 9110, section 8.4).

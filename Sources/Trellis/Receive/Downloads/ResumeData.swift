@@ -11,7 +11,8 @@ import CurlEngine
 /// let file = try await session.download(resuming: data, to: .file(path)).value
 /// ```
 ///
-/// It holds the URL as it was requested, without user information, and no fields of the request. The bytes themselves are in the
+/// It holds the URL as it was requested, without user information, where redirects led, without the query, and no fields of the
+/// request. The bytes themselves are in the
 /// partial file alone: the value is small.
 public struct ResumeData: Sendable, Hashable {
     /// What was downloaded.
@@ -23,6 +24,8 @@ public struct ResumeData: Sendable, Hashable {
     /// The bytes in all, where that is known.
     public let totalBytes: Int64?
     let validator: StrongValidator
+    /// What has answered: where redirects have led; `nil` where that is not known.
+    let resource: String?
     /// Which bytes are there, in order, apart from each other.
     let done: [Range<Int64>]
     /// What the partial file was like when nothing more came to it; `nil` where more may have come since then.
@@ -33,8 +36,9 @@ public struct ResumeData: Sendable, Hashable {
 
     init(
         url: String, path: String, done: [Range<Int64>], totalBytes: Int64?, validator: StrongValidator,
-        stamp: PartialFile.Stamp? = nil
+        resource: String? = nil, stamp: PartialFile.Stamp? = nil
     ) {
+        self.resource = resource
         self.url = url
         self.path = path
         self.done = done
@@ -50,15 +54,18 @@ public struct ResumeData: Sendable, Hashable {
     ) {
         guard let validator = representation.validator else { return nil }
         self.init(
-            url: url, path: path, done: done, totalBytes: representation.total, validator: validator, stamp: stamp)
+            url: url, path: path, done: done, totalBytes: representation.total, validator: validator,
+            resource: representation.resource, stamp: stamp)
     }
 
-    var representation: Representation { Representation(validator: validator, total: totalBytes) }
+    var representation: Representation {
+        Representation(validator: validator, total: totalBytes, resource: resource)
+    }
 }
 
 extension ResumeData: Codable {
     private enum Key: String, CodingKey {
-        case version, url, path, done, total, entityTag, lastModified, size, modified
+        case version, url, resource, path, done, total, entityTag, lastModified, size, modified
     }
 
     /// Reads one.
@@ -73,6 +80,7 @@ extension ResumeData: Codable {
                 .downloadFailed(.resumeData("it is of version \(version), and \(Self.version) is known")))
         }
         url = try values.decode(String.self, forKey: .url)
+        resource = try values.decodeIfPresent(String.self, forKey: .resource)
         path = try values.decode(String.self, forKey: .path)
         totalBytes = try values.decodeIfPresent(Int64.self, forKey: .total)
         if let tag = try values.decodeIfPresent(String.self, forKey: .entityTag) {
@@ -108,6 +116,7 @@ extension ResumeData: Codable {
         var values = encoder.container(keyedBy: Key.self)
         try values.encode(Self.version, forKey: .version)
         try values.encode(url, forKey: .url)
+        try values.encodeIfPresent(resource, forKey: .resource)
         try values.encode(path, forKey: .path)
         try values.encode(done.map { [$0.lowerBound, $0.upperBound] }, forKey: .done)
         try values.encodeIfPresent(totalBytes, forKey: .total)

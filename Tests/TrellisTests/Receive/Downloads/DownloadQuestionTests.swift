@@ -100,6 +100,28 @@ struct DownloadQuestionTests {
         #expect(question.verdict(status: row.status, fields: row.fields) == row.verdict)
     }
 
+    /// A tag says nothing about another resource, to which a redirect may lead by now; signed URLs have a new query each time.
+    @Test(arguments: [
+        ("http://a.example/v1/f?signature=2", nil), ("http://a.example/v2/f?signature=1", "another resource"),
+        ("http://b.example/v1/f?signature=1", "another resource"), ("https://a.example/v1/f", "another resource"),
+    ])
+    func aPartIsOfTheSameResource(_ url: String, _ why: String?) {
+        let whole: HTTPFields = [.eTag: "\"a\"", .contentLength: "100"]
+        let first = DownloadQuestion.whole.verdict(
+            status: 200, fields: whole, of: "http://ann:secret@a.example/v1/f?signature=1#x")
+        guard case .whole(let representation) = first else { return #expect(Bool(false), "\(first)") }
+        #expect(representation.resource == "http://a.example/v1/f")
+        let question = DownloadQuestion.part(from: 40, to: nil, of: representation)
+        let part: HTTPFields = [.eTag: "\"a\"", .contentRange: "bytes 40-99/100"]
+        #expect(
+            question.verdict(status: 206, fields: part, of: url)
+                == why.map { .askForWhole($0) } ?? .part(40..<100, total: 100))
+        let complete = DownloadQuestion.part(from: 100, to: nil, of: representation)
+        #expect(
+            complete.verdict(status: 416, fields: [.contentRange: "bytes */100"], of: url)
+                == why.map { .askForWhole($0) } ?? .complete)
+    }
+
     @Test func aBoundedPartMayNotBeLonger() {
         let question = DownloadQuestion.part(from: 40, to: 50, of: Self.tagged)
         #expect(question.fields.map(\.value) == ["bytes=40-49", "\"a\""])
