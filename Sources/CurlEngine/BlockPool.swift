@@ -6,8 +6,8 @@ private import Glibc
 enum BlockPool {
     /// The size of a block in bytes.
     static let blockSize = 256 << 10
-    /// So many blocks are kept that nobody uses, in all 4 MiB.
-    private static let limit = 16
+    /// So many blocks are kept that nobody uses, in all 8 MiB.
+    private static let limit = 32
 
     @safe
     private struct Block: @unchecked Sendable {
