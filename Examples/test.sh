@@ -228,6 +228,10 @@ check "a file in a curl command" 1 "$(curl_arguments "$url/" --part "f=@$folder/
 check "secrets are left out" 0 "$(curl_arguments "$url/" -H 'Authorization: Bearer s3cret' | grep -c s3cret)"
 check "secrets are shown" 1 "$(curl_arguments "$url/" -H 'Authorization: Bearer s3cret' --show-secrets | grep -c s3cret)"
 check "options of the session" 1 "$(curl_arguments "$url/" --unix-socket "$folder/socket" | grep -c "^$folder/socket$")"
+check "credentials without their secret" "--digest --user ann:REDACTED" \
+    "$(curl_arguments "$url/" --user ann:s3cret --auth digest | grep -E '^(--digest|--user|ann:.*)$' | xargs)"
+check "a token" "--oauth2-bearer s3cret" \
+    "$(curl_arguments "$url/" --user s3cret --auth bearer --show-secrets | grep -A1 bearer | xargs)"
 client --curl "$url/" -d "@$folder/missing"
 check "a curl command without its file" '1 ' "$status $out"
 

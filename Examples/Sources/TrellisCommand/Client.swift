@@ -117,7 +117,8 @@ struct Client {
     private func printCURLCommand() async -> Bool {
         do {
             let session = Session(configuration: options.sessionConfiguration)
-            let details = CURLDescriptionOptions(revealingSecrets: options.showSecrets)
+            var details = CURLDescriptionOptions(revealingSecrets: options.showSecrets)
+            details.furtherArguments += options.cURLCredentials
             let command = try session.cURLDescription(of: try options.makeRequest(), details)
             try await StandardOutput.write(command + "\n")
         } catch is ReaderHasGone {
