@@ -151,8 +151,8 @@ package final class PartialFile: Sendable {
     /// Only where that changes something: ext4 takes any cut for the beginning of a replacement, and then writes all of a file to
     /// the disk before it is closed.
     package func truncate(to length: Int64) throws(FileReader.Failure) {
-        guard length != self.length else { return }
-        guard ftruncate(descriptor, off_t(length)) == 0 else { throw .system }
+        if length != self.length, ftruncate(descriptor, off_t(length)) != 0 { throw .system }
+        // Also where somebody else has cut it there before.
         extent.withLock { $0 = length }
     }
 

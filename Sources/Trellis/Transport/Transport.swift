@@ -13,7 +13,7 @@ public import HTTPTypes
 ///         events.transportIsConnected()
 ///         events.transportDidReceiveHead(ResponseHead(status: .init(code: 418)))
 ///         events.transportDidEnd(TransportEnd())
-///         return IdleTransportTask()
+///         return Brewed()  // a ``TransportTask`` that has nothing to do any more
 ///     }
 /// }
 /// ```

@@ -1,0 +1,20 @@
+import CurlEngine
+import Foundation
+import Testing
+
+/// A file on its way, under somebody else's hands.
+struct PartialFileTests {
+    private let path = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)").path
+
+    @Test func whatSomebodyElseHasCutIsNotedUntilItBeginsAnew() throws {
+        let file = try #require(try PartialFile.opened(path: path))
+        defer { file.remove() }
+        try file.write(Data(count: 100), at: 0)
+        // By another descriptor, as another process would.
+        try #require(FileHandle(forWritingAtPath: path)).truncate(atOffset: 0)
+        #expect(throws: FileReader.Failure.self) { try file.write(Data(count: 1), at: 100) }
+        try file.truncate(to: 0)
+        try file.write(Data(count: 10), at: 0)
+        #expect(file.length == 10)
+    }
+}
