@@ -4,7 +4,7 @@ import Trellis
 
 /// A large file from a real server, over a network that closes, resets and forgets connections: it arrives, and the caller has
 /// not written a line for that.
-@Suite(.serialized, .timeLimit(.minutes(5)), .requiresPeers)
+@Suite(.serialized, .timeLimit(.minutes(5)), .requiresPeers, .requires("caddy"))
 struct HostileNetworkTests {
     /// 1 GiB in CI, less in the everyday loop: what happens is the same.
     private static let size = ProcessInfo.processInfo.environment["CI"] == "true" ? 1 << 30 : 64 << 20

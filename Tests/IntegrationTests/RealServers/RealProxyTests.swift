@@ -4,7 +4,7 @@ import Trellis
 import TrellisTesting
 
 /// Through tinyproxy, which asks for a name and a password, to servers as they are in the world.
-@Suite(.timeLimit(.minutes(1)), .requiresPeers, .enabled(if: RealServerTests.Pair.isInstalled("tinyproxy")))
+@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("tinyproxy"))
 struct RealProxyTests {
     private static let started = Peer.started("real_servers.py")
 

@@ -17,7 +17,7 @@ struct RealServerTests {
 
         static let all: [Pair] = {
             var all: [Pair] = []
-            if isInstalled("caddy") {
+            if Peer.isInstalled("caddy") {
                 all.append(Pair(server: "caddy", policy: .http1Only, version: .http1_1))
                 all.append(Pair(server: "caddy", policy: .automatic, version: .http2))
                 if RunningLibcurl.hasHTTP3 {
@@ -26,17 +26,9 @@ struct RealServerTests {
                     all.append(Pair(server: "caddy", policy: .http3Preferred, version: .http2))
                 }
             }
-            if isInstalled("nghttpd") { all.append(Pair(server: "nghttpd", policy: .automatic, version: .http2)) }
+            if Peer.isInstalled("nghttpd") { all.append(Pair(server: "nghttpd", policy: .automatic, version: .http2)) }
             return all
         }()
-
-        /// In CI every server is expected.
-        static func isInstalled(_ name: String) -> Bool {
-            let environment = ProcessInfo.processInfo.environment
-            let folders = (environment["PATH"] ?? "").split(separator: ":")
-            return environment["CI"] == "true"
-                || folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
-        }
     }
 
     private let peer: Peer

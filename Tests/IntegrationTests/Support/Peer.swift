@@ -56,6 +56,14 @@ extension Peer {
     /// Whether suites with peers run. In CI they do in any case, and fail without them.
     static let isExpected = python != nil || ProcessInfo.processInfo.environment["CI"] == "true"
 
+    /// Whether a server of Debian's is there. In CI every one is expected.
+    static func isInstalled(_ name: String) -> Bool {
+        let environment = ProcessInfo.processInfo.environment
+        let folders = (environment["PATH"] ?? "").split(separator: ":")
+        return environment["CI"] == "true"
+            || folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
+    }
+
     /// Runs a program of `Tests/Peers` that ends by itself, and returns the line it printed.
     static func output(of file: String, _ arguments: [String]) async throws -> String {
         try await PythonProcess(["\(folder)/\(file)"] + arguments).nextLine()
@@ -63,6 +71,9 @@ extension Peer {
 }
 
 extension Trait where Self == ConditionTrait {
+    /// Needs a server of Debian's.
+    static func requires(_ name: String) -> Self { .enabled(if: Peer.isInstalled(name), "needs \(name)") }
+
     /// Needs the Python peers.
     static var requiresPeers: Self {
         .enabled(if: Peer.isExpected, "needs the Python servers that Tests/run.sh sets up (TRELLIS_TEST_PYTHON)")
