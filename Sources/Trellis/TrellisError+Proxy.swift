@@ -1,3 +1,5 @@
+import HTTPTypes
+
 extension TrellisError {
     /// Why there is no way through the session's proxy. The proxy is named by host and port, such as `proxy.example:3128`.
     public enum ProxyFailure: Sendable, Hashable {
@@ -34,12 +36,12 @@ extension TrellisError.ProxyFailure: CustomStringConvertible {
     }
 
     /// It may be better soon. Who may not pass now may not pass then.
-    var isPassing: Bool {
+    var isTransient: Bool {
         switch self {
         case .nameResolution, .unreachable, .noTunnel: true
         case .unauthorized: false
         // As the statuses of servers: RFC 9110, section 15.
-        case .refused(_, let status): [408, 429, 500, 502, 503, 504].contains(status)
+        case .refused(_, let status): HTTPResponse.Status(code: status).isTransient
         }
     }
 }

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 extension TrellisError {
     /// A stable name for each sort of failure, for logs and for tools.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
@@ -89,20 +91,18 @@ extension TrellisError {
     /// The same request may succeed if it is sent again: the failure is one of the moment, and sending again does no harm
     /// because the method is idempotent (RFC 9110, section 9.2.2) or nothing was sent.
     public var isRetryable: Bool {
-        if case .validationFailed(.status(let code)) = reason {
-            // Statuses that speak of the moment: RFC 9110, section 15; RFC 6585, section 4.
-            return [408, 429, 500, 502, 503, 504].contains(code) && (method?.isIdempotent ?? false)
-        }
-        return isPassing && (!maySentBytes || (method?.isIdempotent ?? false))
+        isTransient && (!maySentBytes || (method?.isIdempotent ?? false))
     }
 
-    /// The failure is one of the moment, whatever the request was. Statuses are left to whoever asks.
-    var isPassing: Bool {
+    /// The failure is one of the moment, whatever the request was: the one judgement that retries, downloads, event sources and
+    /// circuits begin with. Their exceptions are named where they are made.
+    var isTransient: Bool {
         switch reason {
         case .connectionFailed, .timedOut(.connect), .timedOut(.responseHead), .timedOut(.idle), .exchangeFailed,
             .invalidResponse(.bodyCutShort), .limited:
             true
-        case .proxyFailed(let failure): failure.isPassing
+        case .proxyFailed(let failure): failure.isTransient
+        case .validationFailed(.status(let code)): HTTPResponse.Status(code: code).isTransient
         default: false
         }
     }

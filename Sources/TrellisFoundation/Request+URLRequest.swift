@@ -29,9 +29,8 @@ extension Request {
     ///
     /// - Parameters:
     ///   - urlRequest: The request.
-    ///   - timeouts: Limits on time of which those that `timeoutInterval` speaks of are replaced. Where it counts, the request
-    ///     no longer has its session's: name them here if they are not the defaults. ``Timeouts/total`` becomes as long as the
-    ///     interval if it was shorter.
+    ///   - timeouts: Limits on time of which those that `timeoutInterval` speaks of are replaced. ``Timeouts/total`` becomes as
+    ///     long as the interval if it was shorter.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` without a URL; of kind
     ///   ``TrellisError/Kind/invalidRequest`` for a method or a field that cannot be sent, and for an `httpBodyStream`: a
     ///   stream that is read once, blocks its thread and belongs to no task can be neither sent again nor cancelled. Give the
@@ -71,7 +70,11 @@ extension Timeouts {
         timeouts.connect = limit
         timeouts.responseHead = limit
         timeouts.idle = limit
-        if let total { timeouts.total = limit.map { max($0, total) } }
+        guard let limit else {
+            timeouts.total = nil
+            return timeouts
+        }
+        if let total, total < limit { timeouts.total = limit }
         return timeouts
     }
 }

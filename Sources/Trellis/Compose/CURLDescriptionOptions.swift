@@ -10,7 +10,7 @@ public struct CURLDescriptionOptions: Sendable {
     public var isMultiline = false
     /// Fields that are sent unless the request has some of the same name: those of its session.
     public var defaultHeaderFields: HTTPFields = [:]
-    /// Limits for a request that has none of its own; `nil`: none are shown.
+    /// Limits where the request names none of its own; `nil`: none are shown, unless the request names some.
     public var timeouts: Timeouts?
     /// The versions for a request that says nothing of them.
     public var httpVersion = HTTPVersionPolicy.automatic

@@ -9,6 +9,11 @@ extension HTTPRequest.Method {
         }
     }
 
+    /// All methods of which ``isIdempotent`` says so.
+    package static let idempotentMethods = Set(
+        ["DELETE", "GET", "HEAD", "OPTIONS", "PUT", "QUERY", "TRACE"].compactMap { HTTPRequest.Method($0) }
+    ).filter(\.isIdempotent)
+
     /// A request without content still says so, because a server expects some (RFC 9110, section 8.6).
     var expectsContent: Bool {
         switch rawValue {

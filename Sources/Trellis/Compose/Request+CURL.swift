@@ -67,13 +67,14 @@ extension Request {
     }
 
     private func addTimeouts(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {
-        guard let timeouts = timeouts ?? options.timeouts else { return }
+        guard timeouts != nil || options.timeouts != nil else { return }
+        let timeouts = (timeouts ?? Timeouts()).completed(by: options.timeouts ?? Timeouts())
         if let connect = timeouts.connect { command.add("--connect-timeout", connect.secondsText) }
         if let idle = timeouts.idle {
             command.add("--speed-limit", "1")
             command.add("--speed-time", "\(max(1, idle.roundedUpSeconds))")
         }
-        if let total = timeouts.total { command.add("--max-time", total.secondsText) }
+        if let total = timeouts.total(hasDefault: !isUpload) { command.add("--max-time", total.secondsText) }
     }
 
     private func addURL(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {

@@ -45,7 +45,7 @@ public struct Request: RequestConvertible, Sendable {
         get { storage.parts.body }
         set { change { $0.body = newValue } }
     }
-    /// The limits on time; `nil`: the session's.
+    /// The limits on time; those that it does not name are the session's.
     public var timeouts: Timeouts? {
         get { storage.parts.timeouts }
         set { change { $0.timeouts = newValue } }
@@ -77,6 +77,9 @@ public struct Request: RequestConvertible, Sendable {
         get { storage.parts.priority }
         set { change { $0.priority = newValue } }
     }
+    /// The two are one value: neither was changed since it was copied.
+    func isSame(as other: Request) -> Bool { storage === other.storage }
+
     var conversionFailure: (any Error)? { storage.parts.conversionFailure }
 
     /// A copy that fails when it is sent.
@@ -86,6 +89,11 @@ public struct Request: RequestConvertible, Sendable {
         var request = self
         request.change { $0.conversionFailure = $0.conversionFailure ?? error }
         return request
+    }
+    /// Its body may take as long as it likes: it was given to a verb or handle for uploads, or is no bytes in memory.
+    var isUpload: Bool {
+        get { storage.parts.isUpload || storage.parts.body?.isPulled == true }
+        set { change { $0.isUpload = newValue } }
     }
     var extras: RequestExtras.Box? {
         get { storage.parts.extras }
@@ -144,6 +152,7 @@ extension Request {
         var conversionFailure: (any Error)?
         var extras: RequestExtras.Box?
         var attachment: (any RequestAttachment)?
+        var isUpload = false
     }
 
     /// Never changed: it is read far more often than a request is changed, and reading it is not checked at run time.

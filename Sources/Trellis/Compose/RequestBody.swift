@@ -32,6 +32,9 @@ public struct RequestBody: Sendable {
         }
     }
 
+    /// It is made while it is sent: a file, a form or a sequence.
+    var isPulled: Bool { if case .data = source { false } else { true } }
+
     /// Bytes in memory.
     public static func data(_ data: Data, contentType: String? = nil) -> RequestBody {
         RequestBody(.data(data), contentType: contentType)

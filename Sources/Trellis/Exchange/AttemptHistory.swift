@@ -8,6 +8,8 @@ final class AttemptHistory: Sendable {
     let redirects: [Redirect]
     /// One of them has led to another origin.
     let hasLeftOrigin: Bool
+    /// The total of its call, in nanoseconds; `nil`: it has none.
+    let limit: UInt64?
     /// When it began to wait for its limits and its slot.
     let start: EngineInstant
     /// Who is told of it.
@@ -18,12 +20,13 @@ final class AttemptHistory: Sendable {
     private let permission: (any StartPermission)?
 
     init(
-        earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, start: EngineInstant,
+        earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, limit: UInt64?, start: EngineInstant,
         observer: CallObserver?, starts: StartCount? = nil, permission: (any StartPermission)? = nil
     ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
         self.hasLeftOrigin = hasLeftOrigin
+        self.limit = limit
         self.start = start
         self.observer = observer
         self.starts = starts

@@ -13,7 +13,7 @@ extension Error {
     /// What the caller is told.
     var cause: any Error { (self as? Interruption)?.error ?? self }
 
-    private var isInterruption: Bool { self is Interruption || (self as? TrellisError)?.isPassing == true }
+    private var isInterruption: Bool { self is Interruption || (self as? TrellisError)?.isTransient == true }
 
     fileprivate var mayBeMended: Bool { isInterruption && !Task.isCancelled }
 }

@@ -46,12 +46,10 @@ struct DownloadJourney {
             request.headerFields[.acceptEncoding] = "identity"
         }
         // A large file may take its time, as long as it comes; see ``Timeouts/idle``.
+        let timeouts = (request.timeouts ?? Timeouts()).withoutInheritedTotal
         deadline = CallDeadline(
-            start: session.clock.now(), limit: request.timeouts?.total?.clampedNanoseconds, clock: session.clock)
-        if request.timeouts == nil {
-            request.timeouts = session.configuration.timeouts
-            request.timeouts?.total = nil
-        }
+            start: session.clock.now(), limit: timeouts.total?.clampedNanoseconds, clock: session.clock)
+        request.timeouts = timeouts
         self.request = request
         run.begin(request)
         guard let resumeData, resumeData.url != ResumeData.name(of: request.url) else { return }

@@ -73,7 +73,7 @@ public struct EventSource: AsyncSequence, Sendable {
 
         private mutating func open() async throws -> Place {
             try Task.checkCancellation()
-            let request = state.prepare(try connection.convert(), connection.session.configuration.timeouts)
+            let request = state.prepare(try connection.convert())
             do {
                 let response = try await connection.session.stream(request)
                 try await connection.whenAnswered?(response.head)

@@ -41,14 +41,14 @@ struct EventSourceState {
 
     /// How long to wait after a failure; `nil` where there is no point in another attempt.
     mutating func delay(after error: any Error, random: Double) -> Duration? {
-        guard let error = error as? TrellisError, error.mayPass else { return nil }
+        guard let error = error as? TrellisError, error.allowsReconnection else { return nil }
         failures += 1
         if let limit = reconnection.maximumFailures, failures >= limit { return nil }
         return reconnection.delay(failures: failures, reconnectionTime: reconnectionTime, random: random)
     }
 
     /// Completes a request for its next attempt. What it has as `Last-Event-ID` is where the first stream begins.
-    mutating func prepare(_ request: Request, _ timeouts: Timeouts) -> Request {
+    mutating func prepare(_ request: Request) -> Request {
         var request = request
         if request.headerFields[.accept] == nil { request.headerFields[.accept] = "text/event-stream" }
         if request.headerFields[.cacheControl] == nil { request.headerFields[.cacheControl] = "no-cache" }
@@ -57,10 +57,7 @@ struct EventSourceState {
             lastEventID = id
             request.headerFields[name] = id.isEmpty ? nil : id
         }
-        if request.timeouts == nil {
-            request.timeouts = timeouts
-            request.timeouts?.total = nil
-        }
+        request.timeouts = (request.timeouts ?? Timeouts()).withoutInheritedTotal
         return request
     }
 }
@@ -71,14 +68,14 @@ extension HTTPField.Name {
 }
 
 extension TrellisError {
-    /// The network or the server may be better soon.
-    fileprivate var mayPass: Bool {
+    /// Another connection may do: a stream that is to go on for ever is opened again for what is transient, and for two failures
+    /// more. A total is the limit of one connection, and a handshake may fail while a server is replaced. Any status but 200 is
+    /// the server's refusal of the stream (WHATWG HTML, section 9.2.3).
+    fileprivate var allowsReconnection: Bool {
         switch reason {
-        case .connectionFailed, .securityFailed(.handshake), .timedOut, .exchangeFailed,
-            .invalidResponse(.bodyCutShort):
-            true
-        case .proxyFailed(let failure): failure.isPassing
-        default: false
+        case .timedOut(.total), .securityFailed(.handshake): true
+        case .validationFailed: false
+        default: isTransient
         }
     }
 }

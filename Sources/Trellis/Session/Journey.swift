@@ -93,24 +93,27 @@ final class Journey: Sendable {
     @inline(never)
     fileprivate func attempts(at request: Request) async throws -> StepResponse {
         if steps.steps.hedging != nil { return try await retried(at: request, hedged: true) }
-        let result = await attempt(request)
-        if steps.steps.retriers.isEmpty { return try result.get() }
-        return try await retried(at: request, after: result)
+        let end = await attempt(request)
+        if steps.steps.retriers.isEmpty { return try end.result.get() }
+        return try await retried(at: request, after: end)
     }
 
-    /// - Parameter result: What the first attempt has come to, if it was made.
+    /// Runs attempts until no retrier asks for another. Each goes on at the hop where the last one failed.
+    ///
+    /// - Parameter first: How the first attempt ended, if it was made.
     @inline(never)
     private func retried(
-        at request: Request, after result: Result<StepResponse, any Error>? = nil, hedged: Bool = false
+        at request: Request, after first: AttemptEnd? = nil, hedged: Bool = false
     ) async throws -> StepResponse {
-        var (journey, result) = (self, result)
+        var (journey, known) = (self, first)
         while true {
-            let ending: Result<StepResponse, any Error>
-            if let result { ending = result } else { (ending, journey) = await journey.nextAttempt(request, hedged) }
-            guard let wait = try await journey.retry(after: ending, of: request) else { return try ending.get() }
+            let end: AttemptEnd
+            if let known { end = known } else { end = await journey.nextAttempt(request, hedged) }
+            journey = Journey(journey, end.context)
+            guard let wait = try await journey.retry(after: end, of: request) else { return try end.result.get() }
+            known = nil
             try await journey.context.wait(for: wait)
             journey = journey.again()
-            result = nil
         }
     }
 
@@ -124,28 +127,32 @@ final class Journey: Sendable {
 
     /// Once, or again beside an attempt that is slow to answer.
     @inline(never)
-    private func nextAttempt(
-        _ request: Request, _ hedged: Bool
-    ) async -> (Result<StepResponse, any Error>, Journey) {
-        guard hedged, let policy = steps.steps.hedging else { return (await attempt(request), self) }
-        let race = HedgeRace(policy: policy, request: request) { [self] context in
+    private func nextAttempt(_ request: Request, _ hedged: Bool) async -> AttemptEnd {
+        guard hedged, let policy = steps.steps.hedging else { return await attempt(request) }
+        return await HedgeRace(policy: policy, request: context.hop?.asked ?? request) { [self] context in
             await Journey(self, context).attempt(request)
-        }
-        var context = context
-        let result = await race.run(&context)
-        return (result, Journey(self, context))
+        }.run(context)
     }
 
     /// Once an attempt: the adapters, and then the request on its way.
+    ///
+    /// - Parameter request: That of the call. Behind a redirect the attempt begins with the request of its hop.
     @inline(never)
-    private func attempt(_ request: Request) async -> Result<StepResponse, any Error> {
+    private func attempt(_ request: Request) async -> AttemptEnd {
         do {
-            var request = request
-            for index in steps.steps.adapters.indices { request = try await adapted(request, index) }
-            return .success(try await hops(request))
+            let adapted = try await adapted(context.hop?.asked ?? request)
+            return await hops(adapted, asked: steps.steps.adapters.isEmpty ? nil : request)
         } catch {
-            return .failure(error)
+            return AttemptEnd(result: .failure(error), context: context)
         }
+    }
+
+    /// Runs the adapters. What they add was meant for the first origin, so that they do not run again for a hop at another.
+    private func adapted(_ request: Request) async throws -> Request {
+        if context.hasLeftOrigin, let hop = context.hop { return hop.adapted }
+        var request = request
+        for index in steps.steps.adapters.indices { request = try await adapted(request, index) }
+        return request
     }
 
     @inline(never)
@@ -155,41 +162,65 @@ final class Journey: Sendable {
         return adapted
     }
 
-    /// As far as redirects lead.
-    private func hops(_ request: Request) async throws -> StepResponse {
-        let answer = try await hop(request)
-        guard answer.response.mayRedirect else { return answer }
-        return try await followed(answer, to: request)
+    /// Sends a request, and follows the redirects that answer it.
+    ///
+    /// - Parameter asked: The request of the call, as no adapter has changed it; `nil` where there are no adapters.
+    private func hops(_ request: Request, asked: Request?) async -> AttemptEnd {
+        do {
+            let answer = try await hop(request)
+            guard answer.response.status.isRedirect else {
+                return AttemptEnd(result: .success(answer), context: context)
+            }
+            return await followed(answer, to: request, asked)
+        } catch {
+            return failed(error)
+        }
     }
 
     @inline(never)
-    private func followed(_ answer: StepResponse, to request: Request) async throws -> StepResponse {
-        var (journey, request, answer) = (self, request, answer)
+    private func followed(_ answer: StepResponse, to request: Request, _ asked: Request?) async -> AttemptEnd {
+        var (journey, request, answer, isAnswered) = (self, request, answer, true)
         do {
-            while let next = try await journey.next(after: answer, to: request) {
+            while let next = try await journey.next(after: answer, to: request, asked) {
                 (request, journey) = next
+                isAnswered = false
                 answer = try await journey.hop(request)
+                isAnswered = true
             }
-            return answer
-        } catch var error as TrellisError where error.redirects.isEmpty {
-            error.followed = journey.context.redirects
-            throw error
+            return AttemptEnd(result: .success(answer), context: journey.context)
+        } catch {
+            return journey.failed(error, isAnswered: isAnswered)
         }
+    }
+
+    @inline(never)
+    private func failed(_ error: any Error, isAnswered: Bool = false) -> AttemptEnd {
+        var failure = error
+        if var error = error as? TrellisError, error.redirects.isEmpty {
+            error.followed = context.redirects
+            failure = error
+        }
+        return AttemptEnd(result: .failure(failure), context: context, isAnswered: isAnswered)
     }
 
     /// Where a redirect leads, and then this journey too; `nil`: the answer is none.
     @inline(never)
-    private func next(after answer: StepResponse, to request: Request) async throws -> (Request, Journey)? {
+    private func next(
+        after answer: StepResponse, to request: Request, _ asked: Request?
+    ) async throws -> (Request, Journey)? {
+        guard answer.response.status.isRedirect else { return nil }
         let policy = steps.steps.redirects ?? RedirectPolicy()
         guard
-            let (next, redirect) = try await policy.next(
-                after: answer.response, to: request, handler: steps.steps.redirectHandler, context: context)
+            let (hop, redirect) = try await policy.next(
+                after: answer.response, to: request, asked: context.hop?.asked ?? asked,
+                handler: steps.steps.redirectHandler,
+                context: context)
         else { return nil }
         tell { .redirected(redirect) }
         await answer.discard()
         var context = context
-        context.follow(redirect)
-        return (next, Journey(self, context))
+        context.follow(redirect, to: hop)
+        return (hop.adapted, Journey(self, context))
     }
 
     /// Once a request on the wire: with its cookies, the steps around it, and inside of them the exchange.
@@ -268,21 +299,17 @@ final class Journey: Sendable {
     // MARK: Retries
 
     /// How long to wait before the next attempt; `nil`: the result stands.
-    private func retry(
-        after result: Result<StepResponse, any Error>, of request: Request
-    ) async throws -> Duration? {
+    private func retry(after end: AttemptEnd, of request: Request) async throws -> Duration? {
         if steps.steps.retriers.isEmpty { return nil }
-        return try await decision(on: result, of: request)
+        return try await decision(on: end, of: context.hop?.asked ?? request)
     }
 
     @inline(never)
-    private func decision(
-        on result: Result<StepResponse, any Error>, of request: Request
-    ) async throws -> Duration? {
-        guard let failed = call.failedAttempt(result), let wait = try await wait(behind: failed, of: request) else {
-            return nil
-        }
-        tell { .retrying(after: wait, because: result.failure) }
+    private func decision(on end: AttemptEnd, of request: Request) async throws -> Duration? {
+        guard let failed = call.failedAttempt(end.result), !end.isAnswered || failed.request.mayBeRepeated,
+            let wait = try await wait(behind: failed, of: request)
+        else { return nil }
+        tell { .retrying(after: wait, because: end.result.failure) }
         return wait
     }
 

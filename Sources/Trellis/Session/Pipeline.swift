@@ -18,7 +18,7 @@ extension Session {
         // the transport and receives.
         let attempt = try attempt(preparation.prepare(request, isCollected: true, start: start))
         let (body, response) = try await attempt.collected()
-        guard response.mayRedirect else { return (body, response) }
+        guard response.status.isRedirect else { return (body, response) }
         // Steps: the journey goes on from here.
         let answer = StepResponse(response: response, body: body)
         return try await call(request, isCollected: true, start: start, answered: answer).collectedPair()
@@ -35,7 +35,7 @@ extension Session {
     private func answer(plain request: Request, _ start: EngineInstant) async throws -> Answer {
         let attempt = try attempt(preparation.prepare(request, isCollected: true, start: start))
         let answer = try await attempt.answer()
-        guard answer.response.mayRedirect else { return answer }
+        guard answer.response.status.isRedirect else { return answer }
         let first = StepResponse(response: answer.response, body: answer.body ?? Data())
         return try await call(request, isCollected: true, start: start, answered: first).collected()
     }
@@ -53,7 +53,7 @@ extension Session {
     private func open(plain request: Request, _ start: EngineInstant) async throws -> StreamResponse {
         let prepared = try preparation.prepare(request, isCollected: false, start: start)
         let answer = try await stream(attempt(prepared)) { try await $0.head(inbox: $1) }
-        guard answer.response.mayRedirect else { return StreamResponse(answer) }
+        guard answer.response.status.isRedirect else { return StreamResponse(answer) }
         return StreamResponse(
             try await call(request, isCollected: false, start: start, answered: answer).answer())
     }
@@ -90,7 +90,8 @@ extension Session {
     ) -> CallActor {
         let surroundings = request.steps.map { AttachedSteps(steps.steps.followed(by: $0)) } ?? steps
         let course = Course(self, surroundings, isCollected: isCollected, depth: 0, answered: answered)
-        return call(request, course, start, first, limit: preparation.limits(of: request).total)
+        return call(
+            request, course, start, first, limit: preparation.limits(of: request, isCollected: isCollected).total)
     }
 
     private func call(
@@ -136,7 +137,8 @@ extension Session {
         let (context, situation) = (journey.context, journey.situation)
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
-            start: turn?.start ?? clock.now(), observer: situation.observer, starts: situation.starts,
+            limit: situation.deadline.limit, start: turn?.start ?? clock.now(), observer: situation.observer,
+            starts: situation.starts,
             permission: turn)
         let prepared = try preparation.prepare(
             request, isCollected: situation.isCollected, start: situation.deadline.start, history: history)
@@ -149,15 +151,11 @@ extension Session {
 extension Session: CallOrigin {
     func sharedCall(for request: Request, depth: Int, of call: CallSituation) -> any SharedCall {
         var request = request
-        var timeouts = request.timeouts ?? configuration.timeouts
+        // Each of those that wait has its own.
+        var timeouts = request.timeouts ?? Timeouts()
         timeouts.total = nil
         request.timeouts = timeouts
         let course = Course(self, call.surroundings, isCollected: true, depth: depth, answered: nil)
         return self.call(request, course, nil, nil, limit: nil)
     }
-}
-
-extension Response {
-    /// Its status is that of a redirect, followed or not.
-    var mayRedirect: Bool { (300..<400).contains(responseHead.status.code) }
 }

@@ -12,14 +12,18 @@ struct RequestPreparation: Sendable {
     let defaultFields: HTTPFields
     /// The lines of a request without fields of its own.
     let defaultLines: HeaderLines
-    private let defaultLimits: TimeLimits
+    /// The limits of a request that names none, and whose answer is collected in memory.
+    private let collectedLimits: TimeLimits
+    /// The same for streams and uploads.
+    private let openLimits: TimeLimits
     private let urls = WireURLCache()
     /// `nil` without a base URL and default query items: then there is nothing to do.
     let urlDefaults: URLDefaults?
 
     init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
-        defaultLimits = TimeLimits(configuration.timeouts)
+        collectedLimits = TimeLimits(configuration.timeouts)
+        openLimits = TimeLimits(configuration.timeouts, hasDefaultTotal: false)
         urlDefaults = URLDefaults(baseURL: configuration.baseURL, queryItems: configuration.defaultQueryItems)
         var fields = configuration.defaultHeaderFields
         if let userAgent = configuration.userAgent, fields[.userAgent] == nil { fields[.userAgent] = userAgent }
@@ -84,13 +88,18 @@ struct RequestPreparation: Sendable {
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize)
         return PreparedRequest(
             transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
-            limits: limits(of: request),
+            limits: history.map { limits(of: request, isCollected: false).within($0.limit) }
+                ?? limits(of: request, isCollected: isCollected),
             maximumBodySize: request.maximumBodySize ?? (isCollected ? configuration.maximumBodySize : .unlimited),
             start: start, isDeferred: isDeferred, continueWait: continueWait, history: history)
     }
 
     /// The limits on time that hold for a request.
-    func limits(of request: Request) -> TimeLimits { request.timeouts.map(TimeLimits.init) ?? defaultLimits }
+    func limits(of request: Request, isCollected: Bool) -> TimeLimits {
+        let hasDefaultTotal = isCollected && !request.isUpload
+        guard let timeouts = request.timeouts else { return hasDefaultTotal ? collectedLimits : openLimits }
+        return TimeLimits(timeouts.completed(by: configuration.timeouts), hasDefaultTotal: hasDefaultTotal)
+    }
 
     /// The request with the URL that the session makes of it.
     func completingURL(of request: Request) throws -> Request {

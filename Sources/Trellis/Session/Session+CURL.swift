@@ -14,7 +14,7 @@ extension Session {
         for field in preparation.defaultFields where !options.defaultHeaderFields.contains(field.name) {
             options.defaultHeaderFields.append(field)
         }
-        options.timeouts = options.timeouts ?? configuration.timeouts
+        options.timeouts = options.timeouts?.completed(by: configuration.timeouts) ?? configuration.timeouts
         if options.httpVersion == .automatic { options.httpVersion = configuration.httpVersion }
         options.decodesContent = options.decodesContent || configuration.decodesContent
         if let path = configuration.unixSocketPath {

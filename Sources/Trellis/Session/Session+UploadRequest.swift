@@ -62,13 +62,14 @@ extension Session {
 }
 
 /// A request and the body that it gets.
-private struct BodyAdded<Base: RequestConvertible>: RequestConvertible {
+struct BodyAdded<Base: RequestConvertible>: RequestConvertible {
     let body: RequestBody
     let request: Base
 
     func asRequest() throws -> Request {
         var request = try request.asRequest()
         request.body = body
+        request.isUpload = true
         if request.method == .get { request.method = .post }
         return request
     }

@@ -27,10 +27,7 @@ extension Session {
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(_ body: RequestBody, to request: some RequestConvertible) async throws -> (Data, Response) {
-        var request = try request.asRequest()
-        request.body = body
-        if request.method == .get { request.method = .post }
-        return try await collect(request)
+        try await collect(BodyAdded(body: body, request: request))
     }
 
     /// As ``upload(_:to:)-(RequestBody,_)``, with bytes in memory.

@@ -9,7 +9,7 @@ public struct CallContext: Sendable {
         get { storage.parts.attempt }
         set { change { $0.attempt = newValue } }
     }
-    /// The redirects that were followed in this attempt.
+    /// The redirects that led to the request of this attempt. A retry goes on behind those that were followed before it.
     public internal(set) var redirects: [Redirect] {
         get { storage.parts.redirects }
         set { change { $0.redirects = newValue } }
@@ -21,6 +21,8 @@ public struct CallContext: Sendable {
 
     /// One of the redirects has led to another origin.
     var hasLeftOrigin: Bool { storage.parts.hasLeftOrigin }
+    /// The request that the last redirect led to; `nil` before any.
+    var hop: RedirectedHop? { storage.parts.hop }
     /// The attempts that were begun beside others.
     var hedges: Int {
         get { storage.parts.hedges }
@@ -46,8 +48,9 @@ public struct CallContext: Sendable {
         guard try await call.engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
     }
 
-    mutating func follow(_ redirect: Redirect) {
+    mutating func follow(_ redirect: Redirect, to hop: RedirectedHop? = nil) {
         change {
+            $0.hop = hop
             $0.redirects.append(redirect)
             $0.hasLeftOrigin = $0.hasLeftOrigin || redirect.changesOrigin
         }
@@ -61,6 +64,7 @@ extension CallContext {
         var redirects: [Redirect] = []
         var hasLeftOrigin = false
         var hedges = 0
+        var hop: RedirectedHop?
         let call: CallSituation
     }
 
@@ -75,6 +79,28 @@ extension CallContext {
         body(&parts)
         storage = Storage(parts)
     }
+}
+
+/// The request that a redirect led to, in both its forms.
+final class RedirectedHop: Sendable {
+    /// Without what adapters made of it: they run again when this hop is retried.
+    let asked: Request
+    /// As it is sent.
+    let adapted: Request
+
+    init(asked: Request, adapted: Request) {
+        self.asked = asked
+        self.adapted = adapted
+    }
+}
+
+/// How an attempt ended, and where.
+struct AttemptEnd: Sendable {
+    let result: Result<StepResponse, any Error>
+    /// The context of the hop that ended it.
+    let context: CallContext
+    /// That hop was answered with a redirect which could not be followed: sending it again would repeat what was answered.
+    var isAnswered = false
 }
 
 extension CallContext {

@@ -5,10 +5,13 @@ struct CallDeadline: Sendable {
     let start: EngineInstant
     /// `nil`: never.
     let end: EngineInstant?
+    /// The total that it follows from, in nanoseconds; `nil`: there is none.
+    let limit: UInt64?
     let clock: any EngineClock
 
     init(start: EngineInstant, limit: UInt64?, clock: any EngineClock) {
         self.start = start
+        self.limit = limit
         end = limit.map(start.advanced(byNanoseconds:))
         self.clock = clock
     }

@@ -84,6 +84,9 @@ struct EventSourceStateTests {
         (.invalidResponse(.malformed("x")), false), (.invalidResponse(.bodyTooLarge(limit: 1)), false),
         (.bodyFailed(.notReplayable), false), (.unsupported("x"), false), (.other("x"), false),
         (.validationFailed(.status(503)), false),
+        // An open circuit and a rate limit are over at some time.
+        (.limited(.circuitOpen(host: "x", failures: 1, requests: 2, nextAttempt: .seconds(1))), true),
+        (.limited(.rate(host: "x", wait: .seconds(2), maximumWait: .seconds(1))), true),
     ]
 
     @Test(arguments: reasons)
@@ -102,13 +105,13 @@ struct EventSourceStateTests {
     private static func sent(_ request: Request, lastEventID: String? = nil) -> (Request, EventSourceState) {
         var state = EventSourceState(.init())
         state.lastEventID = lastEventID
-        return (state.prepare(request, Timeouts(idle: .seconds(7))), state)
+        return (state.prepare(request), state)
     }
 
     @Test func aRequestIsCompleted() {
         let (request, state) = Self.sent(Request("http://localhost/"))
         #expect(request.headerFields == [.accept: "text/event-stream", .cacheControl: "no-cache"])
-        #expect(request.timeouts == Timeouts(idle: .seconds(7), total: nil))
+        #expect(request.timeouts == Timeouts(total: nil))
         #expect(state.lastEventID == "")
     }
 

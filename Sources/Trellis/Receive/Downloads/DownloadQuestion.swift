@@ -55,7 +55,9 @@ enum DownloadQuestion: Hashable, Sendable {
         // The server knows no ranges, or the representation is another one by now.
         case (_, 200..<300): .whole(Representation(fields, of: url))
         case (.part(let start, _, let representation), 416): Self.verdict(on416: fields, start, representation)
-        case (_, 408), (_, 425), (_, 429), (_, 500), (_, 502), (_, 503), (_, 504): .busy
+        // Too Early (RFC 8470, section 5.2) is transient for downloads alone: a question for a part is repeated as it was.
+        case (_, 425): .busy
+        case (_, let code) where HTTPResponse.Status(code: code).isTransient: .busy
         default: .refused
         }
     }

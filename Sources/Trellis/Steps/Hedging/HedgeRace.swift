@@ -2,36 +2,36 @@ import CurlEngine
 
 /// The attempts of a hedged request, and the delay behind which there is one more.
 struct HedgeRace: Sendable {
-    /// What an attempt comes to.
-    typealias Ending = Result<StepResponse, any Error>
-
     private enum Turn: Sendable {
-        case ended(Ending)
+        case ended(AttemptEnd)
         case delayIsOver
     }
 
     let policy: HedgingPolicy
     let request: Request
-    let attempt: @Sendable (CallContext) async -> Ending
+    let attempt: @Sendable (CallContext) async -> AttemptEnd
 
     /// Runs attempts until one of them has an answer.
     ///
     /// They run in tasks of their own: nobody waits for one that has lost and does not notice its cancellation.
     ///
-    /// - Parameter context: That of the first attempt; behind it, that of the last.
-    func run(_ context: inout CallContext) async -> Ending {
+    /// - Parameter context: That of the first attempt.
+    /// - Returns: The end of the one that won. Its context is of that attempt's hop, and counts all attempts.
+    func run(_ context: CallContext) async -> AttemptEnd {
+        var context = context
         recordRequest(context)
         let (turns, news) = AsyncStream.makeStream(of: Turn.self)
         let startsBefore = context.call.starts?.value ?? 0
         var tasks = [start(context, news), wait(context, news)]
         defer { for task in tasks { task.cancel() } }
-        var (begun, ended, weak) = (1, 0, Ending?.none)
+        var (begun, ended, weak) = (1, 0, AttemptEnd?.none)
         for await turn in turns {
             switch turn {
-            case .ended(let ending):
+            case .ended(let end):
                 ended += 1
-                guard HedgingPolicy.isWeak(ending) else { return ending }
-                let best = HedgingPolicy.better(weak, ending)
+                let end = end.counting(context)
+                guard HedgingPolicy.isWeak(end.result) else { return end }
+                let best = HedgingPolicy.better(weak, end).counting(context)
                 if ended == begun { return best }
                 weak = best
             case .delayIsOver:
@@ -48,7 +48,7 @@ struct HedgeRace: Sendable {
                 if context.hedges < policy.maximumExtraAttempts { tasks.append(wait(context, news)) }
             }
         }
-        return .failure(CancellationError())
+        return AttemptEnd(result: .failure(CancellationError()), context: context)
     }
 
     private func start(_ context: CallContext, _ news: AsyncStream<Turn>.Continuation) -> Task<Void, Never> {
@@ -73,5 +73,15 @@ struct HedgeRace: Sendable {
         guard context.attempt == 1, let budget = policy.budget else { return }
         let isRecorded = context.call.surroundings.steps.adapters.contains { ($0 as? RetryPolicy)?.budget === budget }
         if !isRecorded { budget.recordRequest(request) }
+    }
+}
+
+extension AttemptEnd {
+    /// The same end, with the counts of all attempts.
+    fileprivate func counting(_ all: CallContext) -> AttemptEnd {
+        var context = context
+        context.attempt = all.attempt
+        context.hedges = all.hedges
+        return AttemptEnd(result: result, context: context, isAnswered: isAnswered)
     }
 }

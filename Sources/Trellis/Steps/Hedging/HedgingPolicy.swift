@@ -44,22 +44,20 @@ extension HedgingPolicy {
     /// - Parameter sent: The request as it went out last: adapters may have given it a key.
     func mayHedge(_ request: Request, sent: Request?) -> Bool {
         guard request.body?.isReplayable ?? true else { return false }
-        if request.method.isIdempotent || request.hasIdempotencyKey { return true }
+        if request.mayBeRepeated { return true }
         return sent.map { $0.method == request.method && $0.hasIdempotencyKey } ?? false
     }
 
     /// An answer or failure that waits for a better one, where that may come.
     static func isWeak(_ result: Result<StepResponse, any Error>) -> Bool {
         guard case .success(let answer) = result else { return true }
-        return RetryPolicy.defaultRetryableHTTPStatusCodes.contains(answer.response.status.code)
+        return answer.response.status.isTransient
     }
 
     /// The better one of two weak results: an answer, and the earlier.
-    static func better(
-        _ first: Result<StepResponse, any Error>?, _ second: Result<StepResponse, any Error>
-    ) -> Result<StepResponse, any Error> {
+    static func better(_ first: AttemptEnd?, _ second: AttemptEnd) -> AttemptEnd {
         guard let first else { return second }
-        if case .failure = first, case .success = second { return second }
+        if case .failure = first.result, case .success = second.result { return second }
         return first
     }
 }

@@ -3,26 +3,42 @@ extension RedirectPolicy {
     ///
     /// - Parameters:
     ///   - request: As it was sent; its URL is absolute.
+    ///   - asked: The same without what adapters made of it; `nil`: there were none.
     ///   - handler: Asked about what the policy would follow.
     ///   - context: With the redirects that led to the request.
     /// - Throws: ``TrellisError`` where the policy refuses, and what the handler throws.
     func next(
-        after response: Response, to request: Request, handler: (any RedirectHandler)?, context: CallContext
-    ) async throws -> (request: Request, redirect: Redirect)? {
+        after response: Response, to request: Request, asked: Request? = nil, handler: (any RedirectHandler)?,
+        context: CallContext
+    ) async throws -> (hop: RedirectedHop, redirect: Redirect)? {
         if let handler, !handler.followsRedirects { return nil }
         switch decision(for: response, to: request, redirects: context.redirects) {
         case .answer: return nil
         case .refuse(let error): throw error
         case .follow(let next, let redirect):
-            guard let handler else { return (next, redirect) }
+            guard let handler else { return (hop(next, redirect, asked), redirect) }
             guard let changed = try await handler.redirect(to: next, for: response, context: context) else {
                 return nil
             }
-            if changed.url == next.url { return (changed, redirect) }
+            // A handler's own request is what adapters get when it is retried.
+            let asked = changed.isSame(as: next) ? asked : nil
+            if changed.url.utf8.elementsEqual(next.url.utf8) { return (hop(changed, redirect, asked), redirect) }
             // A URL that cannot be requested fails when it is.
             let target = try? RedirectTarget(changed.url, of: next.url, sentTo: redirect.to)
-            let to = target?.to ?? changed.url
-            return (changed, Redirect(status: redirect.status, from: redirect.from, to: to))
+            let moved = Redirect(status: redirect.status, from: redirect.from, to: target?.to ?? changed.url)
+            return (hop(changed, moved, asked), moved)
         }
+    }
+
+    /// The hop that a redirect leads to: what is sent, and the same made of the request that no adapter has changed.
+    private func hop(_ next: Request, _ redirect: Redirect, _ asked: Request?) -> RedirectedHop {
+        guard var asked, !asked.isSame(as: next) else { return RedirectedHop(asked: next, adapted: next) }
+        asked.url = next.url
+        if asked.method != next.method {
+            asked.method = next.method
+            asked.removeBody()
+        }
+        if redirect.changesOrigin { asked.headerFields.remove(where: isBoundToOrigin) }
+        return RedirectedHop(asked: asked, adapted: next)
     }
 }

@@ -49,15 +49,13 @@ extension RedirectPolicy {
     /// How often a chain may come to a URL.
     static let maximumVisits = 5
 
-    private static let statuses: Set<Int> = [301, 302, 303, 307, 308]
-
     /// Decides about a response.
     ///
     /// - Parameters:
     ///   - request: As it was sent; its URL is absolute.
     ///   - redirects: The redirects that led to it.
     func decision(for response: Response, to request: Request, redirects: [Redirect]) -> Decision {
-        guard Self.statuses.contains(response.status.code) else { return .answer }
+        guard response.status.isRedirect else { return .answer }
         // An empty one says nothing; browsers, too, take that for none.
         let locations = response.headerFields[values: .location].filter { !$0.isEmpty }
         guard let location = locations.first else { return .answer }
@@ -96,8 +94,7 @@ extension RedirectPolicy {
         next.url = target.url
         if Self.makesGET(status, request.method) {
             next.method = .get
-            next.body = nil
-            next.headerFields.remove { RedirectFields.speaksOfBody($0) }
+            next.removeBody()
         } else if let body = request.body, !body.isReplayable {
             throw TrellisError(.bodyFailed(.notReplayable))
         }
@@ -119,8 +116,17 @@ extension RedirectPolicy {
     }
 }
 
+extension Request {
+    /// Removes the body and every field that speaks of it.
+    mutating func removeBody() {
+        body = nil
+        headerFields.remove { RedirectFields.speaksOfBody($0) }
+    }
+}
+
 extension HTTPFields {
-    fileprivate mutating func remove(where isRemoved: (HTTPField) -> Bool) {
+    /// Removes the fields that meet a condition.
+    mutating func remove(where isRemoved: (HTTPField) -> Bool) {
         // Most requests have no such field.
         guard contains(where: isRemoved) else { return }
         self = HTTPFields(filter { !isRemoved($0) })

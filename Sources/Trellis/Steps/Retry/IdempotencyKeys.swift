@@ -40,6 +40,9 @@ extension HTTPField.Name {
 }
 
 extension Request {
+    /// Sending it twice does what sending it once does: by its method (RFC 9110, section 9.2.2), or by its `Idempotency-Key`.
+    var mayBeRepeated: Bool { method.isIdempotent || hasIdempotencyKey }
+
     /// The request says which others would be the same one.
     var hasIdempotencyKey: Bool { !(headerFields[.idempotencyKey] ?? "").isEmpty }
 }

@@ -7,7 +7,7 @@ extension RetryPolicy {
     ///   - attempt: The number of the attempt that failed, from 1 on.
     ///   - random: From 0 up to 1.
     func delay(after failed: FailedAttempt, attempt: Int, random: Double, now: HTTPDate) -> Duration? {
-        guard attempt <= retryLimit, isPassing(failed), mayRepeat(failed) else { return nil }
+        guard attempt <= retryLimit, isTransient(failed), mayRepeat(failed) else { return nil }
         let jitter = span(attempt: attempt) * random
         let response = failed.response ?? (failed.error as? TrellisError)?.response
         guard let response, let asked = RetryAfter.delay(in: response.headerFields, now: now) else {
@@ -17,7 +17,7 @@ extension RetryPolicy {
     }
 
     /// The failure is one of the moment.
-    func isPassing(_ failed: FailedAttempt) -> Bool {
+    func isTransient(_ failed: FailedAttempt) -> Bool {
         guard let error = failed.error else {
             return failed.response.map { retryableHTTPStatusCodes.contains($0.status.code) } ?? false
         }
@@ -26,7 +26,7 @@ extension RetryPolicy {
         case .validationFailed(.status(let code)): return retryableHTTPStatusCodes.contains(code)
         // It would be over before the limit is, or wait for it twice.
         case .limited: return false
-        default: return error.isPassing
+        default: return error.isTransient
         }
     }
 

@@ -41,11 +41,10 @@ public struct RetryPolicy: RequestInterceptor {
     private let random: @Sendable () -> Double
 
     /// `DELETE`, `GET`, `HEAD`, `OPTIONS`, `PUT`, `QUERY` and `TRACE`.
-    public static let defaultRetryableHTTPMethods: Set<HTTPRequest.Method> = Set(
-        ["DELETE", "GET", "HEAD", "OPTIONS", "PUT", "QUERY", "TRACE"].compactMap { HTTPRequest.Method($0) })
+    public static let defaultRetryableHTTPMethods: Set<HTTPRequest.Method> = HTTPRequest.Method.idempotentMethods
 
     /// 408, 429, 500, 502, 503 and 504.
-    public static let defaultRetryableHTTPStatusCodes: Set<Int> = [408, 429, 500, 502, 503, 504]
+    public static let defaultRetryableHTTPStatusCodes: Set<Int> = HTTPResponse.Status.transientCodes
 
     /// A policy with a limit of its own, and otherwise with the defaults.
     ///

@@ -13,8 +13,9 @@ struct RedirectorTests {
         redirects: [Redirect] = []
     ) async throws -> (request: Request, redirect: Redirect)? {
         let response = RedirectPolicyTests.response(status, [location], to: request.url)
-        return try await RedirectPolicy().next(
+        let next = try await RedirectPolicy().next(
             after: response, to: request, handler: handler, context: .test(redirects: redirects))
+        return next.map { ($0.hop.adapted, $0.redirect) }
     }
 
     @Test func nobodyIsAskedOrEverythingIsFollowed() async throws {
