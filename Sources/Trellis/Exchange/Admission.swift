@@ -6,6 +6,8 @@ protocol Admission: AnyObject, Sendable {
     func explored(_ request: RequestActor, isShared: Bool)
     /// The request no longer wants one.
     func leave(_ request: RequestActor)
+    /// The request is answered with a redirect before there is a call that follows it.
+    func willFollow(_ request: RequestActor)
     /// The request gives its slot back.
     func release(_ request: RequestActor)
     /// The request has ended, with or without a slot.

@@ -12,6 +12,10 @@ actor RequestActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
     nonisolated let prepared: PreparedRequest
+    /// The readers of an answer in memory, where they have conditions.
+    nonisolated let readers: (any HeadJudge)?
+    /// A call in flight sends it: it may go out while the session drains.
+    var isPartOfCall = false
     private let transport: any Transport
     private let admission: any Admission
     private(set) var state = RequestState()
@@ -28,6 +32,9 @@ actor RequestActor: EngineActor {
     var informational: [ResponseHead] = []
     var body = ByteAccumulator()
     var bodyCount = 0
+    /// The head is refused, and the body was cut off where it became long.
+    var isBodyCut = false
+    var isHeadJudged = false
     private(set) var failure: (any Error)?
     private var failedPhase = TrellisError.Phase.composing
     var end: TransportEnd?
@@ -63,9 +70,10 @@ actor RequestActor: EngineActor {
 
     init(
         _ prepared: PreparedRequest, executor: EngineExecutor, transport: any Transport, admission: any Admission,
-        flow: TransferFlow? = nil
+        flow: TransferFlow? = nil, readers: (any HeadJudge)? = nil
     ) {
         self.prepared = prepared
+        self.readers = readers
         self.flow = flow
         self.executor = executor
         residence = executor.residence
@@ -91,6 +99,9 @@ actor RequestActor: EngineActor {
         whenHead = reply
         if !state.isSuspended { handle(.resume) }
     }
+
+    /// A call in flight sends the request.
+    func joinCall() { isPartOfCall = true }
 
     func resume() { handle(.resume) }
 
@@ -124,7 +135,7 @@ actor RequestActor: EngineActor {
 
     // MARK: The machine
 
-    private func handle(_ event: RequestState.Event) {
+    func handle(_ event: RequestState.Event) {
         let progress = state.progress
         if state.phase == .initialized, event == .resume { startClock() }
         var next = state
@@ -257,7 +268,7 @@ actor RequestActor: EngineActor {
         Response(
             responseHead: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
             trailerFields: end?.trailerFields ?? [:], metrics: metrics,
-            redirects: prepared.history?.redirects ?? [])
+            redirects: prepared.history?.redirects ?? [], isBodyCut: isBodyCut)
     }
 
     var finalMetrics: Metrics { metrics(end?.report ?? TransportReport()) }
@@ -299,6 +310,7 @@ actor RequestActor: EngineActor {
         // Not every transport says that it is connected.
         if isExploring { reportConnection(isShared: usedSharedConnection ?? false) }
         lastMove = executor.now
+        if head.status.isRedirect, prepared.history == nil, !isPartOfCall { admission.willFollow(self) }
         handle(.head)
     }
 
@@ -308,6 +320,7 @@ actor RequestActor: EngineActor {
         lastMove = executor.now
         if flow != nil { countReceived(bytes) }
         if downloadMeter != nil { measureDownload() }
+        if readers != nil, cutsBody(with: bytes) { return }
         if prepared.maximumBodySize.isExceeded(by: bodyCount) {
             return fail(TrellisError(.invalidResponse(.bodyTooLarge(limit: prepared.maximumBodySize.bytes))))
         }
@@ -378,17 +391,4 @@ extension RequestActor: EngineTimerTarget {
 
 extension RequestActor: EngineDelivery {
     nonisolated func deliver() { onEngineThread.deliverNow() }
-}
-
-extension TrellisError.Phase {
-    fileprivate init(_ progress: RequestState.Progress?) {
-        self =
-            switch progress {
-            case nil: .composing
-            case .parked, .queued: .queued
-            case .connecting: .connecting
-            case .sending: .sending
-            case .receiving: .receiving
-            }
-    }
 }

@@ -12,12 +12,14 @@ protocol RequestEntry: AnyObject, Sendable {
     func ended(_ end: TransportEnd)
     func timerFired()
     func deliverNow()
+    func joinCall()
     func resume()
     func suspend()
     func sentBody(_ count: Int)
     func measureUpload(with meter: ProgressBroadcaster)
     func measureDownload(with meter: ProgressBroadcaster)
     func bandwidthIsGranted(by gate: BandwidthGate)
+    var isPartOfCall: Bool { get }
     var failure: (any Error)? { get }
     var isEnded: Bool { get }
     var usedSharedConnection: Bool? { get }

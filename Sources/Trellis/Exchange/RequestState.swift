@@ -46,6 +46,8 @@ package struct RequestState: Hashable, Sendable {
         case head
         /// The response is whole.
         case complete
+        /// Enough of the response has come: nobody wants the rest.
+        case suffice
         /// Anything has failed, a time limit included.
         case fail
     }
@@ -96,7 +98,7 @@ package struct RequestState: Hashable, Sendable {
         case .cancel: move(to: .cancelled, .reportEnd)
         case .fail: move(to: .finished, .reportEnd)
         case .admit: .releaseSlot
-        case .connect, .head, .complete: []
+        case .connect, .head, .complete, .suffice: []
         }
     }
 
@@ -114,7 +116,8 @@ package struct RequestState: Hashable, Sendable {
         case (.connect, .connecting): advance(to: .sending, isSuspended, [])
         case (.head, .connecting), (.head, .sending): advance(to: .receiving, isSuspended, .reportHead)
         case (.complete, .receiving): move(to: .finished, [.releaseSlot, .reportEnd])
-        case (.connect, _), (.head, _), (.complete, _): []
+        case (.suffice, .receiving): move(to: .finished, end(progress))
+        case (.connect, _), (.head, _), (.complete, _), (.suffice, _): []
         }
     }
 

@@ -9,6 +9,8 @@ package struct Answer: Sendable {
     package let body: Data?
     /// Who is told what is made of it.
     var observer: CallObserver?
+    /// What the attempt that brought it was judged to be.
+    var verdict: Verdict?
 
     package init(request: Request, response: Response, body: Data?) {
         self.request = request
@@ -25,6 +27,17 @@ package struct Answer: Sendable {
         // Statuses and methods without content: RFC 9110, section 6.4.1.
         return request.method == .head || [204, 205, 304].contains(response.status.code)
             || response.headerFields[.contentLength] == "0"
+    }
+
+    /// Checks that the body is whole: of an answer that all its readers refused, only the beginning was read.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/truncatedBody`` to a reader that came later and accepts the answer.
+    func requireWholeBody() throws {
+        guard response.isBodyCut else { return }
+        throw error(
+            .invalidResponse(
+                .bodyCutShort("only its beginning was read, because another reader of the request refused the response")
+            ))
     }
 
     /// An error about this answer, with what a person needs to understand it.

@@ -6,12 +6,18 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
     typealias ErrorReader = @Sendable (Answer, TrellisError) -> (any Error)?
 
     let serializer: Serializer
-    let validation: Validation
+    let conditions: ReadingConditions?
     var errorReader: ErrorReader?
+
+    init(serializer: Serializer, validation: Validation, errorReader: ErrorReader? = nil) {
+        self.serializer = serializer
+        self.errorReader = errorReader
+        conditions = .of(validation, withDefaults: serializer.validatesByDefault)
+    }
 
     func value(of answer: Answer) async throws -> Serializer.Value {
         do {
-            try await validation.validate(answer, withDefaults: serializer.validatesByDefault)
+            try await check(answer)
         } catch let error as TrellisError where error.kind == .unacceptableStatus {
             throw errorReader?(answer, error) ?? error
         }
@@ -20,11 +26,16 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
     }
 
     func dataResponse(of answer: Answer) async throws -> DataResponse<Serializer.Value> {
-        try await validation.validate(answer, withDefaults: serializer.validatesByDefault)
+        try await check(answer)
         let (value, duration) = try await timed(answer)
         return DataResponse(
             request: answer.request, response: answer.response, data: answer.body ?? Data(), value: value,
             serializationDuration: duration)
+    }
+
+    private func check(_ answer: Answer) async throws {
+        try await conditions?.check(answer)
+        try answer.requireWholeBody()
     }
 
     private func serialize(_ answer: Answer) async throws -> Serializer.Value {

@@ -9,11 +9,13 @@ public struct Response: Sendable {
         let trailerFields: HTTPFields
         let metrics: Metrics
         let redirects: [Redirect]
+        let isBodyCut: Bool
 
         init(
             _ responseHead: ResponseHead, _ url: String, _ informational: [ResponseHead], _ trailerFields: HTTPFields,
-            _ metrics: Metrics, _ redirects: [Redirect]
+            _ metrics: Metrics, _ redirects: [Redirect], isBodyCut: Bool
         ) {
+            self.isBodyCut = isBodyCut
             self.responseHead = responseHead
             self.url = url
             self.informational = informational
@@ -31,8 +33,21 @@ public struct Response: Sendable {
         responseHead: ResponseHead, url: String, informational: [ResponseHead] = [], trailerFields: HTTPFields = [:],
         metrics: Metrics = Metrics(), redirects: [Redirect] = []
     ) {
-        storage = Storage(responseHead, url, informational, trailerFields, metrics, redirects)
+        self.init(
+            responseHead: responseHead, url: url, informational: informational, trailerFields: trailerFields,
+            metrics: metrics, redirects: redirects, isBodyCut: false)
     }
+
+    init(
+        responseHead: ResponseHead, url: String, informational: [ResponseHead], trailerFields: HTTPFields,
+        metrics: Metrics, redirects: [Redirect], isBodyCut: Bool
+    ) {
+        storage = Storage(
+            responseHead, url, informational, trailerFields, metrics, redirects, isBodyCut: isBodyCut)
+    }
+
+    /// Of the body only the beginning was read, because every reader refused the head.
+    var isBodyCut: Bool { storage.isBodyCut }
 
     /// The final head.
     public var responseHead: ResponseHead { storage.responseHead }

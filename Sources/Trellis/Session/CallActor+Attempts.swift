@@ -43,9 +43,21 @@ extension CallActor {
         switch result {
         case .failure(let error): return FailedAttempt(request: sentRequest, error: error)
         case .success(let answer):
-            guard answer.response.status.code >= 400 else { return nil }
-            return FailedAttempt(request: sentRequest, response: answer.response)
+            let error = answer.verdict?.error
+            guard error != nil || answer.response.status.code >= 400 else { return nil }
+            return FailedAttempt(
+                request: sentRequest, response: answer.response, body: answer.data, error: error)
         }
+    }
+
+    /// An answer in memory with the verdict of the reader that came first, where that has conditions.
+    nonisolated func judged(_ answer: StepResponse) async -> StepResponse {
+        guard let body = answer.data, let conditions = record.withLock({ $0.conditions.first }) else { return answer }
+        var whole = Answer(request: sentRequest, response: answer.response, body: body)
+        whole.observer = observer
+        var judged = answer
+        judged.verdict = await conditions.verdict(on: whole)
+        return judged
     }
 
     private nonisolated var sentRequest: Request {
@@ -53,17 +65,18 @@ extension CallActor {
     }
 
     /// The whole answer, with the request that it answers.
-    nonisolated func collected() async throws -> Answer {
-        let (body, response) = try await collectedPair()
-        var whole = Answer(request: sentRequest, response: response, body: body)
+    nonisolated func collected(_ conditions: ReadingConditions?) async throws -> Answer {
+        let answer = try await answer(conditions)
+        var whole = Answer(
+            request: sentRequest, response: answer.response, body: try await answer.wholeBody())
         whole.observer = observer
+        whole.verdict = answer.verdict
         return whole
     }
 
-    /// The whole answer.
+    /// The whole answer, for a reader that accepts any.
     nonisolated func collectedPair() async throws -> CollectedResponse {
         let answer = try await answer()
-        if let data = answer.data { return (data, answer.response) }
-        return (try await answer.body.collect(upTo: .max), answer.response)
+        return (try await answer.wholeBody(), answer.response)
     }
 }

@@ -14,7 +14,7 @@ actor CallActor: EngineActor {
     nonisolated let observer: CallObserver?
     /// What the caller asked for.
     nonisolated let request: Request
-    /// The first attempt, where no step has a say in it.
+    /// The first attempt, where no step has a say in it, and where it was answered before there was a call.
     nonisolated let first: RequestActor?
     /// When the call was made; `nil`: when it is started.
     private nonisolated let start: EngineInstant?
@@ -23,12 +23,16 @@ actor CallActor: EngineActor {
     private nonisolated let course: Course
     private nonisolated let hasBegun = Atomic(false)
     /// What is known of the call under way.
-    nonisolated let record = Locked(CallRecord())
+    nonisolated let record: Locked<CallRecord>
 
     private var state = CallState()
     private var driver: Task<Void, Never>?
     private var timer: EngineTimer?
-    private var waiters: [Reply<StepResponse>] = []
+    /// Readers that wait, by their number.
+    private var waiters: [(reader: UInt64, reply: Reply<StepResponse>)] = []
+    /// Readers that left before it was heard that they wait.
+    private var early: Set<UInt64> = []
+    private var isRegistered = false
     private var result: Result<StepResponse, any Error>?
     /// The attempt that was begun last; before the start the first one, where no step has a say in that.
     private(set) var attempt: RequestActor?
@@ -40,8 +44,9 @@ actor CallActor: EngineActor {
 
     init(
         _ request: Request, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
-        clock: any EngineClock, hub: EventHub, course: Course
+        clock: any EngineClock, hub: EventHub, course: Course, record: Locked<CallRecord>
     ) {
+        self.record = record
         id = Self.count.add(1, ordering: .relaxed).newValue
         observer = hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil
         self.request = request
@@ -60,20 +65,32 @@ actor CallActor: EngineActor {
 
     // MARK: Called by handles, from anywhere
 
-    /// The answer. Starts the call, unless it was started; the task's cancellation becomes the call's.
-    nonisolated func answer() async throws -> StepResponse {
-        try await withTaskCancellationHandler {
+    /// The answer, for one more reader. Starts the call, unless it was started. A cancelled task leaves it to the other readers;
+    /// with the last of them the call ends.
+    ///
+    /// - Parameter conditions: What the reader accepts; `nil`: any answer.
+    nonisolated func answer(_ conditions: ReadingConditions?) async throws -> StepResponse {
+        let reader = Self.readerCount.add(1, ordering: .relaxed).newValue
+        return try await withTaskCancellationHandler {
             try await withReply { reply in
-                executor.submit { self.onEngineThread.wait(with: reply) }
+                executor.submit { self.onEngineThread.wait(reader, with: reply, conditions) }
                 begin()
             }
         } onCancel: {
-            executor.submit { self.onEngineThread.cancel(CancellationError()) }
+            executor.submit { self.onEngineThread.leave(reader) }
         }
     }
 
-    nonisolated func resume() {
-        enter { $0.handle(.resume) }
+    /// As ``answer(_:)``, for a reader that accepts any answer.
+    nonisolated func answer() async throws -> StepResponse { try await answer(nil) }
+
+    private static let readerCount = Atomic<UInt64>(0)
+
+    /// Starts the call, or lets it go on.
+    ///
+    /// - Parameter conditions: What is required of the answer whoever reads it; `nil`: nothing.
+    nonisolated func resume(_ conditions: ReadingConditions? = nil) {
+        enter { $0.start(conditions) }
         begin()
     }
 
@@ -97,10 +114,39 @@ actor CallActor: EngineActor {
 
     var phase: RequestPhase { state.phase }
 
-    func wait(with reply: Reply<StepResponse>) {
-        if let result { return reply.resume(with: result) }
-        waiters.append(reply)
-        handle(.begin)
+    func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?) {
+        let hasLeft = early.remove(reader) != nil
+        if let result { return reply.resume(with: hasLeft ? .failure(CancellationError()) : result) }
+        record.withLock { $0.conditions.add(conditions) }
+        guard register() else { return reply.resume(with: result ?? .failure(CancellationError())) }
+        waiters.append((reader, reply))
+        if hasLeft { leave(reader) } else { handle(.begin) }
+    }
+
+    /// A reader's task was cancelled.
+    func leave(_ reader: UInt64) {
+        guard !state.isEnded else { return }
+        guard let index = waiters.firstIndex(where: { $0.reader == reader }) else {
+            early.insert(reader)
+            return
+        }
+        waiters.remove(at: index).reply.resume(with: .failure(CancellationError()))
+        if waiters.isEmpty { cancel(CancellationError()) }
+    }
+
+    private func start(_ conditions: ReadingConditions?) {
+        if let conditions { record.withLock { $0.conditions.add(conditions) } }
+        if register() { handle(.resume) }
+    }
+
+    /// Tells the session of the call, once, when it starts. `false`: it has ended, or the session takes no more calls.
+    private func register() -> Bool {
+        guard !state.isEnded else { return false }
+        if isRegistered { return true }
+        isRegistered = course.session.actor.callsOnEngineThread.begin(
+            self, following: course.answered == nil ? nil : first)
+        if !isRegistered { cancel(TrellisError(.cancelled(.sessionShutDown))) }
+        return isRegistered
     }
 
     func began(_ driver: Task<Void, Never>, _ deadline: CallDeadline) {
@@ -179,6 +225,7 @@ actor CallActor: EngineActor {
             others.append(last)
         }
         self.attempt = attempt
+        attempt.onEngineThread.joinCall()
         measureBodies()
         if state.phase == .suspended { attempt.onEngineThread.suspend() }
         return true
@@ -212,8 +259,10 @@ actor CallActor: EngineActor {
         case .success(let answer): observer?.tell(.finished(answer.response))
         case .failure(let error): observer?.tell(.failed(error))
         }
-        for reply in waiters { reply.resume(with: result) }
+        for (_, reply) in waiters { reply.resume(with: result) }
         waiters = []
+        early = []
+        if isRegistered { course.session.actor.callsOnEngineThread.didEnd(self) }
     }
 }
 
@@ -225,7 +274,8 @@ extension CallActor: EngineTimerTarget {
 
 /// How a call is entered from code that runs on its engine thread anyway. Every call traps on any other thread.
 protocol CallEntry: AnyObject, Sendable {
-    func wait(with reply: Reply<StepResponse>)
+    func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?)
+    func leave(_ reader: UInt64)
     func began(_ driver: Task<Void, Never>, _ deadline: CallDeadline)
     func cancel(_ error: any Error)
     func arrive(_ result: Result<StepResponse, any Error>)

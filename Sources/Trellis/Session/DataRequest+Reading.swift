@@ -3,8 +3,9 @@ public import FoundationEssentials
 /// The forms in which an answer is read. All of them send the request if it has not been sent, and read the same answer: ask
 /// as often, and in as many forms, as you like.
 ///
-/// All throw ``TrellisError`` where no answer comes, and `CancellationError` in a cancelled task, which ends the request. What
-/// they check before they read is in <doc:Validation>.
+/// All throw ``TrellisError`` where no answer comes, and `CancellationError` in a cancelled task. A task that is cancelled leaves
+/// the answer to the other readers; with the last of them the request ends. What they check before they read is in
+/// <doc:Validation>.
 extension DataRequest {
     /// The body and the response. Any status is an answer, unless the request was told to validate.
     ///
@@ -82,26 +83,31 @@ extension DataRequest {
         of serializer: Serializer
     ) async throws -> DataResponse<Serializer.Value> {
         let reading = Reading(serializer: serializer, validation: validation)
-        return try await onPool { try await reading.dataResponse(of: $0) }
+        return try await onPool(reading.conditions) { try await reading.dataResponse(of: $0) }
     }
 
     private func value<Serializer>(_ reading: Reading<Serializer>) async throws -> Serializer.Value {
-        try await onPool { try await reading.value(of: $0) }
+        try await onPool(reading.conditions) { try await reading.value(of: $0) }
     }
 
     private func validated() async throws -> Answer {
-        // Bytes are handed over where they arrive: nothing is computed.
-        if validation.isSilent { return try await owner.answer() }
-        return try await onPool { [validation] answer in
-            try await validation.validate(answer, withDefaults: false)
+        guard let conditions = ReadingConditions.of(validation, withDefaults: false) else {
+            // Bytes are handed over where they arrive: nothing is computed.
+            let answer = try await owner.answer(nil)
+            try answer.requireWholeBody()
+            return answer
+        }
+        return try await onPool(conditions) { answer in
+            try await conditions.check(answer)
+            try answer.requireWholeBody()
             return answer
         }
     }
 
     private func onPool<Value: Sendable>(
-        _ body: @escaping @Sendable (Answer) async throws -> Value
+        _ conditions: ReadingConditions?, _ body: @escaping @Sendable (Answer) async throws -> Value
     ) async throws -> Value {
         let engine = try owner.call.get().executor
-        return try await readOnPool(engine, { try await self.owner.answer() }, body)
+        return try await readOnPool(engine, { try await self.owner.answer(conditions) }, body)
     }
 }

@@ -40,7 +40,7 @@ public struct DataRequest: Sendable {
     }
 
     /// Starts the request, or lets it go on.
-    public func resume() { try? owner.call.get().resume() }
+    public func resume() { try? owner.call.get().resume(.of(validation, withDefaults: false)) }
 
     /// Holds the request up: a request that waits leaves the queue, one in flight stops its traffic. Time limits but
     /// ``Timeouts/idle`` and ``Timeouts/responseHead`` go on.

@@ -107,9 +107,10 @@ final class Journey: Sendable {
     ) async throws -> StepResponse {
         var (journey, known) = (self, first)
         while true {
-            let end: AttemptEnd
+            var end: AttemptEnd
             if let known { end = known } else { end = await journey.nextAttempt(request, hedged) }
             journey = Journey(journey, end.context)
+            end = await journey.judged(end)
             guard let wait = try await journey.retry(after: end, of: request) else { return try end.result.get() }
             known = nil
             try await journey.context.wait(for: wait)
@@ -297,6 +298,12 @@ final class Journey: Sendable {
     }
 
     // MARK: Retries
+
+    /// An answer in memory is validated as part of its attempt, so that retriers hear of one that is refused.
+    private func judged(_ end: AttemptEnd) async -> AttemptEnd {
+        guard case .success(let answer) = end.result, situation.isCollected else { return end }
+        return AttemptEnd(result: .success(await call.judged(answer)), context: end.context)
+    }
 
     /// How long to wait before the next attempt; `nil`: the result stands.
     private func retry(after end: AttemptEnd, of request: Request) async throws -> Duration? {

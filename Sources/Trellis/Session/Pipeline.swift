@@ -21,23 +21,33 @@ extension Session {
         guard response.status.isRedirect else { return (body, response) }
         // Steps: the journey goes on from here.
         let answer = StepResponse(response: response, body: body)
-        return try await call(request, isCollected: true, start: start, answered: answer).collectedPair()
+        return try await call(request, isCollected: true, start: start, first: attempt, answered: answer)
+            .collectedPair()
     }
 
     /// The same, with the request that was answered.
-    func answer(_ convertible: some RequestConvertible) async throws -> Answer {
+    ///
+    /// - Parameter conditions: What its reader accepts; `nil`: any answer.
+    func answer(_ convertible: some RequestConvertible, _ conditions: ReadingConditions?) async throws -> Answer {
         let start = clock.now()
         let request = try convertible.asRequest()
-        if hasSteps(request) { return try await call(request, isCollected: true, start: start).collected() }
-        return try await answer(plain: request, start)
+        if hasSteps(request) {
+            return try await call(request, isCollected: true, start: start).collected(conditions)
+        }
+        return try await answer(plain: request, start, conditions)
     }
 
-    private func answer(plain request: Request, _ start: EngineInstant) async throws -> Answer {
-        let attempt = try attempt(preparation.prepare(request, isCollected: true, start: start))
+    private func answer(
+        plain request: Request, _ start: EngineInstant, _ conditions: ReadingConditions?
+    ) async throws -> Answer {
+        let attempt = try attempt(
+            preparation.prepare(request, isCollected: true, start: start),
+            readers: conditions)
         let answer = try await attempt.answer()
         guard answer.response.status.isRedirect else { return answer }
         let first = StepResponse(response: answer.response, body: answer.body ?? Data())
-        return try await call(request, isCollected: true, start: start, answered: first).collected()
+        return try await call(request, isCollected: true, start: start, first: attempt, answered: first)
+            .collected(conditions)
     }
 
     /// Sends a request and returns as soon as the head has come.
@@ -52,10 +62,11 @@ extension Session {
 
     private func open(plain request: Request, _ start: EngineInstant) async throws -> StreamResponse {
         let prepared = try preparation.prepare(request, isCollected: false, start: start)
-        let answer = try await stream(attempt(prepared)) { try await $0.head(inbox: $1) }
+        let attempt = attempt(prepared)
+        let answer = try await stream(attempt) { try await $0.head(inbox: $1) }
         guard answer.response.status.isRedirect else { return StreamResponse(answer) }
         return StreamResponse(
-            try await call(request, isCollected: false, start: start, answered: answer).answer())
+            try await call(request, isCollected: false, start: start, first: attempt, answered: answer).answer())
     }
 
     private func hasSteps(_ request: Request) -> Bool {
@@ -63,10 +74,10 @@ extension Session {
     }
 
     /// A request as an actor that has not started.
-    private func attempt(_ prepared: PreparedRequest) -> RequestActor {
+    private func attempt(_ prepared: PreparedRequest, readers: (any HeadJudge)? = nil) -> RequestActor {
         RequestActor(
             prepared, executor: engine, transport: transport, admission: actor,
-            flow: flow(of: prepared.transportRequest.request))
+            flow: flow(of: prepared.transportRequest.request), readers: readers)
     }
 
     /// A request for a handle, which starts it. What no step can change is found out now: whether it can be sent.
@@ -74,7 +85,8 @@ extension Session {
         let request = try convertible.asRequest()
         guard !hasSteps(request) else { return call(request, isCollected: true) }
         let prepared = try preparation.prepare(request, isCollected: true, start: clock.now(), isDeferred: true)
-        return call(request, isCollected: true, first: attempt(prepared))
+        let record = Locked(CallRecord())
+        return call(request, isCollected: true, first: attempt(prepared, readers: record), record: record)
     }
 
     /// A request with its steps, which has not started.
@@ -82,23 +94,27 @@ extension Session {
     /// - Parameters:
     ///   - start: When the call was made; `nil`: when it is started.
     ///   - first: The first attempt, where no step has a say in it.
-    ///   - answered: What the first attempt has brought already.
+    ///   - answered: What that attempt has brought already.
+    ///   - record: What is known of the call under way.
     @inline(never)
     private func call(
         _ request: Request, isCollected: Bool, start: EngineInstant? = nil, first: RequestActor? = nil,
-        answered: StepResponse? = nil
+        answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord())
     ) -> CallActor {
-        let surroundings = request.steps.map { AttachedSteps(steps.steps.followed(by: $0)) } ?? steps
+        let surroundings = request.attachedSteps.map { AttachedSteps(steps, followedBy: $0) } ?? steps
         let course = Course(self, surroundings, isCollected: isCollected, depth: 0, answered: answered)
         return call(
-            request, course, start, first, limit: preparation.limits(of: request, isCollected: isCollected).total)
+            request, course, start, first, limit: preparation.limits(of: request, isCollected: isCollected).total,
+            record)
     }
 
     private func call(
-        _ request: Request, _ course: Course, _ start: EngineInstant?, _ first: RequestActor?, limit: UInt64?
+        _ request: Request, _ course: Course, _ start: EngineInstant?, _ first: RequestActor?, limit: UInt64?,
+        _ record: Locked<CallRecord>
     ) -> CallActor {
         CallActor(
-            request, first: first, start: start, limit: limit, executor: engine, clock: clock, hub: hub, course: course)
+            request, first: first, start: start, limit: limit, executor: engine, clock: clock, hub: hub, course: course,
+            record: record)
     }
 
     /// The answer of an attempt whose head is awaited in some way.
@@ -143,7 +159,7 @@ extension Session {
         let prepared = try preparation.prepare(
             request, isCollected: situation.isCollected, start: situation.deadline.start, history: history)
         situation.record.withLock { $0.sent = prepared }
-        return attempt(prepared)
+        return attempt(prepared, readers: situation.isCollected ? situation.record : nil)
     }
 }
 
@@ -156,6 +172,6 @@ extension Session: CallOrigin {
         timeouts.total = nil
         request.timeouts = timeouts
         let course = Course(self, call.surroundings, isCollected: true, depth: depth, answered: nil)
-        return self.call(request, course, nil, nil, limit: nil)
+        return self.call(request, course, nil, nil, limit: nil, Locked(CallRecord()))
     }
 }

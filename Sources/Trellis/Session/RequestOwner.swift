@@ -29,10 +29,22 @@ final class RequestOwner: Sendable {
     }
 
     /// Sends the request, unless it was sent, and waits for the whole answer.
-    func answer() async throws -> Answer {
-        // However this ends, the request has ended.
-        defer { hasEnded.store(true, ordering: .relaxed) }
-        return try await call.get().collected()
+    ///
+    /// - Parameter conditions: What the reader accepts; `nil`: any answer.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/cancelled`` where the request ended with its other readers.
+    func answer(_ conditions: ReadingConditions?) async throws -> Answer {
+        do {
+            let answer = try await call.get().collected(conditions)
+            hasEnded.store(true, ordering: .relaxed)
+            return answer
+        } catch is CancellationError {
+            // Other readers may still wait for it.
+            guard !Task.isCancelled else { throw CancellationError() }
+            throw TrellisError(.cancelled(.explicitly), method: try? request().method, url: try? request().url)
+        } catch {
+            hasEnded.store(true, ordering: .relaxed)
+            throw error
+        }
     }
 }
 

@@ -52,7 +52,7 @@ extension Session {
         _ request: some RequestConvertible, _ reading: Reading<Serializer>
     ) async throws -> Serializer.Value {
         try await readOnPool(engine) {
-            try await answer(request)
+            try await answer(request, reading.conditions)
         } _: {
             try await reading.value(of: $0)
         }

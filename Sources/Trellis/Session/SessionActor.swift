@@ -8,6 +8,10 @@ actor SessionActor: EngineActor {
     private var requests: [ObjectIdentifier: Member] = [:]
     private var queue: AdmissionQueue<ObjectIdentifier>
     private(set) var isShutDown = false
+    /// Calls with steps that have started and have not ended: also while a step is at work and none of their requests is there.
+    private var calls: [ObjectIdentifier: CallActor] = [:]
+    /// Requests without steps that were answered with a redirect: the calls that follow it are about to start.
+    private var redirected: Set<ObjectIdentifier> = []
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
     private struct Member {
@@ -29,7 +33,7 @@ actor SessionActor: EngineActor {
     // MARK: Admission
 
     func enter(_ request: RequestActor) {
-        guard !isShutDown else { return request.refuseAfterShutDown() }
+        guard !isShutDown || request.onEngineThread.isPartOfCall else { return request.refuseAfterShutDown() }
         let id = ObjectIdentifier(request)
         let mayShare = request.prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
         let entry = queue.enter(
@@ -67,9 +71,40 @@ actor SessionActor: EngineActor {
         let id = ObjectIdentifier(request)
         // It may have asked twice: suspended and resumed at the moment when it was given a slot.
         if let place = requests.removeValue(forKey: id)?.place { queue.leave(id, at: place) }
-        guard requests.isEmpty else { return }
+        if request.onEngineThread.failure != nil { redirected.remove(id) }
+        resumeIfEmpty()
+    }
+
+    private var isEmpty: Bool { requests.isEmpty && calls.isEmpty && redirected.isEmpty }
+
+    private func resumeIfEmpty() {
+        guard isEmpty else { return }
         for continuation in whenEmpty { continuation.resume() }
         whenEmpty = []
+    }
+
+    /// A request without steps is answered with a redirect, and a call follows it.
+    func willFollow(_ request: RequestActor) { redirected.insert(ObjectIdentifier(request)) }
+
+    // MARK: Calls
+
+    /// A call starts. `false`: the session takes no more of them.
+    ///
+    /// - Parameter request: The request that was answered with a redirect before there was a call.
+    func begin(_ call: CallActor, following request: RequestActor?) -> Bool {
+        let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? false
+        guard !isShutDown || isInFlight else {
+            resumeIfEmpty()
+            return false
+        }
+        calls[ObjectIdentifier(call)] = call
+        return true
+    }
+
+    /// A call has ended.
+    func didEnd(_ call: CallActor) {
+        calls[ObjectIdentifier(call)] = nil
+        resumeIfEmpty()
     }
 
     func leave(_ request: RequestActor) {
@@ -102,13 +137,14 @@ actor SessionActor: EngineActor {
 
     // MARK: End
 
-    /// Takes no more requests; lets those in flight go on for `grace`, then ends them. Returns when all have ended.
+    /// Takes no more calls and requests; lets those in flight go on for `grace`, with their retries and redirects, then ends
+    /// them. Returns when all have ended.
     func shutDown(drainingFor grace: Duration) async {
         isShutDown = true
-        guard !requests.isEmpty else { return }
+        guard !isEmpty else { return }
         await withCheckedContinuation { continuation in
             // This may come in a later call than what stands above: the last request may have ended meanwhile.
-            guard !requests.isEmpty else { return continuation.resume() }
+            guard !isEmpty else { return continuation.resume() }
             whenEmpty.append(continuation)
             // The end of the loop lets go of it.
             executor.engineLoop.set(EngineTimer(self), at: executor.now.advanced(by: grace))
@@ -116,9 +152,12 @@ actor SessionActor: EngineActor {
     }
 
     private func cancelAll() {
+        redirected = []
+        for call in calls.values { call.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown))) }
         for request in requests.values.map(\.request) {
             request.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown)))
         }
+        resumeIfEmpty()
     }
 }
 
@@ -129,6 +168,16 @@ extension SessionActor: EngineTimerTarget {
 
 /// The requests' calls come on the engine thread, where the session lives too.
 extension SessionActor: @preconcurrency Admission {}
+
+/// How calls enter the session from code that runs on its engine thread anyway. Every call traps on any other thread.
+protocol CallAdmission: AnyObject, Sendable {
+    func begin(_ call: CallActor, following request: RequestActor?) -> Bool
+    func didEnd(_ call: CallActor)
+}
+
+extension SessionActor: @preconcurrency CallAdmission {
+    nonisolated var callsOnEngineThread: any CallAdmission { self }
+}
 
 extension RequestActor {
     fileprivate nonisolated func refuseAfterShutDown() {

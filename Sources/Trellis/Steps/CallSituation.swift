@@ -45,6 +45,14 @@ struct CallRecord: Sendable {
     var sent: PreparedRequest?
     /// What it waits for, for errors.
     var wait: CallWait?
+    /// What its readers accept.
+    var conditions = CallConditions()
+}
+
+extension Locked: HeadJudge where Value == CallRecord {
+    func refuses(_ head: ResponseHead, of request: Request) -> Bool {
+        withLock { $0.conditions }.refuses(head, of: request)
+    }
 }
 
 /// What a call waits for besides a connection.

@@ -4,8 +4,8 @@ import HTTPTypes
 extension Request {
     /// What surrounds this request besides its session's steps; `nil` for nothing.
     public var steps: Steps? {
-        get { (attachment as? AttachedSteps)?.steps }
-        set { attachment = newValue.map(AttachedSteps.init) }
+        get { attachedSteps?.given }
+        set { attachment = newValue.map { AttachedSteps($0) } }
     }
 
     /// The request with an adapter and retrier more.
@@ -42,9 +42,26 @@ extension Request {
     }
 }
 
+extension Request {
+    /// Its steps as they run.
+    var attachedSteps: AttachedSteps? { attachment as? AttachedSteps }
+}
+
 /// Steps in one place, because they are large and handed on often.
 final class AttachedSteps: RequestAttachment {
+    /// As they run: with interceptors installed whole.
     let steps: Steps
+    /// As they were given.
+    let given: Steps
 
-    init(_ steps: Steps) { self.steps = steps }
+    init(_ given: Steps) {
+        self.given = given
+        steps = given.withWholeInterceptors
+    }
+
+    /// The steps of a session, and behind them those of a request.
+    init(_ session: AttachedSteps, followedBy request: AttachedSteps) {
+        steps = session.steps.followed(by: request.steps)
+        given = steps
+    }
 }

@@ -32,3 +32,5 @@ public struct Adapter: RequestInterceptor {
         try await change(request, context)
     }
 }
+
+extension Adapter: OneSidedInterceptor {}

@@ -37,3 +37,5 @@ public struct Retrier: RequestInterceptor {
         await decide(attempt, context)
     }
 }
+
+extension Retrier: OneSidedInterceptor {}

@@ -11,6 +11,8 @@ public struct StepResponse: Sendable {
     /// The response.
     public let response: Response
     let content: Content
+    /// What the attempt that brought it was judged to be.
+    var verdict: Verdict?
 
     init(response: Response, content: Content) {
         self.response = response
@@ -34,6 +36,12 @@ public struct StepResponse: Sendable {
 
     /// The body, where it is in memory; `nil` where it is still to come.
     public var data: Data? { if case .data(let data) = content { data } else { nil } }
+
+    /// The body, read to its end where it is still to come.
+    func wholeBody() async throws -> Data {
+        if let data { return data }
+        return try await body.collect(upTo: .max)
+    }
 
     var reader: ReaderToken {
         switch content {

@@ -16,8 +16,14 @@ public struct Steps: Sendable {
     /// Sends another attempt beside one whose answer is slow to come; `nil`: as the session's, and for a session none.
     public var hedging: HedgingPolicy?
     /// Change the request before each attempt, in this order.
+    ///
+    /// A ``RequestInterceptor`` that is added here alone is installed whole: it is asked about failed attempts too, after the
+    /// ``retriers``.
     public var adapters: [any RequestAdapter] = []
     /// Are asked about each failed attempt, in this order, until one has an opinion.
+    ///
+    /// A ``RequestInterceptor`` that is added here alone, such as a ``RetryPolicy``, is installed whole: it adapts requests too,
+    /// after the ``adapters``.
     public var retriers: [any RequestRetrier] = []
     /// Which redirects are followed, and what goes along; `nil`: the session's, and for a session `RedirectPolicy()`.
     public var redirects: RedirectPolicy?
@@ -40,6 +46,7 @@ public struct Steps: Sendable {
 
     /// Adds an adapter and retrier in one.
     public mutating func intercept(with interceptor: any RequestInterceptor) {
+        let interceptor = InstalledInterceptor(interceptor)
         adapters.append(interceptor)
         retriers.append(interceptor)
     }

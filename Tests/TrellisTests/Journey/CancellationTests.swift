@@ -121,7 +121,7 @@ struct CancellationTests {
         #expect(attempt.calls.isEmpty)
     }
 
-    @Test func oneOfTwoWhoWaitForTheSameHandleCancelsForBoth() async throws {
+    @Test func aCancelledReaderLeavesTheAnswerToTheOthers() async throws {
         let scripted = Scripted.narrow
         let handle = scripted.session.request("http://localhost/")
         let first = outcome { "\(try await handle.response().1.status.code)" }
@@ -130,8 +130,29 @@ struct CancellationTests {
         await scripted.session.settle()
         first.cancel()
         #expect(await first.value == .taskCancelled)
-        #expect(await second.value == .taskCancelled)
-        #expect(attempt.count(of: .cancel) == 1)
+        #expect(attempt.count(of: .cancel) == 0)
+        attempt.connect()
+        attempt.receiveHead(status: 204)
+        attempt.end()
+        #expect(await second.value == .answer("204"))
+    }
+
+    @Test func theRequestEndsWithItsLastReader() async throws {
+        let scripted = Scripted.narrow
+        let handle = scripted.session.request("http://localhost/")
+        let readers = (1...3).map { _ in outcome { "\(try await handle.response().1.status.code)" } }
+        let attempt = try await scripted.transport.nextAttempt()
+        await scripted.session.settle()
+        for reader in readers {
+            #expect(attempt.count(of: .cancel) == 0)
+            reader.cancel()
+            #expect(await reader.value == .taskCancelled)
+        }
+        try await attempt.wait(for: .cancel)
+        // A reader that comes later has not been cancelled, and is told that the request was.
+        #expect(
+            await outcome { "\(try await handle.response().1.status.code)" }.value == .failed(.cancelled(.explicitly)))
+        try await Self.expectThatTheSlotIsFree(scripted)
     }
 
     /// Another request gets the slot and its answer.

@@ -117,4 +117,144 @@ struct ShutdownTests {
         #expect(try await stream.chunks.collect(upTo: 100) == Data("still here".utf8))
         withExtendedLifetime(watched) {}
     }
+
+    // MARK: Calls inside a step
+
+    private func steppedSession(_ change: (inout Steps) -> Void) -> Scripted {
+        Scripted { change(&$0.steps) }
+    }
+
+    @Test func aCallInsideAStepIsWaitedForAndGoesOn() async throws {
+        let gate = LoopbackServer.Gate()
+        let entered = LoopbackServer.Gate()
+        let scripted = steppedSession {
+            $0.adapters.append(
+                Adapter { request, _ in
+                    entered.open()
+                    try await gate.opened()
+                    return request
+                })
+        }
+        let task = outcome { [session = scripted.session] in
+            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
+        }
+        try await entered.opened()
+        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        gate.open()
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead()
+        attempt.receiveBody("in time")
+        attempt.end()
+        #expect(await task.value == .answer("in time"))
+        await end
+    }
+
+    @Test func aCallInsideAStepEndsWithTheGrace() async throws {
+        let entered = LoopbackServer.Gate()
+        let scripted = steppedSession {
+            $0.adapters.append(
+                Adapter { request, _ in
+                    entered.open()
+                    // Takes no notice of its cancellation.
+                    try await Task.detached { try await LoopbackServer.Gate().opened() }.value
+                    return request
+                })
+        }
+        let task = outcome { [session = scripted.session] in
+            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
+        }
+        try await entered.opened()
+        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.advance(by: .seconds(10))
+        #expect(await task.value == .failed(.cancelled(.sessionShutDown)))
+        await end
+    }
+
+    @Test func theDeadlineOfACallInsideAStepHoldsDuringTheDrain() async throws {
+        let entered = LoopbackServer.Gate()
+        let scripted = steppedSession {
+            $0.adapters.append(
+                Adapter { request, _ in
+                    entered.open()
+                    try await Task.detached { try await LoopbackServer.Gate().opened() }.value
+                    return request
+                })
+        }
+        let task = outcome { [session = scripted.session] in
+            var request = Request("http://localhost/")
+            request.timeouts = Timeouts(total: .seconds(5))
+            return String(decoding: try await session.data(request).0, as: UTF8.self)
+        }
+        try await entered.opened()
+        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.advance(by: .seconds(5))
+        #expect(await task.value == .failed(.timedOut(.total)))
+        await end
+    }
+
+    @Test(arguments: [true, false])
+    func theNextHopOfWhatIsInFlightGoesOut(hasSteps: Bool) async throws {
+        let scripted = steppedSession { if hasSteps { $0.adapters.append(Adapter { request, _ in request }) } }
+        let task = outcome { [session = scripted.session] in
+            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
+        }
+        let first = try await scripted.transport.nextAttempt()
+        first.connect()
+        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        first.receiveHead(status: 302, headerFields: [.location: "/next"])
+        first.end()
+        let second = try await scripted.transport.nextAttempt()
+        #expect(second.request.url == "http://localhost/next")
+        second.connect()
+        second.receiveHead()
+        second.receiveBody("there")
+        second.end()
+        #expect(await task.value == .answer("there"))
+        await end
+    }
+
+    @Test func theRetryOfWhatIsInFlightGoesOut() async throws {
+        let scripted = steppedSession { $0.retriers.append(Retrier { _, _ in .retry }) }
+        let task = outcome { [session = scripted.session] in
+            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
+        }
+        let first = try await scripted.transport.nextAttempt()
+        first.connect()
+        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        first.receiveHead(status: 503)
+        first.end()
+        let second = try await scripted.transport.nextAttempt()
+        second.connect()
+        second.receiveHead(status: 200)
+        second.receiveBody("again")
+        second.end()
+        #expect(await task.value == .answer("again"))
+        await end
+    }
+
+    @Test func aCallThatStartsDuringTheDrainIsRefused() async throws {
+        let scripted = steppedSession { $0.adapters.append(Adapter { request, _ in request }) }
+        let handle = scripted.session.request("http://localhost/")
+        let task = outcome { [session = scripted.session] in
+            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
+        }
+        let first = try await scripted.transport.nextAttempt()
+        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        #expect(
+            await outcome { "\(try await handle.response().1.status.code)" }.value
+                == .failed(.cancelled(.sessionShutDown)))
+        first.connect()
+        first.receiveHead(status: 204)
+        first.end()
+        #expect(await task.value == .answer(""))
+        await end
+        #expect(scripted.transport.attempts.count == 1)
+    }
 }

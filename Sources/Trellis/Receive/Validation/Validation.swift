@@ -4,7 +4,8 @@
 /// naming acceptable content types does not make a 404 page a model.
 package struct Validation: Sendable {
     private var validators: [Validator] = []
-    private var isOff = false
+    /// Nothing is checked, the defaults included.
+    private(set) var isOff = false
 
     /// Nothing was said.
     package init() {}

@@ -67,6 +67,17 @@ public struct Validator: Sendable {
         }
     }
 
+    /// Whether a head meets the condition; `nil` where it takes the body to tell.
+    func isMet(by head: ResponseHead, of request: Request) -> Bool? {
+        switch rule {
+        case .status(let codes): codes.contain(head.status.code)
+        case .contentType(nil) where request.headerFields[.accept] == nil: true
+        case .contentType(let types):
+            (types ?? AcceptableTypes(of: request)).accept(head.headerFields[.contentType].flatMap { MediaType($0) })
+        case .check: nil
+        }
+    }
+
     private func check(_ answer: Answer) async throws {
         switch rule {
         case .status(let codes):

@@ -46,3 +46,5 @@ public struct OfflineRetrier: RequestInterceptor {
         return name.hasPrefix("127.") && name.allSatisfy { $0.isNumber || $0 == "." }
     }
 }
+
+extension OfflineRetrier: OneSidedInterceptor {}

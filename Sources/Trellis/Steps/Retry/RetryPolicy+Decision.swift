@@ -18,10 +18,9 @@ extension RetryPolicy {
 
     /// The failure is one of the moment.
     func isTransient(_ failed: FailedAttempt) -> Bool {
-        guard let error = failed.error else {
-            return failed.response.map { retryableHTTPStatusCodes.contains($0.status.code) } ?? false
-        }
-        guard let error = error as? TrellisError else { return false }
+        // Whatever refuses an answer with such a status.
+        if let response = failed.response, retryableHTTPStatusCodes.contains(response.status.code) { return true }
+        guard let error = failed.error as? TrellisError else { return false }
         switch error.reason {
         case .validationFailed(.status(let code)): return retryableHTTPStatusCodes.contains(code)
         // It would be over before the limit is, or wait for it twice.

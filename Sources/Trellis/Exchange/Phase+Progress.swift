@@ -1,0 +1,13 @@
+extension TrellisError.Phase {
+    /// The phase of an error that ends an attempt; `nil`: it has not started.
+    init(_ progress: RequestState.Progress?) {
+        self =
+            switch progress {
+            case nil: .composing
+            case .parked, .queued: .queued
+            case .connecting: .connecting
+            case .sending: .sending
+            case .receiving: .receiving
+            }
+    }
+}

@@ -1,0 +1,51 @@
+/// An interceptor that was added to both lists of ``Steps`` at once. Its identity tells that the two entries are one.
+final class InstalledInterceptor: RequestInterceptor {
+    let interceptor: any RequestInterceptor
+
+    init(_ interceptor: any RequestInterceptor) { self.interceptor = interceptor }
+
+    func adapt(_ request: Request, context: CallContext) async throws -> Request {
+        try await interceptor.adapt(request, context: context)
+    }
+
+    func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
+        await interceptor.retry(attempt, context: context)
+    }
+}
+
+/// An interceptor of which one half does nothing: it is never missing.
+protocol OneSidedInterceptor: RequestInterceptor {}
+
+extension Steps {
+    /// The same steps, with both halves of each interceptor.
+    ///
+    /// An interceptor that stands in one list alone gets its other half at the end of the other list. One that stands in both is
+    /// complete: two entries are the same interceptor if they are one object, or values of one type.
+    var withWholeInterceptors: Steps {
+        var whole = self
+        whole.adapters = adapters.map { ($0 as? InstalledInterceptor)?.interceptor ?? $0 }
+        whole.retriers = retriers.map { ($0 as? InstalledInterceptor)?.interceptor ?? $0 }
+        var halves = adapters.compactMap(half)
+        for retrier in retriers.compactMap(half) {
+            if let index = halves.firstIndex(where: { $0.isSame(as: retrier) }) {
+                halves.remove(at: index)
+            } else {
+                whole.adapters.append(retrier)
+            }
+        }
+        for adapter in halves { whole.retriers.append(adapter) }
+        return whole
+    }
+}
+
+/// The interceptor that an adapter or retrier is, where its other half may be missing.
+private func half(_ step: Any) -> (any RequestInterceptor)? {
+    step is any OneSidedInterceptor || step is InstalledInterceptor ? nil : step as? any RequestInterceptor
+}
+
+extension RequestInterceptor {
+    fileprivate func isSame(as other: any RequestInterceptor) -> Bool {
+        guard type(of: self) == type(of: other) else { return false }
+        return !(type(of: self) is AnyClass) || self as AnyObject === other as AnyObject
+    }
+}

@@ -1,0 +1,208 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Validation as part of an attempt: what retriers hear of, and how much is read of an answer that is refused.
+@Suite(.timeLimit(.minutes(1)))
+struct AttemptValidationTests {
+    private struct Stale: Error {}
+
+    /// Writes down the failed attempts, and retries once.
+    private final class Asked: RequestRetrier {
+        let attempts = Locked<[FailedAttempt]>([])
+        func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
+            attempts.withLock { $0.append(attempt) }
+            return context.attempt < 2 ? .retry : .doNotRetry
+        }
+    }
+
+    private func session(
+        _ asked: any RequestRetrier, _ answer: @escaping @Sendable (Int) -> MockResponse
+    ) -> (Session, MockTransport) {
+        let count = Locked(0)
+        let transport = MockTransport { _ in
+            answer(
+                count.withLock { count in
+                    count += 1
+                    return count
+                })
+        }
+        var configuration = SessionConfiguration()
+        configuration.steps.retriers.append(asked)
+        return (Session(configuration: configuration, transport: transport), transport)
+    }
+
+    @Test func anAnswerThatIsRefusedIsAFailedAttempt() async throws {
+        let asked = Asked()
+        let (session, transport) = session(asked) { .text($0 == 1 ? "stale" : "fresh") }
+        let text = try await session.request("http://a.example/")
+            .validate { _, _, body in if body == Data("stale".utf8) { throw Stale() } }
+            .string()
+        #expect(text == "fresh")
+        #expect(transport.startedCount == 2)
+        let failed = try #require(asked.attempts.withLock { $0 }.first)
+        #expect(failed.response?.status == .ok)
+        #expect(failed.body == Data("stale".utf8))
+        #expect(failed.error is Stale)
+    }
+
+    @Test func anAnswerThatStaysRefusedIsTheReadersError() async throws {
+        let asked = Asked()
+        let (session, transport) = session(asked) { _ in .text("stale") }
+        let count = Locked(0)
+        await #expect(throws: Stale.self) {
+            try await session.request("http://a.example/").validate { _, _, _ in
+                count.withLock { $0 += 1 }
+                throw Stale()
+            }.data()
+        }
+        #expect(transport.startedCount == 2)
+        // Once for each attempt: the reader takes the verdict of the last one.
+        #expect(count.withLock { $0 } == 2)
+    }
+
+    @Test func whatAVerbChecksByItselfIsPartOfItsAttemptsToo() async throws {
+        let asked = Asked()
+        let (session, _) = session(asked) { $0 == 1 ? .text("<html>") : .json("[1]") }
+        let request = Request("http://a.example/", headerFields: [.accept: "application/json"])
+        #expect(try await session.decode([Int].self, from: request) == [1])
+        #expect((asked.attempts.withLock { $0 }.first?.error as? TrellisError)?.kind == .unacceptableContentType)
+    }
+
+    @Test func aTransientStatusIsRetriedWhateverRefusesIt() async throws {
+        let (session, transport) = session(RetryPolicy(random: { 0 })) { .text("", status: $0 == 1 ? 503 : 200) }
+        _ = try await session.request("http://a.example/").validate { _, response, _ in
+            if response.status.code != 200 { throw Stale() }
+        }.data()
+        #expect(transport.startedCount == 2)
+    }
+
+    @Test func readersWithOtherConditionsJudgeForThemselves() async throws {
+        let asked = Asked()
+        let (session, _) = session(asked) { _ in .text("x", status: 404) }
+        let handle = session.request("http://a.example/")
+        await #expect(throws: TrellisError.self) { try await handle.validate().data() }
+        #expect(try await handle.data() == Data("x".utf8))
+    }
+
+    // MARK: Interceptors
+
+    private struct Signing: RequestInterceptor {
+        let name: String
+        func adapt(_ request: Request, context: CallContext) async throws -> Request {
+            var request = request
+            request.headerFields.append(HTTPField(name: .from, value: name))
+            return request
+        }
+        func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
+            context.attempt < 2 ? .retry : .doNotRetry
+        }
+    }
+
+    @Test(arguments: ["adapters", "retriers", "both", "intercept", "request"])
+    func anInterceptorIsInstalledWhole(way: String) async throws {
+        let transport = MockTransport { _ in MockResponse(status: 500) }
+        var configuration = SessionConfiguration()
+        var request = Request("http://a.example/")
+        switch way {
+        case "adapters": configuration.steps.adapters.append(Signing(name: "a"))
+        case "retriers": configuration.steps.retriers.append(Signing(name: "a"))
+        case "both":
+            configuration.steps.adapters.append(Signing(name: "a"))
+            configuration.steps.retriers.append(Signing(name: "a"))
+        case "intercept": configuration.steps.intercept(with: Signing(name: "a"))
+        default: request = request.withRetrier(Signing(name: "a"))
+        }
+        _ = try await Session(configuration: configuration, transport: transport).data(request)
+        #expect(transport.requests.map { $0.request.headerFields[values: .from] } == [["a"], ["a"]])
+    }
+
+    @Test func aRetryPolicyAmongTheRetriersAddsItsKeys() async throws {
+        let transport = MockTransport { _ in MockResponse(status: 503) }
+        var configuration = SessionConfiguration()
+        configuration.steps.retriers.append(RetryPolicy(addsIdempotencyKey: true, random: { 0 }))
+        let session = Session(configuration: configuration, transport: transport)
+        _ = try await session.data(Request("http://a.example/", method: .post))
+        let keys = Set(transport.requests.map { $0.request.headerFields[.idempotencyKey] })
+        #expect(transport.startedCount == 3)
+        #expect(keys.count == 1 && !keys.contains(nil))
+    }
+
+    @Test func stepsThatAreReadAndWrittenBackStayTheSame() {
+        var request = Request("http://a.example/").withRetrier(RetryPolicy()).withInterceptor(Signing(name: "a"))
+        request = request.withSteps { _ in }.withSteps { _ in }
+        #expect(request.attachedSteps?.steps.adapters.count == 2)
+        #expect(request.attachedSteps?.steps.retriers.count == 2)
+        #expect(request.steps?.adapters.count == 1)
+    }
+
+    // MARK: Bodies of answers that are refused
+
+    /// A body that never ends by itself.
+    private static func endless(_ status: Int) -> MockResponse {
+        MockResponse(status: status, headerFields: [.contentType: "text/html"]) { writer in
+            while true { try await writer.write(Data(repeating: 0x78, count: 16 << 10)) }
+        }
+    }
+
+    @Test(arguments: ["decode", "decoding", "validate", "steps", "type"])
+    func ofARefusedBodyNoMoreIsReadThanAnErrorShows(way: String) async throws {
+        let transport = MockTransport { _ in Self.endless(way == "type" ? 200 : 404) }
+        var configuration = SessionConfiguration()
+        if way == "steps" { configuration.steps.adapters.append(Adapter { request, _ in request }) }
+        let session = Session(configuration: configuration, transport: transport)
+        let request = Request(
+            "http://a.example/", headerFields: way == "type" ? [.accept: "application/json"] : [:])
+        let error = await #expect(throws: TrellisError.self) {
+            switch way {
+            case "decoding": _ = try await session.request(request).decoding([Int].self)
+            case "validate": _ = try await session.request(request).validate(statusCode: [200]).data()
+            default: _ = try await session.decode([Int].self, from: request)
+            }
+        }
+        #expect(error?.kind == (way == "type" ? .unacceptableContentType : .unacceptableStatus))
+        #expect(error?.bodyExcerpt?.isCut == true)
+        // A body that was read on would have ended with `bodyTooLarge`.
+        try await transport.waitUntilIdle()
+        #expect(transport.cancelledCount == 1)
+    }
+
+    @Test func retriersSeeTheBeginningOfARefusedBody() async throws {
+        let asked = Asked()
+        let (session, _) = session(asked) { _ in Self.endless(404) }
+        await #expect(throws: TrellisError.self) { try await session.string("http://a.example/") }
+        #expect(asked.attempts.withLock { $0 }.map { $0.body?.count } == [64 << 10, 64 << 10])
+    }
+
+    @Test func aReaderThatAcceptsAnythingGetsAllOfIt() async throws {
+        let body = Data(repeating: 0x78, count: 200 << 10)
+        let transport = MockTransport { _ in MockResponse(status: 404, body: body) }
+        let session = Session(transport: transport)
+        #expect(try await session.data("http://a.example/").0 == body)
+        #expect(try await session.request("http://a.example/").data() == body)
+        #expect(try await session.request("http://a.example/").withoutValidation().string().utf8.count == body.count)
+        #expect(transport.cancelledCount == 0)
+    }
+
+    @Test func aLaterReaderOfACutBodyIsToldThatItIsCut() async throws {
+        let transport = MockTransport { _ in MockResponse(status: 404, body: Data(repeating: 0x78, count: 200 << 10)) }
+        let session = Session(transport: transport)
+        let handle = session.request("http://a.example/")
+        await #expect(throws: TrellisError.self) { try await handle.validate().data() }
+        let error = await #expect(throws: TrellisError.self) { try await handle.data() }
+        #expect(error?.kind == .truncatedBody)
+    }
+
+    @Test func aSmallLimitOfTheBodyDoesNotHideWhyItIsRefused() async throws {
+        let session = Session(transport: MockTransport { _ in .text("0123456789", status: 500) })
+        var request = Request("http://a.example/")
+        request.maximumBodySize = .bytes(4)
+        let error = await #expect(throws: TrellisError.self) { try await session.decode(Int.self, from: request) }
+        #expect(error?.kind == .unacceptableStatus)
+        #expect(error?.bodyExcerpt?.text == "0123")
+    }
+}
