@@ -12,7 +12,9 @@ final class EasyHandle {
     /// Where the multi handle keeps it while it runs.
     var runningIndex = -1
     private let errorBuffer: UnsafeMutablePointer<CChar>
+    /// The lines of the present transfer, where it has lines of its own; `nil` for none at all.
     private var headerList: UnsafeMutablePointer<curl_slist>?
+    private var hasOwnHeaders = false
     private let configuration: EngineConfiguration
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     private let context: UnsafeMutableRawPointer
@@ -70,7 +72,8 @@ final class EasyHandle {
             set(CURLOPT_HTTPGET, 1)
             hasPostFields = false
         }
-        guard unsafe headerList != nil else { return }
+        guard hasOwnHeaders else { return }
+        hasOwnHeaders = false
         unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
         unsafe ccurl_free(headerList)
         unsafe headerList = nil
@@ -79,7 +82,9 @@ final class EasyHandle {
     private func setOptions(_ options: TransferOptions) -> Bool {
         // A plain GET leaves the handle as it was; everything else makes the next transfer begin with a reset.
         if let lines = options.headerLines {
+            hasOwnHeaders = true
             unsafe headerList = lines.packed()
+            guard unsafe headerList != nil || lines.count == 0 else { return false }
             unsafe set(CURLOPT_HTTPHEADER, headerList)
         }
         let isAccepted = unsafe ccurl_set_url(curl, options.url.handle) == CURLE_OK
