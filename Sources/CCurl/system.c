@@ -146,17 +146,24 @@ void ccurl_thread_sleep_ms(unsigned milliseconds) {
   nanosleep(&time, NULL);
 }
 
-bool ccurl_socket_has_bytes(int fd) {
+bool ccurl_socket_is_open(int fd) {
   char byte;
-  return recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+  ssize_t got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK));
 }
 
-bool ccurl_socket_poison_if_readable(int fd) {
-  if (!ccurl_socket_has_bytes(fd)) return false;
-  struct sockaddr nowhere = {.sa_family = AF_UNSPEC};
-  if (connect(fd, &nowhere, sizeof(nowhere)) == 0) return true;
-  // Not of TCP: nothing comes in any more, and what has is thrown away.
+bool ccurl_socket_end_if_unclean(int fd) {
   char scrap[4096];
+  ssize_t got = recv(fd, scrap, 1, MSG_PEEK | MSG_DONTWAIT);
+  if (got == 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))) return false;
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0) {
+    close(ends[1]);
+    bool is_replaced = dup3(ends[0], fd, O_CLOEXEC) == fd;
+    close(ends[0]);
+    if (is_replaced) return true;
+  }
+  // No descriptors are left: nothing comes in any more, and what has is thrown away.
   shutdown(fd, SHUT_RDWR);
   while (recv(fd, scrap, sizeof(scrap), MSG_DONTWAIT) > 0) {
   }

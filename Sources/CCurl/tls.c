@@ -26,21 +26,34 @@ CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
   return set_host(parameters, host, 0) ? CURLE_OK : CURLE_SSL_CERTPROBLEM;
 }
 
+// OpenSSL's session of a transfer's connection, or NULL.
+static const void *openssl_session(CURL *easy) {
+  struct curl_tlssessioninfo *session = NULL;
+  if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return NULL;
+  return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+}
+
 // What ALPN agreed on; false where nobody can tell.
 static bool negotiated(CURL *easy, const unsigned char **name, unsigned *length) {
   typedef void (*protocol_function)(const void *, const unsigned char **, unsigned *);
   // Asked for each request: looking the function up takes longer than all the rest.
   static _Atomic(protocol_function) found;
-  struct curl_tlssessioninfo *session = NULL;
   protocol_function get_protocol = found;
   if (get_protocol == NULL) {
     get_protocol = (protocol_function)dlsym(RTLD_DEFAULT, "SSL_get0_alpn_selected");
     found = get_protocol;
   }
-  if (get_protocol == NULL || curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK) return false;
-  if (session == NULL || session->backend != CURLSSLBACKEND_OPENSSL || session->internals == NULL) return false;
-  get_protocol(session->internals, name, length);
+  const void *session = get_protocol == NULL ? NULL : openssl_session(easy);
+  if (session == NULL) return false;
+  get_protocol(session, name, length);
   return true;
+}
+
+bool ccurl_tls_is_open(CURL *easy) {
+  enum { RECEIVED_SHUTDOWN = 2 };
+  int (*get_shutdown)(const void *) = (int (*)(const void *))dlsym(RTLD_DEFAULT, "SSL_get_shutdown");
+  const void *session = openssl_session(easy);
+  return get_shutdown && session && !(get_shutdown(session) & RECEIVED_SHUTDOWN);
 }
 
 static bool names_streams(const unsigned char *name, unsigned length) {

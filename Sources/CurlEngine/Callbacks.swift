@@ -18,11 +18,12 @@ enum Callbacks {
         }
     }
 
-    /// libcurl's log, of which only the bytes of the body are of interest.
-    static let raw: ccurl_debug_callback = { _, kind, bytes, count, context in
-        guard kind == CURLINFO_DATA_IN else { return 0 }
+    /// libcurl's log, of which the bytes of the body are of interest, and its words.
+    static let log: ccurl_debug_callback = { _, kind, bytes, count, context in
+        guard kind == CURLINFO_DATA_IN || kind == CURLINFO_TEXT else { return 0 }
         unsafe withTransfer(context) { transfer in
-            unsafe transfer?.receiveRaw(UnsafeRawBufferPointer(start: bytes, count: count))
+            let bytes = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
+            if kind == CURLINFO_TEXT { unsafe transfer?.readLog(bytes) } else { unsafe transfer?.receiveRaw(bytes) }
         }
         return 0
     }
@@ -63,10 +64,13 @@ enum Callbacks {
     static let socket: ccurl_socket_callback = { easy, descriptor, what, context, _ in
         guard let context = unsafe context else { return 0 }
         unsafe Unmanaged<MultiHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { multi in
-            unsafe multi.sockets.want(descriptor, SocketInterest(curl: what))
             // Asking libcurl for the socket of a transfer would make it search its pool.
-            guard let easy = unsafe easy, let handle = unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE) else { return }
+            guard let easy = unsafe easy, let handle = unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE) else {
+                return unsafe multi.sockets.want(descriptor, SocketInterest(curl: what), for: nil)
+            }
             unsafe Unmanaged<EasyHandle>.fromOpaque(handle)._withUnsafeGuaranteedRef { handle in
+                unsafe multi.sockets.want(
+                    descriptor, SocketInterest(curl: what), for: ObjectIdentifier(handle))
                 handle.socket = descriptor
                 handle.socketGeneration = unsafe multi.sockets.generation(of: descriptor)
                 if what & CURL_POLL_IN == 0 { handle.transfer?.libcurlStoppedReading() }

@@ -10,6 +10,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private let configuration: EngineConfiguration
     private var multi: MultiHandle?
     private var changed: [Transfer] = []
+    /// Those that libcurl gets next.
+    private var starting: [Transfer] = []
     /// Those that wait for bytes of their body, where libcurl would not see their answer.
     private var stalled: [Transfer] = []
     private var idleTimer: EngineTimer?
@@ -34,13 +36,24 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     package func start(_ options: TransferOptions, delegate: any TransferDelegate) -> Transfer {
         assert(executor.isCurrent)
         let transfer = Transfer(engine: self, options: options, delegate: delegate, now: now)
-        guard let multi = openMulti() else {
+        guard openMulti() else {
             fail(transfer, EngineFailure(kind: .outOfMemory, message: "libcurl has no memory for a handle"))
             return transfer
         }
-        if let failure = multi.add(transfer) { fail(transfer, failure) }
-        hasNewWork = true
+        starting.append(transfer)
         return transfer
+    }
+
+    /// Hands over what was started. It is now, and at no other time, that libcurl takes connections from its pool, except for
+    /// repetitions, of which the transfers see to themselves.
+    private func handOver(to multi: MultiHandle, _ poller: Poller) {
+        guard !starting.isEmpty else { return }
+        unsafe multi.sockets.endUnclean(with: poller)
+        let batch = starting
+        starting = []
+        for transfer in batch where !transfer.isCancelled {
+            if let failure = multi.add(transfer) { fail(transfer, failure) }
+        }
     }
 
     private func fail(_ transfer: Transfer, _ failure: EngineFailure) {
@@ -48,7 +61,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         update(transfer)
     }
 
-    private func openMulti() -> MultiHandle? {
+    private func openMulti() -> Bool {
         if multi == nil {
             multi = MultiHandle(configuration: configuration)
             executor.engineLoop.attach(self)
@@ -58,7 +71,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             idleTimer = timer
             executor.engineLoop.set(timer, at: now.advanced(by: idleLifetime))
         }
-        return multi
+        return multi != nil
     }
 
     /// Something about the transfer changed; libcurl is told as soon as it is not on the stack.
@@ -90,7 +103,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             return
         }
         if transfer.isCancelled {
-            multi?.remove(transfer)
+            multi?.remove(transfer, hasFailed: false)
         } else if !transfer.decodeFurther() {
             end(transfer, CURLE_OK)
         } else if transfer.mustFinishEarly {
@@ -105,12 +118,14 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private func end(_ transfer: Transfer, _ code: CURLcode) {
         let end = transfer.end(code)
         lastUse = now
-        let socket = transfer.easy?.socket ?? -1
-        let generation = transfer.easy?.socketGeneration ?? 0
-        let isHTTP1 = unsafe transfer.parser.isHTTP1
-        multi?.remove(transfer)
+        let easy = transfer.easy
+        multi?.remove(transfer, hasFailed: code != CURLE_OK)
+        if transfer.mustStartAgain { return startAgain(transfer) }
         transfer.upload.discard()
-        if isHTTP1 { unsafe multi?.sockets.didBecomeIdle(socket, generation: generation) }
+        if let easy, unsafe transfer.parser.isHTTP1 {
+            unsafe multi?.sockets.didBecomeIdle(
+                easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy))
+        }
         guard !transfer.isCancelled else { return }
         if end.failure == nil, transfer.isHeldUp {
             // libcurl is through with it; its reader is not.
@@ -118,6 +133,12 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         } else {
             report(end, of: transfer)
         }
+    }
+
+    private func startAgain(_ transfer: Transfer) {
+        guard !transfer.isCancelled else { return }
+        transfer.prepareToStartAgain()
+        starting.append(transfer)
     }
 
     /// Hands on more of what was decoded, and the end once everything is taken.
@@ -138,12 +159,12 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     // MARK: Loop
 
-    private(set) var hasNewWork = false
-
-    var nextDeadline: EngineInstant? { changed.isEmpty ? multi?.deadline : EngineInstant(nanoseconds: 0) }
+    var nextDeadline: EngineInstant? {
+        changed.isEmpty && starting.isEmpty ? multi?.deadline : EngineInstant(nanoseconds: 0)
+    }
 
     func socketIsReady(_ ready: ReadySocket) {
-        guard let multi, unsafe multi.sockets.isWanted(ready, mayBeTaken: multi.mayBeTaken) else { return }
+        guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
         multi.act(on: ready)
         finishTransfers()
         if !stalled.isEmpty { lookForAnswers(on: ready.descriptor) }
@@ -165,11 +186,11 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     func flush(now: EngineInstant, poller: Poller) {
-        hasNewWork = false
         // There may be changes without a libcurl: ends that were held back until their reader came.
         applyChanges()
         guard let multi else { return }
         finishTransfers()
+        handOver(to: multi, poller)
         if let deadline = multi.deadline, deadline <= now {
             multi.act(on: nil)
             finishTransfers()
@@ -184,6 +205,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     func close() {
         changed = []
+        starting = []
         stalled = []
         multi = nil
     }
@@ -196,7 +218,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     package func timerIsDue() {
         guard let multi, let timer = idleTimer else { return }
         // The timer is not moved at every use: it looks when the last one was.
-        let isBusy = multi.runningCount > 0 || !changed.isEmpty
+        let isBusy = multi.runningCount > 0 || !changed.isEmpty || !starting.isEmpty
         let deadline = (isBusy ? now : lastUse).advanced(by: idleLifetime)
         guard deadline <= now else { return executor.engineLoop.set(timer, at: deadline) }
         idleTimer = nil

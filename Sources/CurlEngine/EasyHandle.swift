@@ -12,7 +12,9 @@ final class EasyHandle {
     /// Where the multi handle keeps it while it runs.
     var runningIndex = -1
     private let errorBuffer: UnsafeMutablePointer<CChar>
+    /// The lines of the present transfer, where it has lines of its own; `nil` for none at all.
     private var headerList: UnsafeMutablePointer<curl_slist>?
+    private var hasOwnHeaders = false
     private let configuration: EngineConfiguration
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     private let context: UnsafeMutableRawPointer
@@ -20,6 +22,8 @@ final class EasyHandle {
     private var isPristine = false
     private var receiveBufferSize = 0
     private var hasPostFields = false
+    /// libcurl's log is on, for the present transfer.
+    private var tellsWhatHappens = false
     /// libcurl has taken everything about the proxy. Otherwise requests would go past it, or credentials in the clear.
     private var isProxySet = true
 
@@ -70,7 +74,12 @@ final class EasyHandle {
             set(CURLOPT_HTTPGET, 1)
             hasPostFields = false
         }
-        guard unsafe headerList != nil else { return }
+        if tellsWhatHappens {
+            set(CURLOPT_VERBOSE, 0)
+            tellsWhatHappens = false
+        }
+        guard hasOwnHeaders else { return }
+        hasOwnHeaders = false
         unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
         unsafe ccurl_free(headerList)
         unsafe headerList = nil
@@ -79,7 +88,9 @@ final class EasyHandle {
     private func setOptions(_ options: TransferOptions) -> Bool {
         // A plain GET leaves the handle as it was; everything else makes the next transfer begin with a reset.
         if let lines = options.headerLines {
+            hasOwnHeaders = true
             unsafe headerList = lines.packed()
+            guard unsafe headerList != nil || lines.count == 0 else { return false }
             unsafe set(CURLOPT_HTTPHEADER, headerList)
         }
         let isAccepted = unsafe ccurl_set_url(curl, options.url.handle) == CURLE_OK
@@ -165,6 +176,19 @@ final class EasyHandle {
         return unsafe ccurl_set_long(curl, CURLOPT_HTTP_VERSION, value) == CURLE_OK
     }
 
+    /// Lets the transfer read libcurl's log: only there it says whether a server has refused a stream.
+    func tellWhatHappens() {
+        guard !tellsWhatHappens else { return }
+        tellsWhatHappens = true
+        setDebugFunction()
+        set(CURLOPT_VERBOSE, 1)
+    }
+
+    private func setDebugFunction() {
+        unsafe ccurl_set_debug_function(curl, Callbacks.log)
+        unsafe set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
+    }
+
     /// Lets the connection end with the transfer.
     func closeAfterwards() {
         set(CURLOPT_FORBID_REUSE, 1)
@@ -173,8 +197,7 @@ final class EasyHandle {
 
     /// Lets the transfer see the bytes of the body as they come.
     func watchRawBody() {
-        unsafe ccurl_set_debug_function(curl, Callbacks.raw)
-        unsafe set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
+        setDebugFunction()
         set(CURLOPT_VERBOSE, 1)
         isPristine = false
     }
@@ -280,12 +303,18 @@ final class EasyHandle {
 
     // MARK: What libcurl knows
 
+    /// Not a byte of a request has been handed to the system, in any attempt.
+    var hasSentNothing: Bool { unsafe ccurl_get_long(curl, CURLINFO_REQUEST_SIZE) == 0 }
+
     var report: TransferReport { unsafe TransferReport(curl, hasInlineBody: hasPostFields) }
 
     var hasStatusWithoutBody: Bool { [204, 304].contains(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
 
     /// Whether the TLS handshake of the present connection agreed on a protocol with streams.
     var hasNegotiatedStreams: Bool { unsafe ccurl_tls_has_streams(curl) }
+
+    /// The present connection has TLS, and its peer has not ended it.
+    var isTLSOpen: Bool { unsafe ccurl_tls_is_open(curl) }
 
     /// libcurl has put into words what has failed.
     var hasWords: Bool { unsafe errorBuffer[0] != 0 }

@@ -48,6 +48,8 @@ package struct EngineFailure: Error, Sendable {
     package let code: Int
     /// The `errno` of the failed system call, or 0.
     package let systemError: Int
+    /// The server has said that it did not process the request (RFC 9113, sections 6.8 and 8.7): it may be sent again, whatever it is.
+    package var isUnprocessed = false
 
     package init(kind: Kind, message: String, code: Int = 0, systemError: Int = 0) {
         self.kind = kind
@@ -57,8 +59,11 @@ package struct EngineFailure: Error, Sendable {
     }
 
     /// HTTP/2 failed as such, not on a stream: after a GOAWAY that came while nobody looked, for example. Or what was sent did
-    /// not arrive: libcurl tries another connection only where it learns that while it reads.
-    package var isOfConnection: Bool { [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) } }
+    /// not arrive: libcurl tries another connection only where it learns that while it reads. Or the connection ended without an
+    /// answer, which before 8.1 libcurl takes for a body that was cut short.
+    package var isOfConnection: Bool {
+        kind == .emptyReply || [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) }
+    }
 
     /// The same failure under another kind.
     func `as`(_ kind: Kind) -> EngineFailure {
@@ -80,8 +85,7 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_SEND_ERROR: .send
             case CURLE_RECV_ERROR where detail.contains("nghttp2"): .http2
             case CURLE_RECV_ERROR where detail.contains("nghttp3") || detail.contains("ngtcp2"): .http3
-            // Without a failed system call it is the chunked framing that is wrong, not the connection.
-            case CURLE_RECV_ERROR: systemError == 0 && Self.isFraming(detail) ? .malformedResponse : .receive
+            case CURLE_RECV_ERROR: Self.isFraming(detail) ? .malformedResponse : .receive
             case CURLE_GOT_NOTHING: .emptyReply
             case CURLE_PARTIAL_FILE: .bodyCutShort
             case ccurl_code_too_large: .tooLarge
@@ -97,7 +101,10 @@ package struct EngineFailure: Error, Sendable {
         self.init(kind: kind, message: text, code: Int(code.rawValue), systemError: systemError)
     }
 
+    /// It is the chunked framing that is wrong, not the connection. The `errno` does not tell them apart: libcurl keeps that of an
+    /// address that it tried in vain.
     private static func isFraming(_ detail: String) -> Bool {
-        ["chunk", "hex", "encoding", "header"].contains { detail.lowercased().contains($0) }
+        guard !detail.hasPrefix("Recv failure"), !detail.contains("SSL") else { return false }
+        return ["chunk", "hex", "encoding", "header"].contains { detail.lowercased().contains($0) }
     }
 }

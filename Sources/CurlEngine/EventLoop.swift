@@ -2,8 +2,6 @@ import CCurl
 
 /// Something that has sockets and a timer of its own on the loop: libcurl's multi handle.
 protocol LoopClient: AnyObject {
-    /// Something was started that may use a socket nobody watches for: what has come in on it must be seen first.
-    var hasNewWork: Bool { get }
     /// When it wants ``flush(now:)`` at the latest, on the system's clock.
     var nextDeadline: EngineInstant? { get }
     /// A socket is ready.
@@ -110,11 +108,6 @@ package final class EventLoop {
 
     private func wait(maySleep: () -> Bool, isAwake: () -> Void) -> [ReadySocket]? {
         guard let poller else { return nil }
-        if let client, client.hasNewWork {
-            readySockets.removeAll(keepingCapacity: true)
-            poller.wait(nanoseconds: 0) { readySockets.append($0) }
-            for ready in readySockets { client.socketIsReady(ready) }
-        }
         client?.flush(now: systemNow, poller: poller)
         let limit = isStopping || !deliveries.isEmpty ? 0 : sleepLimit()
         let sleeps = limit != 0 && maySleep()

@@ -23,6 +23,11 @@ final class MultiHandle {
         unsafe share = LibcurlFeatures.current.sharesTLSSessions ? nil : ccurl_share_tls_sessions()
         self.configuration = configuration
         unsafe defaultHeaderList = configuration.defaultHeaderLines.packed()
+        guard unsafe defaultHeaderList != nil || configuration.defaultHeaderLines.count == 0 else {
+            unsafe curl_multi_cleanup(multi)
+            if let share = unsafe share { unsafe curl_share_cleanup(share) }
+            return nil
+        }
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         unsafe ccurl_multi_set_socket_function(multi, Callbacks.socket, this)
         unsafe ccurl_multi_set_timer_function(multi, Callbacks.timer, this)
@@ -78,7 +83,10 @@ final class MultiHandle {
     }
 
     /// Takes a transfer back. Unless it has ended, its connection or stream is closed.
-    func remove(_ transfer: Transfer) {
+    ///
+    /// - Parameter hasFailed: libcurl says so. Some of what it notes of a failure, and of what it did to avoid one, it never
+    ///   forgets: the handle is not used again.
+    func remove(_ transfer: Transfer, hasFailed: Bool) {
         guard let easy = transfer.easy else { return }
         inside { _ = unsafe curl_multi_remove_handle(multi, easy.curl) }
         let last = running.removeLast()
@@ -88,7 +96,8 @@ final class MultiHandle {
         }
         transfer.easy = nil
         easy.finish()
-        if idleHandles.count < Self.maximumIdleHandles { idleHandles.append(easy) }
+        guard !hasFailed, transfer.attempts <= 1, idleHandles.count < Self.maximumIdleHandles else { return }
+        idleHandles.append(easy)
     }
 
     private static let maximumIdleHandles = 256
@@ -99,15 +108,6 @@ final class MultiHandle {
         transfer.appliedPause = transfer.wantedPause
         // Code 43 says that there is no connection yet; the pause then comes with the first bytes.
         inside { _ = unsafe curl_easy_pause(easy.curl, transfer.wantedPause) }
-    }
-
-    /// Whether a transfer may be using a socket of which libcurl wants nothing: because it is paused there; or on a connection that
-    /// libcurl has not named, because the transfer was paused within the call that took it, and perhaps goes on again by now.
-    /// Before its end, 7.88 does not name it either; while there is one, no kept connection is cut.
-    func mayBeTaken(_ descriptor: Int32) -> Bool {
-        running.contains { easy in
-            (easy.socket < 0 || easy.socket == descriptor) && easy.transfer.map { $0.attempts > 0 } ?? false
-        }
     }
 
     // MARK: Turns

@@ -50,8 +50,9 @@ final class Poller {
     }
 
     /// Waits until a socket is ready, the wake-up came, or the time (nanoseconds; `nil`: no limit) is over, and calls
-    /// `body` for each ready socket.
-    func wait(nanoseconds: UInt64?, _ body: (ReadySocket) -> Void) {
+    /// `body` for each ready socket, or for the first of very many. Returns whether there may be more of them.
+    @discardableResult
+    func wait(nanoseconds: UInt64?, _ body: (ReadySocket) -> Void) -> Bool {
         let timeout = nanoseconds.map { Int64(clamping: $0) } ?? -1
         let count = unsafe ccurl_epoll_wait(epoll, buffer, timeout)
         for index in 0..<Int(count) {
@@ -66,5 +67,13 @@ final class Poller {
                         hasFailed: event.events & CCURL_FAILED != 0))
             }
         }
+        return count == CCURL_READY_CAPACITY
+    }
+
+    /// Calls `body` for each socket that is ready now, of so many that are watched. Some may come twice.
+    func lookAtAll(of count: Int, _ body: (ReadySocket) -> Void) {
+        // The kernel puts what it has told of at the end of its list, so that each call tells of others.
+        var calls = count / Int(CCURL_READY_CAPACITY) + 1
+        while calls > 0, wait(nanoseconds: 0, body) { calls -= 1 }
     }
 }

@@ -4,8 +4,9 @@ import CCurl
 /// last word wins.
 ///
 /// A socket that goes idle stays registered: mostly it is wanted again soon, and two system calls are saved. Whatever
-/// comes in on an idle HTTP/1 connection is either its end or bytes that nobody asked for; such a connection is made
-/// unusable, so that those bytes never become the next response.
+/// comes in on an idle HTTP/1 connection is either its end or bytes that nobody asked for. libcurl 7.88 takes such a connection
+/// for a good one, and 8.23 does where it was used a moment ago; and a connection that was reset too. Both are ended here, so that
+/// those bytes never become the next response.
 struct SocketTable {
     private struct Entry {
         var wanted: SocketInterest = []
@@ -16,6 +17,8 @@ struct SocketTable {
         var isDirty = false
         /// In the pool, after an HTTP/1 response.
         var isIdleHTTP1 = false
+        /// The handle for which libcurl wanted something of it last.
+        var user: ObjectIdentifier?
     }
 
     private var entries: [Entry] = []
@@ -47,21 +50,24 @@ struct SocketTable {
         self[descriptor] = Entry(generation: self[descriptor].generation &+ 1, isDirty: self[descriptor].isDirty)
     }
 
-    mutating func want(_ descriptor: Int32, _ interest: SocketInterest) {
+    mutating func want(_ descriptor: Int32, _ interest: SocketInterest, for user: ObjectIdentifier?) {
         guard descriptor >= 0 else { return }
         makeRoom(for: descriptor)
         self[descriptor].wanted = interest
-        if !interest.isEmpty { self[descriptor].isIdleHTTP1 = false }
+        if !interest.isEmpty {
+            self[descriptor].isIdleHTTP1 = false
+            self[descriptor].user = user
+        }
         guard !self[descriptor].isDirty else { return }
         self[descriptor].isDirty = true
         dirty.append(descriptor)
     }
 
-    /// A response over HTTP/1 has ended, and the socket may be used again.
-    mutating func didBecomeIdle(_ descriptor: Int32, generation: UInt32) {
-        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation else {
-            return
-        }
+    /// A response over HTTP/1 has ended, and the socket may be used again. It may have been taken already, by the next one.
+    mutating func didBecomeIdle(_ descriptor: Int32, generation: UInt32, after user: ObjectIdentifier) {
+        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation,
+            self[descriptor].user == user
+        else { return }
         self[descriptor].isIdleHTTP1 = true
     }
 
@@ -88,20 +94,30 @@ struct SocketTable {
         dirty.removeAll(keepingCapacity: true)
     }
 
-    /// Whether libcurl should hear of a ready socket.
-    ///
-    /// - Parameter mayBeTaken: Whether a transfer may be using a socket. One that takes a kept connection can do so before the end of
-    ///   the one before it is heard of, and can be paused by its first bytes before libcurl says anything of its socket.
-    mutating func isWanted(_ ready: ReadySocket, mayBeTaken: (Int32) -> Bool) -> Bool {
+    /// Whether libcurl should hear of a ready socket. An idle one that is unclean is ended.
+    mutating func isWanted(_ ready: ReadySocket) -> Bool {
         let descriptor = ready.descriptor
         guard Int(descriptor) < entries.count, self[descriptor].generation == ready.generation else { return false }
         guard self[descriptor].wanted.isEmpty else { return true }
-        if self[descriptor].isIdleHTTP1, !ready.hasFailed, !mayBeTaken(descriptor) {
-            ccurl_socket_poison_if_readable(descriptor)
+        if self[descriptor].isIdleHTTP1, ccurl_socket_end_if_unclean(descriptor) {
+            // The kernel has forgotten the old one, and nothing comes in on the new one.
+            self[descriptor].isIdleHTTP1 = false
+            self[descriptor].registered = []
+            return false
         }
         // An idle socket is level-triggered too: out of the kernel's list with it.
         stale.append(descriptor)
         return false
+    }
+
+    /// Ends every idle socket that is unclean at this moment. What libcurl then takes from its pool is clean.
+    mutating func endUnclean(with poller: Poller) {
+        guard openCount > 0 else { return }
+        apply(to: poller)
+        poller.lookAtAll(of: openCount) { ready in
+            // The others wait for their turn.
+            _ = isWanted(ready)
+        }
     }
 
     /// Takes idle sockets on which something came in out of the kernel's list.

@@ -33,7 +33,7 @@ extension Transfer {
             return Self.abort
         }
         // libcurl keeps these until the reader has made room.
-        if isSuspended || isReceivingPaused {
+        if isSuspended || isReceivingPaused, mayPauseNow {
             appliedPause |= 1
             return Int(CURL_WRITEFUNC_PAUSE)
         }
@@ -48,15 +48,20 @@ extension Transfer {
         return isCancelled ? Self.abort : bytes.count
     }
 
+    /// Whether the transfer may be paused. Over HTTP/1 it is not before libcurl has said which connection it has: one that was paused
+    /// in the call in which it took a kept connection would not be told from an idle one.
+    private var mayPauseNow: Bool {
+        guard let easy else { return true }
+        return unsafe easy.socket >= 0 || !parser.isHTTP1
+    }
+
     /// The request is about to be sent.
     func isConnected() -> Int32 {
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
         attempts += 1
-        guard attempts == 1 || options.mayBeReplayed else {
-            failure = EngineFailure(kind: .replayRefused, message: "")
-            return CURL_PREREQFUNC_ABORT
-        }
+        guard attempts == 1 || mayRepeat() else { return CURL_PREREQFUNC_ABORT }
         activity = (engine.now, engine.now)
+        if !options.mayBeReplayed { prepareForRefusal() }
         easy?.isConnected(for: options)
         if wantedPause != 0 {
             // Whatever was asked before there was a connection, libcurl has not taken in.
@@ -71,9 +76,9 @@ extension Transfer {
     func end(_ code: CURLcode) -> TransferEnd {
         let report = easy?.report ?? TransferReport()
         var cause = failure
-        if cause == nil, code != CURLE_OK, !isCleanEnd(code) {
-            cause = clarify(
-                easy?.failure(code, isSent: attempts > 0) ?? EngineFailure(code, detail: "", systemError: 0))
+        if cause == nil, code != CURLE_OK, !mustStartAgain, !isCleanEnd(code) {
+            cause = considerRefusal(
+                clarify(easy?.failure(code, isSent: attempts > 0) ?? EngineFailure(code, detail: "", systemError: 0)))
         }
         if cause == nil, !isHeldUp { cause = finishDecoding() }
         if cause == nil, unsafe !parser.hasFinalHead { cause = EngineFailure(kind: .head(.cutShort), message: "") }

@@ -62,15 +62,20 @@ extension Transfer {
         let room = min(buffer.count, options.sendPieceSize)
         let count = unsafe upload.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         if count > 0 {
+            hasReadBody = true
             activity = (engine.now, engine.now)
             delegate?.transferDidSendBody(count)
         }
         if let part = upload.beginFetch(isStarved: count == 0) { fetch(part) }
-        askForBody()
-        if count > 0 || upload.isAtEnd { return count }
+        guard count == 0, !upload.isAtEnd else {
+            askForBody()
+            return count
+        }
         isSendingPaused = true
         appliedPause |= 4
         engine.sendingHasStalled(self)
+        // The next chunk may come inside the question, and ends the pause then.
+        askForBody()
         return Int(CURL_READFUNC_PAUSE)
     }
 

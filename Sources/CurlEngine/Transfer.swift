@@ -14,8 +14,20 @@ package final class Transfer: @unchecked Sendable {
     @exclusivity(unchecked) var parser: HeadParser
     var upload = UploadBuffer()
     var hasAskedForBody = false
-    /// How often the request was about to be sent; more than once is a replay.
+    /// How often libcurl was about to send the request since it was handed over; more than once is a repetition of libcurl's own.
     var attempts = 0
+    /// How often it was handed over once more.
+    var restarts = 0
+    /// It is to be handed to libcurl once more, from the beginning.
+    var mustStartAgain = false
+    /// What libcurl's log says of the stream, where it is read.
+    var refusal = StreamRefusal()
+    /// The attempt before this one was refused.
+    var wasRefused = false
+    /// The connection of the last attempt carries streams. Only known of a request that must not be repeated.
+    var hadStreams = true
+    /// Bytes of the body have been handed to libcurl. Those of a body in memory it has for itself.
+    var hasReadBody = false
     /// Why the transfer was given up in a callback; goes before libcurl's own view.
     var failure: EngineFailure?
     /// The delegate does not want to hear any more.

@@ -61,6 +61,9 @@ package final class TransferOptions: Sendable {
             receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes)
     }
 
+    /// It is HTTP/2 or 3 from the first byte on.
+    var isCertainlyHTTP2: Bool { version == .http2PriorKnowledge || version == .http3Only }
+
     /// It can turn out to be HTTP/2.
     var mayBeHTTP2: Bool {
         switch version {

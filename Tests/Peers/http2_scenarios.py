@@ -54,6 +54,26 @@ async def refused_once(stream, key):
         await ok(stream)
 
 
+async def rst_once(stream, code, key, then="nothing"):
+    """RST_STREAM with CODE the first time, and then `nothing` or the `close` of the connection; a good answer the next."""
+    _attempts[key] += 1
+    if _attempts[key] > 1:
+        return await ok(stream)
+    stream.reset(ErrorCodes[code])
+    if then == "close":
+        stream.close_connection()
+
+
+async def close_once(stream, key, goaway="without-goaway"):
+    """The end of the connection the first time, `with-goaway` behind one that covers the stream; a good answer the next."""
+    _attempts[key] += 1
+    if _attempts[key] > 1:
+        return await ok(stream)
+    if goaway == "with-goaway":
+        stream.goaway(stream.id)
+    stream.close_connection()
+
+
 async def goaway(stream, where, key=""):
     """GOAWAY `after` a whole answer, in the `body` of one that goes on, in the body of one that is `cut` short with the
     connection, or `before` the stream, which it does not cover: then the next attempt gets its answer."""

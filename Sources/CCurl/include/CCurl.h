@@ -56,6 +56,9 @@ bool ccurl_tls_has_streams(CURL *_Nonnull easy);
 // Whether it is certain that ALPN did not.
 bool ccurl_tls_has_no_streams(CURL *_Nonnull easy);
 
+// Whether it is certain that the peer has not ended the TLS session of the connection that a transfer has now.
+bool ccurl_tls_is_open(CURL *_Nonnull easy);
+
 CURLcode ccurl_set_tls_function(CURL *_Nonnull easy, ccurl_tls_callback _Nullable function);
 CURLcode ccurl_tls_verify_host(void *_Nullable tls_context, const char *_Nonnull host);
 
@@ -142,13 +145,13 @@ void ccurl_thread_set_tag(const void *_Nullable tag);
 void ccurl_thread_yield(void);
 void ccurl_thread_sleep_ms(unsigned milliseconds);
 
-// Disconnects a socket if there is anything to read: what it has received is gone, and so is its peer. Whoever reads from it
-// afterwards gets an error rather than the rest of something. Returns true if there were bytes.
-bool ccurl_socket_poison_if_readable(int fd);
+// True where neither the peer has ended the connection nor a failure has.
+bool ccurl_socket_is_open(int fd);
+// Ends a socket that has received bytes, or has failed. In its place, under the same descriptor, is then the end of a
+// conversation that is over: reading finds the orderly end, whatever the peer of the old one still sends. True if it was ended.
+bool ccurl_socket_end_if_unclean(int fd);
 // A non-blocking socket that closes on exec.
 int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address);
-// True where the socket has at least one byte that can be read now.
-bool ccurl_socket_has_bytes(int fd);
 
 // Content codings, through the zlib, brotli and zstd that libcurl has loaded or, failing that, the system's. Looked up at
 // run time: no headers are needed to build.

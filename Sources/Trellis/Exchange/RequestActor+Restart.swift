@@ -1,10 +1,11 @@
 /// How a request goes out once more behind its caller's back.
 extension RequestActor {
     /// A kept connection was dead, and libcurl cannot rewind a stream, or cannot tell over HTTP/2: an idempotent request whose
-    /// body can be made again goes out once more.
+    /// body can be made again goes out once more. So does any that the server has refused unprocessed.
     func mayRestart(after failure: TransportFailure) -> Bool {
-        guard !hasRestarted, head == nil, prepared.method.isIdempotent else { return false }
+        guard !hasRestarted, head == nil, prepared.method.isIdempotent || failure.isUnprocessed else { return false }
         if failure.reason == .bodyFailed(.notReplayable) { return prepared.streamedBody?.isReplayable == true }
+        if failure.isUnprocessed { return prepared.streamedBody?.isReplayable != false }
         let isStale = failure.isOfConnection && end?.report.reusedConnection == true
         return isStale && prepared.streamedBody?.isReplayable != false
     }

@@ -147,6 +147,8 @@ public struct TransportFailure: Error, Sendable {
     public var reason: TrellisError.Reason
     /// It was the connection that failed, not this request on it: if it was a kept one, another may do.
     public var isOfConnection = false
+    /// The server has said that it did not process the request (RFC 9113, sections 6.8 and 8.7), so that any may be sent again.
+    public var isUnprocessed = false
 
     /// A failure.
     public init(_ reason: TrellisError.Reason) { self.reason = reason }

@@ -5,6 +5,7 @@ extension TransportFailure {
     init(_ failure: EngineFailure) {
         self.init(Self.reason(failure))
         isOfConnection = failure.isOfConnection
+        isUnprocessed = failure.isUnprocessed
     }
 
     private static func reason(_ failure: EngineFailure) -> TrellisError.Reason {

@@ -1,0 +1,89 @@
+import FoundationEssentials
+import Testing
+
+@testable import CurlEngine
+
+/// An engine without a session: transfers as libcurl gets them, one at a time or side by side.
+struct EngineRun: Sendable {
+    /// Keeps what came of one transfer. On the engine thread.
+    final class Outcome: TransferDelegate, @unchecked Sendable {
+        // Unchecked: touched on the engine thread alone, until the end has been told.
+        var head: WireHead?
+        var body: [UInt8] = []
+        var end: TransferEnd?
+        var transfer: Transfer?
+        private var hasSent = false
+        /// Called once.
+        private var whenConnected: (@Sendable () -> Void)?
+        private let whenEnded: @Sendable (Outcome) -> Void
+
+        init(
+            whenConnected: (@Sendable () -> Void)? = nil, whenEnded: @escaping @Sendable (Outcome) -> Void = { _ in }
+        ) {
+            (self.whenConnected, self.whenEnded) = (whenConnected, whenEnded)
+        }
+
+        var text: String { String(decoding: body, as: UTF8.self) }
+
+        func transferIsConnected() {
+            let body = whenConnected
+            whenConnected = nil
+            body?()
+        }
+        func transferDidReceiveInformational(_ head: WireHead) {}
+        func transferDidReceiveHead(_ head: WireHead) { self.head = head }
+        func transferDidReceiveBody(_ bytes: RawSpan) {
+            unsafe bytes.withUnsafeBytes { unsafe body.append(contentsOf: $0) }
+        }
+        func transferNeedsBody() {
+            guard !hasSent else { return }
+            hasSent = true
+            transfer?.send(Data("streamed".utf8))
+            transfer?.finishSending()
+        }
+        func transferDidEnd(_ end: TransferEnd) {
+            self.end = end
+            transfer = nil
+            whenEnded(self)
+        }
+    }
+
+    let executor = EngineExecutor()
+    let engine: CurlEngine
+
+    init(_ configuration: EngineConfiguration = EngineConfiguration()) {
+        engine = CurlEngine(executor: executor, configuration: configuration)
+    }
+
+    /// Runs one transfer to its end.
+    func perform(_ options: TransferOptions) async -> Outcome {
+        await withCheckedContinuation { continuation in
+            executor.submit { start(options, Outcome(whenEnded: { continuation.resume(returning: $0) })) }
+        }
+    }
+
+    /// Starts a transfer. On the engine thread.
+    func start(_ options: TransferOptions, _ outcome: Outcome) {
+        outcome.transfer = engine.start(options, delegate: outcome)
+    }
+
+    /// Runs `body` on the engine thread.
+    func onEngine<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+        await withCheckedContinuation { continuation in
+            executor.submit { continuation.resume(returning: body()) }
+        }
+    }
+
+    func finish() async { await executor.shutDown() }
+
+    static func get(_ url: String, lines: HeaderLines? = nil, mayBeReplayed: Bool = true) throws -> TransferOptions {
+        TransferOptions(
+            url: try WireURL(parsing: url), method: "GET", headerLines: lines, version: .http1,
+            mayBeReplayed: mayBeReplayed)
+    }
+
+    static func post(_ url: String, _ text: String) throws -> TransferOptions {
+        TransferOptions(
+            url: try WireURL(parsing: url), method: "POST", body: .bytes([UInt8](text.utf8)), version: .http1)
+    }
+}

@@ -1,0 +1,90 @@
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// What a handle of libcurl's keeps of its last transfer: nothing.
+@Suite(.timeLimit(.minutes(1)))
+struct PooledHandleTests {
+    private static let defaults: HeaderLines = lines("x-default", "yes")
+
+    private static func lines(_ name: String, _ value: String) -> HeaderLines {
+        var lines = HeaderLines()
+        _ = lines.append(name: name, value: value.utf8)
+        return lines
+    }
+
+    /// Lines of its own, as many as one likes, are those of one transfer.
+    @Test(arguments: [HeaderLines(), lines("x-own", "yes")])
+    func theDefaultLinesComeBackAfterATransferWithLinesOfItsOwn(_ own: HeaderLines) async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        var configuration = EngineConfiguration()
+        configuration.defaultHeaderLines = Self.defaults
+        let run = EngineRun(configuration)
+        let url = try WireURL(parsing: server.url())
+        func get(_ lines: HeaderLines?) -> TransferOptions {
+            // Over the version that needs no reset of the handle.
+            TransferOptions(url: url, method: "GET", headerLines: lines)
+        }
+        #expect(await run.perform(get(nil)).text == "hello")
+        #expect(await run.perform(get(own)).text == "hello")
+        #expect(await run.perform(get(nil)).text == "hello")
+        #expect(server.requests.map { $0["x-default"] != nil } == [true, false, true])
+        await run.finish()
+    }
+
+    /// What a request looks like on the wire after one of another kind, is what it looks like on a new handle.
+    @Test func noRequestLooksLikeTheOneBeforeIt() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let url = try WireURL(parsing: server.url("/x"))
+        let kinds = [
+            TransferOptions(url: url, method: "GET"),
+            TransferOptions(url: url, method: "GET", headerLines: HeaderLines(), receiveBufferSize: 256 << 10),
+            TransferOptions(url: url, method: "GET", headerLines: Self.lines("x-own", "yes"), version: .http1),
+            TransferOptions(url: url, method: "HEAD"),
+            TransferOptions(url: url, method: "DELETE"),
+            TransferOptions(url: url, method: "POST", body: .bytes([])),
+            TransferOptions(url: url, method: "POST", body: .bytes([1, 2, 3])),
+            TransferOptions(url: url, method: "PATCH", headerLines: HeaderLines(), body: .bytes([1])),
+            TransferOptions(url: url, method: "PUT", body: .stream(length: 8)),
+            TransferOptions(
+                url: url, method: "POST", headerLines: Self.lines("x-own", "yes"), body: .stream(length: nil)),
+        ]
+        var configuration = EngineConfiguration()
+        configuration.defaultHeaderLines = Self.defaults
+        var wanted: [LoopbackServer.ReceivedRequest] = []
+        for kind in kinds {
+            let run = EngineRun(configuration)
+            _ = await run.perform(kind)
+            wanted.append(try #require(server.requests.last))
+            await run.finish()
+        }
+        let run = EngineRun(configuration)
+        for (index, kind) in kinds.enumerated() {
+            for before in kinds {
+                _ = await run.perform(before)
+                let end = await run.perform(kind).end
+                let request = try #require(server.requests.last)
+                #expect(end.map { $0.failure == nil } == true)
+                #expect(request.headBytes == wanted[index].headBytes, "\(kind.method) after \(before.method)")
+                #expect(request.body == wanted[index].body, "\(kind.method) after \(before.method)")
+            }
+        }
+        await run.finish()
+    }
+
+    /// The error number of one transfer says nothing of the next one's failure.
+    @Test func aFailureIsNotExplainedByTheOneBeforeIt() async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            try connection.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nno size\r\n")
+            _ = try connection.readToEnd()
+        }
+        let closed = try LoopbackServer { _ in }
+        closed.stop()
+        let run = EngineRun()
+        #expect(await run.perform(try EngineRun.get(closed.url())).end?.failure?.kind == .connect)
+        #expect(await run.perform(try EngineRun.get(server.url())).end?.failure?.kind == .malformedResponse)
+        await run.finish()
+    }
+}

@@ -1,0 +1,175 @@
+import Dispatch
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// Bytes that come in on an idle connection at the worst moment: just as a request is about to take that connection.
+@Suite(.timeLimit(.minutes(1)))
+struct UnaskedBytesTests {
+    private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+    private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
+    private static let last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+    /// Busy sockets become readable, and then an idle one, while the engine is occupied. It handles the busy ones first, the end
+    /// of the first starts a request, and its connection is gone: the idle one is the only one there is.
+    @Test(arguments: [1, 300])
+    func idleSocketBehindBusyOnesIsLookedAtFirst(_ busyCount: Int) async throws {
+        let mayAnswerFirst = LoopbackServer.Gate(), mayAnswer = LoopbackServer.Gate()
+        let mayDisturb = LoopbackServer.Gate(), isHeldUp = LoopbackServer.Gate()
+        let firstIsWritten = DispatchSemaphore(value: 0), isWritten = DispatchSemaphore(value: 0)
+        let server = try LoopbackServer { connection in
+            switch try connection.nextRequest()?.path {
+            case "/first":
+                try connection.wait(for: mayAnswerFirst)
+                try connection.write(Self.last)
+                connection.waitUntilReceived()
+                firstIsWritten.signal()
+            case "/busy":
+                try connection.wait(for: mayAnswer)
+                try connection.write(Self.last)
+                connection.waitUntilReceived()
+                isWritten.signal()
+            case "/idle":
+                try connection.write(Self.good)
+                try connection.wait(for: mayDisturb)
+                try connection.write(Self.evil)
+                connection.waitUntilReceived()
+                isWritten.signal()
+                _ = try connection.readToEnd()
+            default: try connection.write(Self.good)
+            }
+        }
+        var configuration = EngineConfiguration()
+        configuration.maximumConnections = 2 * busyCount + 10
+        let run = EngineRun(configuration)
+        let first = try EngineRun.get(server.url("/first")), busy = try EngineRun.get(server.url("/busy"))
+        let next = try EngineRun.get(server.url("/next"))
+        async let answer = withCheckedContinuation { continuation in
+            let second = EngineRun.Outcome(whenEnded: { continuation.resume(returning: $0.text) })
+            run.executor.submit { run.start(first, EngineRun.Outcome(whenEnded: { _ in run.start(next, second) })) }
+        }
+        for _ in 0..<busyCount { run.executor.submit { run.start(busy, EngineRun.Outcome()) } }
+        try await server.waitUntilRequested(count: 1 + busyCount)
+        #expect(await run.perform(try EngineRun.get(server.url("/idle"))).text == "good")
+        // The kernel has told of every socket that was ready, so that from here on it tells of them in their order.
+        for _ in 0..<4 { await run.onEngine {} }
+        run.executor.submit {
+            isHeldUp.open()
+            mayAnswerFirst.open()
+            firstIsWritten.wait()
+            mayAnswer.open()
+            for _ in 0..<busyCount { isWritten.wait() }
+            mayDisturb.open()
+            isWritten.wait()
+        }
+        try await isHeldUp.opened()
+        #expect(await answer == "good")
+        await run.finish()
+    }
+
+    /// A transfer takes a kept connection, and is paused by its first bytes in the very call in which it takes it: before libcurl has
+    /// said which connection that is. Others are guarded all the same.
+    @Test func aTransferThatIsPausedAtOnceLeavesOthersGuarded() async throws {
+        let mayBegin = LoopbackServer.Gate(), mayDisturb = LoopbackServer.Gate(), isDisturbed = LoopbackServer.Gate()
+        let hasBegun = DispatchSemaphore(value: 0)
+        let server = try LoopbackServer { connection in
+            guard let path = try connection.nextRequest()?.path else { return }
+            try connection.write(Self.good)
+            if path == "/paused" {
+                try connection.wait(for: mayBegin)
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf ")
+                connection.waitUntilReceived()
+                hasBegun.signal()
+            } else if path == "/idle" {
+                try connection.wait(for: mayDisturb)
+                try connection.write(Self.evil)
+                connection.waitUntilReceived()
+                isDisturbed.open()
+            }
+            _ = try connection.readToEnd()
+        }
+        let run = EngineRun()
+        let first = try EngineRun.get(server.url("/paused"))
+        #expect(await run.perform(first).text == "good")
+        let isConnected = LoopbackServer.Gate()
+        run.executor.submit {
+            let paused = PausedOutcome {
+                mayBegin.open()
+                hasBegun.wait()
+                isConnected.open()
+            }
+            paused.transfer = run.engine.start(first, delegate: paused)
+        }
+        try await isConnected.opened()
+        #expect(await run.perform(try EngineRun.get(server.url("/idle"))).text == "good")
+        mayDisturb.open()
+        try await isDisturbed.opened()
+        #expect(await run.perform(try EngineRun.get(server.url("/next"))).text == "good")
+        await run.finish()
+    }
+
+    /// The connection dies under a request that may be repeated. The one that it is repeated on is looked at too.
+    @Test func theConnectionOfARepetitionIsLookedAtToo() async throws {
+        let mayAnswer = LoopbackServer.Gate(), mayDie = LoopbackServer.Gate(), mayDisturb = LoopbackServer.Gate()
+        let isDone = DispatchSemaphore(value: 0)
+        let server = try LoopbackServer { connection in
+            switch try connection.nextRequest()?.path {
+            case "/dying":
+                try connection.wait(for: mayAnswer)
+                try connection.write(Self.good)
+                try connection.wait(for: mayDie)
+                connection.reset()
+                isDone.signal()
+            case "/idle":
+                try connection.write(Self.good)
+                try connection.wait(for: mayDisturb)
+                try connection.write(Self.evil)
+                connection.waitUntilReceived()
+                isDone.signal()
+                _ = try connection.readToEnd()
+            default: try connection.write(Self.good)
+            }
+        }
+        let run = EngineRun()
+        let dying = try EngineRun.get(server.url("/dying"))
+        async let first = run.perform(dying)
+        try await server.waitUntilRequested(count: 1)
+        #expect(await run.perform(try EngineRun.get(server.url("/idle"))).text == "good")
+        mayAnswer.open()
+        #expect(await first.text == "good")
+        let next = try EngineRun.get(server.url("/next"))
+        let (text, failure) = await withCheckedContinuation { continuation in
+            let outcome = EngineRun.Outcome {
+                mayDie.open()
+                isDone.wait()
+                mayDisturb.open()
+                isDone.wait()
+            } whenEnded: {
+                continuation.resume(returning: ($0.text, $0.end?.failure))
+            }
+            run.executor.submit { run.start(next, outcome) }
+        }
+        #expect(text == "good", "\(String(describing: failure))")
+        await run.finish()
+    }
+
+    /// Pauses before its first byte. On the engine thread.
+    private final class PausedOutcome: TransferDelegate, @unchecked Sendable {
+        // Unchecked: touched on the engine thread alone.
+        var transfer: Transfer?
+        private let whenConnected: () -> Void
+
+        init(whenConnected: @escaping () -> Void) { self.whenConnected = whenConnected }
+
+        func transferIsConnected() {
+            transfer?.pauseReceiving(true)
+            whenConnected()
+        }
+        func transferDidReceiveInformational(_ head: WireHead) {}
+        func transferDidReceiveHead(_ head: WireHead) {}
+        func transferDidReceiveBody(_ bytes: RawSpan) {}
+        func transferNeedsBody() {}
+        func transferDidEnd(_ end: TransferEnd) {}
+    }
+}
