@@ -1,3 +1,5 @@
+import CurlEngine
+
 extension RedirectPolicy {
     /// What is sent behind a response, and the redirect that leads there; `nil` if the response is the answer.
     ///
@@ -18,11 +20,12 @@ extension RedirectPolicy {
             guard let changed = try await handler.redirect(to: next, for: response, context: context) else {
                 return nil
             }
-            if changed.url == next.url { return (changed, redirect) }
+            if changed.url.hasSameBytes(as: next.url) { return (changed, redirect) }
             // A URL that cannot be requested fails when it is.
             let target = try? RedirectTarget(changed.url, of: next.url, sentTo: redirect.to)
             let to = target?.to ?? changed.url
-            return (changed, Redirect(status: redirect.status, from: redirect.from, to: to))
+            let fragment = URLReference(changed.url).fragment
+            return (changed, Redirect(status: redirect.status, from: redirect.from, to: to, fragment: fragment))
         }
     }
 }
