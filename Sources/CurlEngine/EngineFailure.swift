@@ -4,6 +4,8 @@ import CCurl
 package struct EngineFailure: Error, Sendable {
     package enum Kind: Hashable, Sendable {
         case unsupported
+        /// A part of the URL that only a transfer looks at, such as the length of its host.
+        case malformedURL
         case nameResolution
         case connect
         case tlsHandshake
@@ -77,6 +79,7 @@ package struct EngineFailure: Error, Sendable {
             // Of a response this code says that its version is unheard of.
             case CURLE_UNSUPPORTED_PROTOCOL: detail.contains("libcurl") ? .unsupported : .malformedResponse
             case CURLE_NOT_BUILT_IN, CURLE_HTTP_RETURNED_ERROR: .unsupported
+            case CURLE_URL_MALFORMAT: .malformedURL
             case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameResolution
             case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT: .connect
             case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_INITFAILED: .tlsHandshake
@@ -85,6 +88,7 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_SEND_ERROR: .send
             case CURLE_RECV_ERROR where detail.contains("nghttp2"): .http2
             case CURLE_RECV_ERROR where detail.contains("nghttp3") || detail.contains("ngtcp2"): .http3
+            // The system's error says nothing here: it may be that of an address that refused, before another one served.
             case CURLE_RECV_ERROR: Self.isFraming(detail) ? .malformedResponse : .receive
             case CURLE_GOT_NOTHING: .emptyReply
             case CURLE_PARTIAL_FILE: .bodyCutShort
@@ -101,10 +105,12 @@ package struct EngineFailure: Error, Sendable {
         self.init(kind: kind, message: text, code: Int(code.rawValue), systemError: systemError)
     }
 
-    /// It is the chunked framing that is wrong, not the connection. The `errno` does not tell them apart: libcurl keeps that of an
-    /// address that it tried in vain.
+    /// Whether the words are about chunks or fields that libcurl cannot read, and not about a connection that failed.
     private static func isFraming(_ detail: String) -> Bool {
-        guard !detail.hasPrefix("Recv failure"), !detail.contains("SSL") else { return false }
-        return ["chunk", "hex", "encoding", "header"].contains { detail.lowercased().contains($0) }
+        let detail = detail.lowercased()
+        guard !detail.containsBytes("recv failure"), !detail.containsBytes("ssl"), !detail.containsBytes("errno") else {
+            return false
+        }
+        return ["chunk", "hex", "encoding", "header"].contains { detail.containsBytes($0) }
     }
 }

@@ -32,7 +32,7 @@ package enum FilePlaces {
     /// Makes a folder and those that lead to it, as far as they are missing.
     package static func makeFolder(_ path: String) throws(FileReader.Failure) {
         if unsafe mkdir(path, 0o777) == 0 { return }
-        if errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex {
+        if errno == ENOENT, let slash = path.lastIndex(ofByte: "/"), slash > path.startIndex {
             try makeFolder(String(path[..<slash]))
             if unsafe mkdir(path, 0o777) == 0 { return }
         }
@@ -41,7 +41,7 @@ package enum FilePlaces {
 
     /// The folder that a path leads into.
     package static func folder(of path: String) -> String {
-        path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        path.lastIndex(ofByte: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
 
     /// The folder for temporary files.

@@ -95,6 +95,9 @@ extension Transfer {
         case .receive where hasHead && isHTTP2: failure.as(.http2)
         // libcurl would have sent it once more; it must not.
         case .bodyNotReplayable where !options.mayBeReplayed: failure.as(.replayRefused)
+        // Nothing that is given to libcurl is wrong any more when the request is on its way: it is what came back.
+        case .internalError where attempts > 0 && failure.code == Int(CURLE_BAD_FUNCTION_ARGUMENT.rawValue):
+            failure.as(.malformedResponse)
         case .outOfMemory where !hasHead, .tooLarge where !hasHead:
             failure.as(.head(.tooLarge(limit: options.maximumHeaderBytes)))
         default: failure

@@ -10,7 +10,7 @@ struct URLText {
     /// The text with percent-encoded path and query and an ASCII host.
     func encoded() throws(WireURL.ParseFailure) -> String {
         let bytes = text.utf8
-        guard let slashes = text.firstRange(of: "://") else { return text }
+        guard let slashes = bytes.firstRange(of: "://".utf8) else { return text }
         let scheme = text[..<slashes.lowerBound].lowercased()
         guard scheme == "http" || scheme == "https" else { return text }
         let rest = bytes[slashes.upperBound...]
@@ -49,10 +49,10 @@ struct URLText {
     /// Turns an international name into its ASCII form (UTS 46) with the library that libcurl uses, but without libcurl's
     /// dependence on the locale.
     private static func asciiAuthority(_ authority: String) throws(WireURL.ParseFailure) -> String {
-        let start = authority.lastIndex(of: "@").map { authority.index(after: $0) } ?? authority.startIndex
+        let start = authority.lastIndex(ofByte: "@").map { authority.utf8.index(after: $0) } ?? authority.startIndex
         let host = authority[start...]
         guard host.utf8.contains(where: { $0 >= 0x80 }) else { return authority }
-        let name = host.prefix { $0 != ":" }
+        let name = host.prefix(beforeBytes: ":")
         guard let ascii = unsafe ccurl_idn_to_ascii(String(name)) else {
             throw .malformed("its host is no valid international name")
         }

@@ -34,7 +34,7 @@ package final class WireURL: @unchecked Sendable {
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
             throw .malformed("it contains a control character")
         }
-        if let slashes = text.firstRange(of: "://") {
+        if let slashes = text.utf8.firstRange(of: "://".utf8) {
             let scheme = text[..<slashes.lowerBound].lowercased()
             guard scheme == "http" || scheme == "https" else { throw .unsupportedScheme(scheme) }
         }
@@ -59,18 +59,26 @@ package final class WireURL: @unchecked Sendable {
         unsafe password = parts.password.map { unsafe String(cString: $0) }
         guard self.scheme == "http" || self.scheme == "https" else { throw .unsupportedScheme(self.scheme) }
         // A trailing dot names the same host to DNS and another one to cookies, certificates and pools.
-        guard self.host.hasPrefix("[") || !self.host.contains("%") else { throw .malformed("its host is malformed") }
-        guard !self.host.hasSuffix("."), !self.host.isEmpty else {
+        guard self.host.hasBytePrefix("[") || !self.host.containsBytes("%") else {
+            throw .malformed("its host is malformed")
+        }
+        guard self.host.utf8.last != UInt8(ascii: "."), !self.host.isEmpty else {
             throw .malformed("its host is empty or ends in a dot")
         }
+        guard self.host.utf8.count <= Self.longestHost else {
+            throw .malformed("its host is longer than \(Self.longestHost) bytes")
+        }
     }
+
+    /// The most bytes of a host's name (RFC 3986, section 3.2.2; RFC 1035, section 2.3.4).
+    private static var longestHost: Int { 255 }
 
     deinit { unsafe curl_url_cleanup(handle) }
 
     private static func failure(_ code: CURLUcode, _ text: String) -> ParseFailure {
         switch code {
-        case CURLUE_UNSUPPORTED_SCHEME: return .unsupportedScheme(String(text.prefix { $0 != ":" }))
-        case CURLUE_BAD_SCHEME: return text.contains("://") ? .malformed("its scheme is malformed") : .relative
+        case CURLUE_UNSUPPORTED_SCHEME: return .unsupportedScheme(String(text.prefix(beforeBytes: ":")))
+        case CURLUE_BAD_SCHEME: return text.containsBytes("://") ? .malformed("its scheme is malformed") : .relative
         case CURLUE_NO_HOST: return .malformed("it has no host")
         default:
             guard let message = unsafe curl_url_strerror(code) else { return .malformed("error \(code.rawValue)") }

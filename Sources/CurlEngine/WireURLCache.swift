@@ -8,7 +8,10 @@ package final class WireURLCache: Sendable {
     /// The parsed URL of a text, from the cache or made now. URLs with user information are not kept.
     package func url(parsing text: String) throws(WireURL.ParseFailure) -> WireURL {
         let slot = Int(UInt(bitPattern: text.hashValue) % UInt(Self.slotCount))
-        if let known = slots.withLock({ $0[slot] }), known.text == text { return known.url }
+        // Other texts than ASCII that `==` takes for one of ASCII are longer.
+        if let known = slots.withLock({ $0[slot] }), known.text == text, known.text.utf8.count == text.utf8.count {
+            return known.url
+        }
         let url = try WireURL(parsing: text)
         // Of other texts than ASCII, `==` takes some for the same that are written differently.
         let isKept = url.user == nil && url.password == nil && text.utf8.allSatisfy { $0 < 0x80 }

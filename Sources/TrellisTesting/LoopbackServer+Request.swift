@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 
 extension LoopbackServer {
@@ -23,11 +24,11 @@ extension LoopbackServer {
         public internal(set) var trailers: [(name: String, value: String)] = []
 
         /// The target without its query.
-        public var path: String { String(target.prefix { $0 != "?" }) }
+        public var path: String { String(target.prefix(beforeBytes: "?")) }
 
         /// The query without its question mark, nil where there is none.
         public var query: String? {
-            target.firstIndex(of: "?").map { String(target[target.index(after: $0)...]) }
+            target.firstIndex(ofByte: "?").map { String(target[target.utf8.index(after: $0)...]) }
         }
 
         /// The value of the first field with this name, in whatever case.
@@ -50,7 +51,7 @@ extension LoopbackServer.ReceivedRequest {
     init(head: [UInt8], connection: Int) throws {
         var lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: true)
         guard !lines.isEmpty else { throw LoopbackServer.MalformedRequest(reason: "no request line") }
-        let words = lines.removeFirst().split(separator: " ", omittingEmptySubsequences: false)
+        let words = lines.removeFirst().split(atByte: " ", omittingEmptySubsequences: false)
         guard words.count == 3 else {
             throw LoopbackServer.MalformedRequest(reason: "a request line of \(words.count) words")
         }
@@ -62,14 +63,15 @@ extension LoopbackServer.ReceivedRequest {
         headBytes = Data(head)
     }
 
-    static func field(_ line: some StringProtocol) throws -> (name: String, value: String) {
-        guard let colon = line.firstIndex(of: ":") else {
+    static func field(_ line: Substring) throws -> (name: String, value: String) {
+        let bytes = line.utf8
+        guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
             throw LoopbackServer.MalformedRequest(reason: "a field line without a colon: \(line)")
         }
-        let value = line[line.index(after: colon)...]
-        let isSpace = { (character: Character) in character == " " || character == "\t" }
-        let trimmed = value.drop(while: isSpace).reversed().drop(while: isSpace).reversed()
-        return (String(line[..<colon]), String(trimmed))
+        let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+        let value = bytes[bytes.index(after: colon)...].drop(while: isSpace)
+        let trimmed = value.reversed().drop(while: isSpace).reversed()
+        return (String(line[..<colon]), String(decoding: Array(trimmed), as: UTF8.self))
     }
 }
 
@@ -114,7 +116,7 @@ extension LoopbackServer.Connection {
                 _ = try read(exactly: 2)
             }
             while case let line = try readLine(), !line.isEmpty {
-                request.trailers.append(try LoopbackServer.ReceivedRequest.field(line))
+                request.trailers.append(try LoopbackServer.ReceivedRequest.field(line[...]))
             }
         } else if let length = head["Content-Length"].flatMap({ Int($0) }) {
             try readPieces(of: length, receive)

@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
@@ -61,7 +62,7 @@ struct CURLBody {
                 return read(ShellQuoting.printing(data), &command)
             }
             // After --data-binary it would name a file.
-            command.add(text.hasPrefix("@") ? "--data-raw" : "--data-binary", text)
+            command.add(text.hasBytePrefix("@") ? "--data-raw" : "--data-binary", text)
         case .file(let path) where coding == nil: command.add("--data-binary", "@\(CURLForm.path(path))")
         case .file(let path): read("cat \(ShellQuoting.quote(CURLForm.path(path)))", &command)
         case .stream:
@@ -99,7 +100,7 @@ struct CURLBody {
 
     /// A URL-encoded form without the values of its secret items.
     private static func redacted(_ data: Data, ofType type: String?) -> Data {
-        guard let type, type.lowercased().hasPrefix("application/x-www-form-urlencoded"),
+        guard let type, type.lowercased().hasBytePrefix("application/x-www-form-urlencoded"),
             let text = String(validating: data, as: UTF8.self)
         else { return data }
         return Data(URLRedaction.redactItems(text[...]).utf8)

@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// A command line for a POSIX shell that calls curl.
 struct CURLCommand {
     /// An option with its arguments, one group for each.
@@ -13,7 +15,7 @@ struct CURLCommand {
         let options = groups.map { $0.map(ShellQuoting.quote).joined(separator: " ") }
         let command = (input + [options.joined(separator: isMultiline ? " \\\n    " : " ")]).joined(separator: " | ")
         // A comment ends with its line.
-        let remarks = remarks.map { $0.replacing("\n", with: " ") }.joined(separator: "; ")
+        let remarks = remarks.map { $0.replacing(byte: "\n", with: " ") }.joined(separator: "; ")
         return remarks.isEmpty ? command : "\(command) # \(remarks)"
     }
 }
@@ -33,7 +35,7 @@ enum ShellQuoting {
         }
         if isPlain, !text.isEmpty { return text }
         // No argument of a program can hold a NUL.
-        return "'" + text.replacing("\0", with: "").replacing("'", with: "'\\''") + "'"
+        return "'" + text.replacing(byte: "\0", with: "").replacing(byte: "'", with: "'\\''") + "'"
     }
 
     /// A command that prints the bytes: every shell's `printf`, which takes any number of them.

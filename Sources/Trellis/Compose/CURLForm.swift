@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
@@ -29,7 +30,7 @@ struct CURLForm {
     }
 
     /// A path that curl does not take for its standard input, nor `cat` for an option.
-    static func path(_ path: String) -> String { path.hasPrefix("-") ? "./\(path)" : path }
+    static func path(_ path: String) -> String { path.hasBytePrefix("-") ? "./\(path)" : path }
 
     private mutating func add(_ parts: [MultipartFormData.Part]) {
         for part in parts {
@@ -82,6 +83,6 @@ struct CURLForm {
 
     /// In double quotes, as curl reads them.
     private static func quote(_ text: String) -> String {
-        "\"" + text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+        "\"" + text.replacing(byte: "\\", with: "\\\\").replacing(byte: "\"", with: "\\\"") + "\""
     }
 }

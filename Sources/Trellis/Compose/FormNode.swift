@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// A value on its way into a form: what an encoder has written, before names are made of the keys.
 final class FormNode {
     /// What has been written.
@@ -9,7 +11,7 @@ final class FormNode {
     private(set) var children: [FormNode] = []
     /// The keys of an object in the order in which they were first written.
     private(set) var keys: [String] = []
-    private var positions: [String: Int] = [:]
+    private var positions: [TextBytes: Int] = [:]
 
     /// Makes it an array or an object; `false` if it is something else already.
     func become(_ kind: Kind) -> Bool {
@@ -33,11 +35,12 @@ final class FormNode {
 
     /// The member of a key: a new one, or the one that is there already if `reusing` is set.
     func member(_ key: String, reusing: Bool) -> FormNode {
-        if let position = positions[key] {
+        let bytes = TextBytes(key)
+        if let position = positions[bytes] {
             if !reusing { children[position] = FormNode() }
             return children[position]
         }
-        positions[key] = keys.count
+        positions[bytes] = keys.count
         keys.append(key)
         return append()
     }

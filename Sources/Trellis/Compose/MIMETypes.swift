@@ -24,7 +24,7 @@ struct MIMETypes: Sendable {
     /// The type of a file with that name, `nil` where nobody knows.
     func type(ofFileNamed name: String) -> String? {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")) else { return nil }
-        return types[name[name.index(after: dot)...].lowercased()]
+        return types[name[name.utf8.index(after: dot)...].lowercased()]
     }
 
     private static func text(ofFileAt path: String) -> String {

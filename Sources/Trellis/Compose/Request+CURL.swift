@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
@@ -78,10 +79,10 @@ extension Request {
     }
 
     private func addURL(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {
-        let shown = options.revealsSecrets ? String(url.prefix { $0 != "#" }) : URLRedaction.redact(url)
+        let shown = options.revealsSecrets ? String(url.prefix(beforeBytes: "#")) : URLRedaction.redact(url)
         let url = shown.percentEncodedForCURL
         if url.utf8.contains(where: { "[]{}".utf8.contains($0) }) { command.add("--globoff") }
-        if url.isEmpty || url.hasPrefix("-") { command.add("--url", url) } else { command.add(url) }
+        if url.isEmpty || url.hasBytePrefix("-") { command.add("--url", url) } else { command.add(url) }
     }
 }
 
@@ -99,8 +100,8 @@ extension Duration {
 extension String {
     /// curl takes no spaces, control characters or bytes beyond ASCII behind the host.
     fileprivate var percentEncodedForCURL: String {
-        let start = firstRange(of: "://")?.upperBound ?? startIndex
-        let path = self[start...].firstIndex { "/?".contains($0) } ?? endIndex
+        let start = utf8.firstRange(of: "://".utf8)?.upperBound ?? startIndex
+        let path = self[start...].prefix(beforeBytes: "/?").endIndex
         var result = [UInt8](self[..<path].utf8)
         for byte in self[path...].utf8 {
             if 0x21..<0x7F ~= byte {

@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// Tells which fields hold secrets.
@@ -20,15 +21,15 @@ enum SecretFields {
     ///
     /// - Parameter name: In lowercase; `_` is as good as `-`.
     static func tells(_ name: String) -> Bool {
-        let name = name.replacing("_", with: "-")
-        return parts.contains { name.contains($0) }
+        let name = name.replacing(byte: "_", with: "-")
+        return parts.contains { name.containsBytes($0) }
     }
 
     /// The value without its secret; the scheme of credentials (RFC 9110, section 11.4) stays.
     static func redacted(_ field: HTTPField) -> String {
         guard isSecret(field.name) else { return field.value }
         guard field.name == .authorization || field.name == .proxyAuthorization else { return "REDACTED" }
-        let words = field.value.split(separator: " ", maxSplits: 1)
+        let words = field.value.split(atByte: " ", maxSplits: 1)
         return words.count == 2 ? "\(words[0]) REDACTED" : "REDACTED"
     }
 }

@@ -1,15 +1,16 @@
+import CurlEngine
 import FoundationEssentials
 
 /// What is added to the URLs of all requests: what they are relative to, and query items.
 struct URLDefaults: Sendable {
     private let base: Result<URLReference, TrellisError>?
-    private let items: [(name: String, text: String)]
+    private let items: [(name: TextBytes, text: String)]
 
     /// `nil` if there is nothing to add.
     init?(baseURL: (any URLConvertible)?, queryItems: [URLQueryItem]) {
         if baseURL == nil, queryItems.isEmpty { return nil }
         base = baseURL.map { base in Result { () throws(TrellisError) in try Self.reference(base) } }
-        items = queryItems.map { ($0.name, URLQuery.text($0)) }
+        items = queryItems.map { (TextBytes($0.name), URLQuery.text($0)) }
     }
 
     /// The request with its URL resolved and completed.

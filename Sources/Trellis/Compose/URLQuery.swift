@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 
 /// The query of a URL, as text.
@@ -25,11 +26,11 @@ enum URLQuery {
     }
 
     /// The names in the query of a URL, decoded as those of a form.
-    static func names(in url: String) -> Set<String> {
+    static func names(in url: String) -> Set<TextBytes> {
         let head = url.utf8.prefix { $0 != UInt8(ascii: "#") }
         guard let mark = head.firstIndex(of: UInt8(ascii: "?")) else { return [] }
         let items = head[head.index(after: mark)...].split(separator: UInt8(ascii: "&"))
-        return Set(items.map { decoded($0.prefix { $0 != UInt8(ascii: "=") }) })
+        return Set(items.map { TextBytes(decoded($0.prefix { $0 != UInt8(ascii: "=") })) })
     }
 
     private static func decoded(_ text: Substring.UTF8View) -> String {

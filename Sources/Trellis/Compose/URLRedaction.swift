@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// Takes the secrets out of a URL for messages.
 enum URLRedaction {
     private static let secretNames: Set<String> = [
@@ -7,25 +9,24 @@ enum URLRedaction {
     /// The URL without user information and fragment, and with `REDACTED` for query values whose names say that they are
     /// secret.
     static func redact(_ url: String) -> String {
-        var result = withoutUserInformation(String(url.prefix { $0 != "#" }))
-        guard let mark = result.firstIndex(of: "?") else { return result }
-        let query = result[result.index(after: mark)...]
-        result.replaceSubrange(result.index(after: mark)..., with: redactItems(query))
-        return result
+        let result = withoutUserInformation(String(url.prefix(beforeBytes: "#")))
+        guard let mark = result.firstIndex(ofByte: "?") else { return result }
+        let query = result[result.utf8.index(after: mark)...]
+        return result[..<mark] + "?" + redactItems(query)
     }
 
     /// The items of a query or of a URL-encoded form, with `REDACTED` for the values of secret ones.
     static func redactItems(_ items: Substring) -> String {
-        items.split(separator: "&", omittingEmptySubsequences: false).map { item -> Substring in
-            guard let equals = item.firstIndex(of: "="), isSecret(item[..<equals]) else { return item }
-            return item[...equals] + "REDACTED"
+        items.split(atByte: "&", omittingEmptySubsequences: false).map { item -> Substring in
+            guard let equals = item.firstIndex(ofByte: "="), isSecret(item[..<equals]) else { return item }
+            return item[..<equals] + "=REDACTED"
         }.joined(separator: "&")
     }
 
     /// Whether a URL has a user or a password.
     static func hasUserInformation(_ url: String) -> Bool {
-        let url = String(url.prefix { $0 != "#" })
-        return withoutUserInformation(url) != url
+        let url = String(url.prefix(beforeBytes: "#"))
+        return !withoutUserInformation(url).hasSameBytes(as: url)
     }
 
     /// Whether the name of a query or form item, percent-encoded or not, says that its value is a secret.
@@ -50,15 +51,19 @@ enum URLRedaction {
 
     private static func withoutUserInformation(_ url: String) -> String {
         // Also where the scheme is missing or mistyped: what stands before an @ may be a password.
-        let start = url.firstRange(of: "://")?.upperBound ?? url.startIndex
-        let authority = url[start...].prefix { $0 != "/" && $0 != "?" }
-        if let at = authority.lastIndex(of: "@") {
-            return String(url[..<start]) + String(url[url.index(after: at)...])
-        }
+        let start = url.utf8.firstRange(of: "://".utf8)?.upperBound ?? url.startIndex
+        let authority = url[start...].prefix(beforeBytes: "/?")
+        if let at = authority.lastIndex(ofByte: "@") { return without(start...at, url) }
         // What looks like a port may be the beginning of a password, with a slash in it that should have been encoded.
-        guard let colon = authority.lastIndex(of: ":"), !authority[colon...].dropFirst().allSatisfy(\.isWholeNumber),
-            !authority.hasSuffix("]"), let at = url[start...].lastIndex(of: "@")
+        guard let colon = authority.lastIndex(ofByte: ":"),
+            !authority.utf8[colon...].dropFirst().allSatisfy({ (0x30...0x39).contains($0) }),
+            authority.utf8.last != UInt8(ascii: "]"), let at = url[start...].lastIndex(ofByte: "@")
         else { return url }
-        return String(url[..<start]) + String(url[url.index(after: at)...])
+        return without(start...at, url)
+    }
+
+    /// A URL without the bytes from one place to another, the last of which is an ASCII character.
+    private static func without(_ range: ClosedRange<String.Index>, _ url: String) -> String {
+        String(url[..<range.lowerBound]) + url[url.utf8.index(after: range.upperBound)...]
     }
 }

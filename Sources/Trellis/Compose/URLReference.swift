@@ -60,7 +60,7 @@ struct URLReference: Hashable, Sendable {
     private func merged(with base: URLReference) -> String {
         if base.authority != nil, base.path.isEmpty { return "/\(path)" }
         guard let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
-        return base.path[...slash] + path
+        return base.path[..<slash] + "/" + path
     }
 
     /// A path without `.` and `..` (RFC 3986, section 5.2.4).

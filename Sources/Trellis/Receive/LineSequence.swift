@@ -7,8 +7,8 @@ public struct LineSequence: AsyncSequence, Sendable {
     /// A line without its end.
     public typealias Element = String
 
-    /// The limit on the length of a line in bytes unless another one is given: 1 MiB.
-    public static let maximumLineLength = 1 << 20
+    /// The limit on the length of a line in bytes unless another one is given: 16 MiB.
+    public static let maximumLineLength = 16 << 20
 
     private let body: ResponseBody
     private let ends: LineEnds

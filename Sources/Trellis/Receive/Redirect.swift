@@ -4,22 +4,27 @@ public import HTTPTypes
 public struct Redirect: Sendable, Hashable {
     /// The status of the response that redirected.
     public let status: HTTPResponse.Status
-    /// The URL that was requested.
+    /// The URL that was requested, as it was sent.
     public let from: String
-    /// The URL that was requested next.
+    /// The URL that was requested next, as it was sent.
     public let to: String
+    /// The fragment of that URL, which is not sent: the `Location`'s or, where it has none, that of the URL before it (RFC 9110,
+    /// section 10.2.2); `nil`: none.
+    public let fragment: String?
 
     /// A redirect.
-    public init(status: HTTPResponse.Status, from: String, to: String) {
+    public init(status: HTTPResponse.Status, from: String, to: String, fragment: String? = nil) {
         self.status = status
         self.from = from
         self.to = to
+        self.fragment = fragment
     }
 
     /// It leads to another origin (RFC 6454, section 4).
     var changesOrigin: Bool {
         let (from, to) = (URLReference(from), URLReference(to))
-        return from.scheme != to.scheme || from.authority != to.authority
+        return from.scheme?.lowercased() != to.scheme?.lowercased()
+            || from.authority?.lowercased() != to.authority?.lowercased()
     }
 }
 

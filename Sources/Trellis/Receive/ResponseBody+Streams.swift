@@ -9,7 +9,7 @@ extension ResponseBody {
     /// - Parameters:
     ///   - type: What a line holds.
     ///   - decoder: The decoder: one with default settings unless given. Do not change it while the body is read.
-    ///   - maximumLength: The limit on the bytes of a line, 1 MiB unless given. A longer line is an error of kind
+    ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given. A longer line is an error of kind
     ///     ``TrellisError/Kind/bodyTooLarge``.
     ///   - whenUndecodable: What to do with a line that cannot be decoded; `nil` ends the stream with an error.
     public func jsonLines<Value: Decodable & Sendable>(
@@ -23,7 +23,7 @@ extension ResponseBody {
     /// `JSONDecoder`, which takes some microseconds for a small object, is too slow.
     ///
     /// - Parameters:
-    ///   - maximumLength: The limit on the bytes of a line, 1 MiB unless given. A longer line is an error of kind
+    ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given. A longer line is an error of kind
     ///     ``TrellisError/Kind/bodyTooLarge``.
     ///   - whenUndecodable: What to do with a line that cannot be decoded; `nil` ends the stream with an error.
     ///   - decode: Makes a value of the bytes of a line that is not blank.
@@ -39,7 +39,7 @@ extension ResponseBody {
     /// - Parameters:
     ///   - type: What a text holds.
     ///   - decoder: The decoder: one with default settings unless given. Do not change it while the body is read.
-    ///   - maximumLength: The limit on the bytes of a text, 1 MiB unless given. A longer text is an error of kind
+    ///   - maximumLength: The limit on the bytes of a text, 16 MiB unless given. A longer text is an error of kind
     ///     ``TrellisError/Kind/bodyTooLarge``.
     ///   - whenUndecodable: What to do with a text that cannot be decoded; `nil` ends the stream with an error. Section 2.3
     ///     of the RFC advises to go on: hand over a closure that takes note of it.
@@ -55,7 +55,7 @@ extension ResponseBody {
 
     /// The body as a stream of server-sent events.
     ///
-    /// - Parameter maximumSize: The limit on the bytes of an event's data and of each line, 1 MiB unless given. A larger
+    /// - Parameter maximumSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger
     ///   event is an error of kind ``TrellisError/Kind/bodyTooLarge``.
     public func events(maximumSize: Int = ServerSentEventSequence.maximumEventSize) -> ServerSentEventSequence {
         ServerSentEventSequence(self, limit: maximumSize)

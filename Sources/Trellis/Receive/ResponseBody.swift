@@ -50,7 +50,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///
     /// - Parameters:
     ///   - ends: What ends a line: LF, CRLF and CR unless given.
-    ///   - maximumLength: The limit on the bytes of a line, 1 MiB unless given. A longer line is an error of kind
+    ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given. A longer line is an error of kind
     ///     ``TrellisError/Kind/bodyTooLarge``, and so much of a line is held in memory at most.
     public func lines(
         endingAt ends: LineEnds = .standard, maximumLength: Int = LineSequence.maximumLineLength
@@ -60,7 +60,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///
     /// - Parameters:
     ///   - ends: What ends a line: LF, CRLF and CR unless given.
-    ///   - maximumLength: The limit on the bytes of a line, 1 MiB unless given.
+    ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given.
     public func lineBytes(
         endingAt ends: LineEnds = .standard, maximumLength: Int = LineSequence.maximumLineLength
     ) -> LineBytesSequence { LineBytesSequence(self, endingAt: ends, limit: maximumLength) }

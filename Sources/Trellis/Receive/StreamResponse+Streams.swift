@@ -9,7 +9,7 @@ extension StreamResponse {
     ///
     /// - Parameters:
     ///   - ends: What ends a line: LF, CRLF and CR unless given.
-    ///   - maximumLength: The limit on the bytes of a line, 1 MiB unless given.
+    ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given.
     public func lines(
         endingAt ends: LineEnds = .standard, maximumLength: Int = LineSequence.maximumLineLength
     ) -> LineSequence { chunks.lines(endingAt: ends, maximumLength: maximumLength) }

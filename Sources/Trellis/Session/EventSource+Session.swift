@@ -9,7 +9,7 @@ extension Session {
     /// - Parameters:
     ///   - request: The request, made anew for each connection. Its body, if it has one, must be one that can be sent again.
     ///   - reconnection: When the stream is opened again.
-    ///   - maximumEventSize: The limit on the bytes of an event's data and of each line, 1 MiB unless given. A larger event
+    ///   - maximumEventSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger event
     ///     is an error of kind ``TrellisError/Kind/bodyTooLarge``.
     ///   - whenAnswered: Sees the head of every response, one after the other, before it is judged: also that of the 204
     ///     which ends the sequence, and of one that is refused. What it throws ends the sequence.

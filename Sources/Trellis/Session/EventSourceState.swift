@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
@@ -26,7 +27,7 @@ struct EventSourceState {
     mutating func judge(status: Int, contentType: String?) -> Verdict {
         if status == 204 { return .stop }
         guard status == 200 else { return .fail(.status(status)) }
-        let type = contentType?.prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }.lowercased()
+        let type = contentType?.prefix(beforeBytes: ";").filter { $0 != " " && $0 != "\t" }.lowercased()
         guard type == "text/event-stream" else {
             return .fail(.contentType(contentType, acceptable: ["text/event-stream"]))
         }

@@ -65,7 +65,8 @@ public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
         do throws(WireURL.ParseFailure) {
             let wire = try WireURL(parsing: text)
             guard wire.scheme == "http" else { throw .unsupportedScheme(wire.scheme) }
-            guard wire.text.dropFirst(wire.origin.count) == "/", !text.contains("#"), !text.contains("?") else {
+            guard wire.text.dropFirst(wire.origin.count) == "/", !text.containsBytes("#"), !text.containsBytes("?")
+            else {
                 throw .malformed("it has a path, a query or a fragment")
             }
             return wire
@@ -77,7 +78,7 @@ public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
                 case .malformed(let why): why
                 }
             // Where it is wrong, any part of it may be a password.
-            let isTellable = !text.contains("@")
+            let isTellable = !text.containsBytes("@")
             throw TrellisError(.invalidURL("as that of a proxy: \(why)"), url: isTellable ? text : nil)
         }
     }

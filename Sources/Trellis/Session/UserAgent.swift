@@ -23,7 +23,7 @@ public enum UserAgent {
     }
 
     private static var executable: String {
-        CommandLine.arguments.first?.split(separator: "/").last.map(String.init) ?? ""
+        CommandLine.arguments.first.map { String($0.lastPathComponent) } ?? ""
     }
 
     private static func token(_ text: String) -> String {

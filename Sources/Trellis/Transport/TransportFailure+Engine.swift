@@ -12,6 +12,7 @@ extension TransportFailure {
         let text = failure.message
         return switch failure.kind {
         case .unsupported: .unsupported(text)
+        case .malformedURL: .invalidRequest(.url(text))
         case .nameResolution: .connectionFailed(.nameResolution(text))
         case .connect: .connectionFailed(.unreachable(text))
         case .tlsHandshake: .securityFailed(.handshake(text))

@@ -24,6 +24,16 @@ struct URLTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
+    /// RFC 3986, section 3.2.2, has names of 255 characters at most, which is what DNS has room for.
+    @Test(arguments: [256, 1000, 66_000])
+    func anOverlongHostIsRefused(_ length: Int) async throws {
+        let server = try Misbehaviour { _, _ in }
+        let host = String(repeating: "abcdefg.", count: length / 8 + 1).prefix(length - 1) + "z"
+        let error = await server.fails(with: .invalidURL, sending: Request("http://\(host)/"))
+        #expect(error?.maySentBytes == false && error?.isRetryable == false)
+        try await server.isHealthyAndLeavesNothing()
+    }
+
     /// A path as given, and what must go over the wire for it.
     @Test(arguments: [
         ("", "/"), ("?q=1", "/?q=1"), ("/a b", "/a%20b"), ("/ü", "/%C3%BC"), ("/日本", "/%E6%97%A5%E6%9C%AC"),

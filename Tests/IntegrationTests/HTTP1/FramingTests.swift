@@ -36,6 +36,27 @@ struct FramingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
+    /// What libcurl cannot read of trailers is the server's mistake, not a failure of libcurl.
+    @Test(arguments: [
+        Row("without a colon", "Nonsense"), Row("a fold", "X-T: 1\r\n fold"), Row("a fold first", " fold"),
+        Row("no text", "\u{7F}\u{7F}"), Row("a head", "HTTP/1.1 200 OK"),
+        Row("of 110 KB", "X: \(String(repeating: "y", count: 110 << 10))"),
+    ])
+    func trailerIsRefused(_ row: Row) async throws {
+        let server = try Misbehaviour(
+            answering: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\(row.answer)\r\n\r\n")
+        await server.fails(with: .malformedResponse)
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    /// The first address of `localhost` may refuse the connection, and libcurl keeps the number of that error.
+    @Test func aChunkIsRefusedAfterAnAddressThatRefused() async throws {
+        let server = try Misbehaviour(answering: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello")
+        let request = Request("http://localhost:\(server.server.port)/bad")
+        await server.fails(with: .malformedResponse, sending: request)
+        try await server.isHealthyAndLeavesNothing()
+    }
+
     /// A sign of request smuggling: RFC 9112, section 6.3, would have it treated as an error. Where it is not, the chunks
     /// count and the connection is not used again.
     @Test func transferEncodingWithContentLength() async throws {

@@ -21,6 +21,14 @@ struct LoopbackServerTests {
         await session.shutdown()
     }
 
+    /// A blank that an accent follows is one `Character` with it, and a blank all the same.
+    @Test func fieldsAreReadAsBytes() async throws {
+        let server = try LoopbackServer.http { _ in .init() }, session = Session()
+        _ = try await session.data(Request(server.url()).withHeader(.userAgent("\u{301}a")))
+        #expect(server.requests.first?["User-Agent"].map { Array($0.utf8) } == Array("\u{301}a".utf8))
+        await session.shutdown()
+    }
+
     @Test func bodiesCanBeCountedWithoutBeingStored() async throws {
         let server = try LoopbackServer.http(storesBodies: false) { .text("\($0.bodyLength)") }, session = Session()
         let (data, _) = try await session.upload(.data(Data(count: 1_000_000)), to: server.url())

@@ -26,6 +26,41 @@ struct CURLBodyTests {
         #expect(input.isEmpty)
     }
 
+    /// After `--data-binary` an `@` names a file, whatever joins it.
+    @Test(arguments: JoiningScalars.all)
+    func noTextNamesAFile(_ scalar: Unicode.Scalar) async {
+        let text = "@\(scalar)/etc/passwd"
+        let (arguments, _) = await Shell.curl(called: Self.command(.string(text, contentType: nil)))
+        #expect(
+            arguments.map(\.bytes)
+                == ["--header", "Content-Type:", "--data-raw", text, "http://localhost/"].map(\.bytes))
+    }
+
+    @Test(arguments: JoiningScalars.all)
+    func aPathIsNoOption(_ scalar: Unicode.Scalar) {
+        #expect(CURLForm.path("-\(scalar)x").bytes == "./-\(scalar)x".bytes)
+    }
+
+    @Test(arguments: JoiningScalars.all)
+    func theSecretsOfAFormAreLeftOut(_ scalar: Unicode.Scalar) {
+        let type = "application/x-www-form-urlencoded"
+        for body in ["a=1&\(scalar)token=abc", "token=\(scalar)abc"] {
+            for type in [type, "\(type)\(scalar)"] {
+                let request = Request("http://localhost/", method: .post, body: .string(body, contentType: type))
+                #expect(!request.cURLDescription().utf8.contains("abc".utf8))
+            }
+        }
+    }
+
+    /// What ends a quoted value of `--form` is escaped, whatever joins it.
+    @Test(arguments: JoiningScalars.all)
+    func aFormsQuotesAreEscaped(_ scalar: Unicode.Scalar) {
+        var form = MultipartFormData()
+        form.append(Data("\"\(scalar);type=a/b\\\(scalar)".utf8), withName: "n", mimeType: "x/y")
+        let expected = "n=\"\\\"\(scalar);type=a/b\\\\\(scalar)\";type=x/y"
+        #expect(CURLForm(form).arguments.map { $0.map(\.bytes) } == [["--form", expected].map(\.bytes)])
+    }
+
     /// A terminal would act on control characters; an argument can hold no zeros and no more than 128 KiB.
     @Test(arguments: [[0], [0xFF, 0xFE], [UInt8]("a\u{1B}[2Jb".utf8), [UInt8](repeating: 65, count: 110_000)])
     func otherBytesComeThroughAPipe(_ bytes: [UInt8]) async {

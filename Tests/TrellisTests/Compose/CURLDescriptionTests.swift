@@ -45,6 +45,27 @@ struct CURLDescriptionTests {
         #expect(await Self.arguments(Request(url)) == arguments)
     }
 
+    @Test(arguments: JoiningScalars.all)
+    func aURLIsEncodedWhateverJoinsItsMarks(_ scalar: Unicode.Scalar) async {
+        let encoded = String(scalar).utf8.map { "%" + String($0, radix: 16, uppercase: true) }.joined()
+        for (url, shown) in [
+            ("http://localhost/\(scalar)a", "http://localhost/\(encoded)a"),
+            ("http://localhost?\(scalar)a", "http://localhost?\(encoded)a"),
+            ("http://localhost/a#\(scalar)b", "http://localhost/a"),
+        ] {
+            #expect(await Self.arguments(Request(url)).map(\.bytes) == [shown.bytes])
+        }
+        #expect(await Self.arguments(Request("-\(scalar)")).first == "--url")
+    }
+
+    /// A comment ends with its line.
+    @Test(arguments: ["\n", "\r\n", "\n\u{301}"])
+    func aRemarkIsNoCommand(_ end: String) {
+        var command = CURLCommand()
+        command.remarks = ["x\(end)touch /tmp/x"]
+        #expect(!command.text(isMultiline: false).utf8.contains(UInt8(ascii: "\n")))
+    }
+
     // MARK: Fields and options
 
     @Test func fieldsAreTheRequestsOwnAndThenTheDefaults() async {

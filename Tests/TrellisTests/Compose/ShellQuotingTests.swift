@@ -27,6 +27,24 @@ struct ShellQuotingTests {
         #expect(read.map { String(decoding: $0, as: UTF8.self) } == words)
     }
 
+    /// A quote that a scalar joins is one `Character` with it, and a quote all the same.
+    @Test(arguments: JoiningScalars.all)
+    func aQuoteIsQuotedWhateverJoinsIt(_ scalar: Unicode.Scalar) {
+        #expect(ShellQuoting.quote("a'\(scalar); id #").bytes == "'a'\\''\(scalar); id #'".bytes)
+        #expect(ShellQuoting.quote("a\0\(scalar)").bytes == "'a\(scalar)'".bytes)
+    }
+
+    @Test(arguments: 0..<8)
+    func theShellReadsTheSameBytesOfAnyText(_ seed: UInt64) async {
+        var random = SeededGenerator(seed: seed)
+        let words = (0..<300).map { _ in
+            JoiningScalars.text("'\"\\$`!#&|;<>(){}[]*?~=%-@\t\u{1}\u{7F} ", upTo: 12, using: &random)
+        }
+        let output = await Shell.output(of: "printf '%s\\0' " + words.map(ShellQuoting.quote).joined(separator: " "))
+        let read = output.split(separator: 0, omittingEmptySubsequences: false).dropLast()
+        #expect(read.map { Array($0) } == words.map(\.bytes))
+    }
+
     @Test func everyByteIsPrinted() async {
         let bytes = (0...255).map { UInt8($0) } + (0...255).reversed().map { UInt8($0) }
         #expect(await Shell.output(of: ShellQuoting.printing(bytes)) == bytes)

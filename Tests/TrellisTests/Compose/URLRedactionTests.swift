@@ -40,6 +40,12 @@ struct URLRedactionTests {
         "http://ann:se/secret@example.com/", "http://ann:a?secret@example.com",
         "http://example.com/?client-assertion=abc",
         "http://example.com/?X-Goog-Credential=abc", "http://example.com/?SharedAccessSignature=abc",
+        // Marks that a scalar joins are marks.
+        "https://ann:secret@\u{FE0F}example.com/", "https://ann:se/secret@\u{301}example.com/",
+        "https://example.com/#\u{301}access_token=abc",
+        "https://example.com/?\u{200D}token=abc", "https://example.com/?a=1&\u{FE0F}token=abc",
+        "https://example.com/?token=\u{301}abc", "https://example.com/?token\u{301}=abc",
+        "https://example.com/?api_\u{301}key=1&api_key=\u{20DD}abc", "https://ann:secret@example.com?\u{301}#\u{301}",
     ])
     func noSecretGetsThrough(_ url: String) {
         let redacted = URLRedaction.redact(url)

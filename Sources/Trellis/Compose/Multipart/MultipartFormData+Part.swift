@@ -1,3 +1,4 @@
+import CurlEngine
 public import HTTPTypes
 
 extension MultipartFormData {
@@ -26,7 +27,7 @@ extension MultipartFormData {
         var effectiveFileName: String? {
             if let fileName { return fileName }
             guard case .file(let path) = body.source else { return nil }
-            return path.split(separator: "/").last.map(String.init) ?? path
+            return String(path.lastPathComponent)
         }
 
         /// The type that is sent.

@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 
 extension MultipartFormData {
@@ -15,7 +16,7 @@ extension MultipartFormData {
             throw TrellisError(.invalidRequest(.body("\(boundary.debugDescription) cannot separate its parts")))
         }
         // The line of the inner one would end a part of the outer one.
-        guard !outer.contains(where: boundary.hasPrefix) else {
+        guard !outer.contains(where: boundary.hasBytePrefix) else {
             throw TrellisError(.invalidRequest(.body("a part has the boundary of the form around it")))
         }
         for part in parts {

@@ -68,7 +68,8 @@ extension DownloadFile {
         of path: String, _ options: DownloadDestination.Options
     ) throws(TrellisError) -> String {
         switch try naming(path, { () throws(FileReader.Failure) in try FilePlaces.thing(at: path) }) {
-        case .nothing where path.hasSuffix("/"): throw .download(path, FileReader.Failure(why: "it names a folder"))
+        case .nothing where path.utf8.last == UInt8(ascii: "/"):
+            throw .download(path, FileReader.Failure(why: "it names a folder"))
         case .nothing: return path
         case .file where options.contains(.removePreviousFile): return WholeFile.target(of: path)
         case .file: throw TrellisError(.downloadFailed(.exists(path: path)))
@@ -91,7 +92,7 @@ extension DownloadFile {
 
     /// The last part of a path, of bounded length.
     static func hiddenName(_ path: String) -> String {
-        let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path[...]
+        let name = path.lastIndex(ofByte: "/").map { path[path.utf8.index(after: $0)...] } ?? path[...]
         guard name.utf8.count > 200 else { return String(name) }
         // FNV-1a: names that begin alike are told apart.
         let hash = name.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }

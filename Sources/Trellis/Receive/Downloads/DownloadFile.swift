@@ -44,7 +44,7 @@ final class DownloadFile: Sendable {
     /// What the partial file is a part of, where that is known: bytes of a download of the same URL.
     func found(for url: String) -> ResumeData? {
         guard let note, let file = try? WholeFile.read(path: note, limit: 256 << 10),
-            let data = try? JSONDecoder().decode(ResumeData.self, from: file.data), data.url == url
+            let data = try? JSONDecoder().decode(ResumeData.self, from: file.data), data.url.hasSameBytes(as: url)
         else { return nil }
         return data
     }

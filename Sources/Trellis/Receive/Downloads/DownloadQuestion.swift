@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// What a download asks a server for, and what it makes of the answer. A pure decision: what is not certain to belong to the
@@ -64,7 +65,7 @@ enum DownloadQuestion: Hashable, Sendable {
 
     private func verdict(onPart fields: HTTPFields) -> Verdict {
         guard case .part(let start, let end, let representation) = self else { return .askForWhole("not asked for") }
-        if let type = fields[.contentType], type.lowercased().hasPrefix("multipart/byteranges") {
+        if let type = fields[.contentType], type.lowercased().hasBytePrefix("multipart/byteranges") {
             return .askForWhole("several parts")
         }
         guard !Representation.isCoded(fields) else { return .askForWhole("a part of a coded body") }

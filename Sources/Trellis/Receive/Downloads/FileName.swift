@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// A name that a server suggests for a file, made harmless: one component of a path, visible, of bounded length.
 struct FileName: Hashable, Sendable {
     /// At most so many bytes of UTF-8: with what is put around it, a name of a partial file must fit into 255.
@@ -13,24 +15,30 @@ struct FileName: Hashable, Sendable {
         if let separator = scalars.lastIndex(where: { $0 == "/" || $0 == "\\" }) {
             scalars = scalars[scalars.index(after: separator)...]
         }
-        var text = String(String.UnicodeScalarView(scalars.filter(Self.isHarmless)))
-        if text.prefix(2).wholeMatch(of: /[A-Za-z]:/) != nil { text.removeFirst(2) }
+        var harmless = scalars.filter(Self.isHarmless)[...]
+        if harmless.count >= 2, harmless.dropFirst().first == ":", harmless.first?.isLetterOfADrive == true {
+            harmless.removeFirst(2)
+        }
         // Leading dots hide a file, or lead up; trailing ones and spaces are lost on other systems.
-        text = String(text.drop { $0 == "." || $0.isWhitespace })
-        while let last = text.last, last == "." || last.isWhitespace { text.removeLast() }
-        guard !text.isEmpty else { return nil }
-        self.text = Self.shortened(text)
+        harmless = harmless.drop(while: Self.isDotOrSpace)
+        while let last = harmless.last, Self.isDotOrSpace(last) { harmless.removeLast() }
+        guard !harmless.isEmpty else { return nil }
+        self.text = Self.shortened(String(String.UnicodeScalarView(harmless)))
     }
 
     /// What a response should be called: by its `Content-Disposition`, or by its URL.
     static func suggested(disposition: String?, url: String) -> FileName {
         if let name = disposition.flatMap({ ContentDisposition($0).fileName }).flatMap({ FileName($0) }) { return name }
         let path = URLReference(url).path
-        let last = path.split(separator: "/").last.map(String.init) ?? ""
+        let last = path.split(atByte: "/").last.map { String($0) } ?? ""
         return FileName(PercentDecoding.text(last) ?? last) ?? FileName(whole: "download")
     }
 
     private init(whole text: String) { self.text = text }
+
+    private static func isDotOrSpace(_ scalar: Unicode.Scalar) -> Bool {
+        scalar == "." || scalar.properties.isWhitespace
+    }
 
     private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
@@ -43,13 +51,16 @@ struct FileName: Hashable, Sendable {
     /// Keeps the extension.
     private static func shortened(_ text: String) -> String {
         guard text.utf8.count > limit else { return text }
-        let dot = text.lastIndex(of: ".")
-        let end = dot.map { text[$0...] }.flatMap { $0.utf8.count <= 20 ? $0 : nil } ?? ""
+        let end = text.lastIndex(ofByte: ".").map { text[$0...] }.flatMap { $0.utf8.count <= 20 ? $0 : nil } ?? ""
         var room = limit - end.utf8.count
-        let start = text.dropLast(end.count).unicodeScalars.prefix { scalar in
+        let start = text.unicodeScalars.dropLast(end.unicodeScalars.count).prefix { scalar in
             room -= UTF8.width(scalar)
             return room >= 0
         }
         return String(start) + end
     }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isLetterOfADrive: Bool { ("a"..."z").contains(self) || ("A"..."Z").contains(self) }
 }

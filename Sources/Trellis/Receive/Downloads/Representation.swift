@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// What a download is going to be, as a response with all of it says.
@@ -30,12 +31,12 @@ struct Representation: Hashable, Sendable {
 
     /// A validator tells representations of one resource from each other (RFC 9110, section 8.8.3), and redirects can lead to
     /// another one each time. The query does not count: those who redirect to signed URLs sign anew each time.
-    static func resource(_ url: String) -> String { String(ResumeData.name(of: url).prefix { $0 != "?" }) }
+    static func resource(_ url: String) -> String { String(ResumeData.name(of: url).prefix(beforeBytes: "?")) }
 
     /// Whether this is a part of the same resource, as far as that is known.
     func isOfResource(_ url: String?) -> Bool {
         guard let resource, let url else { return true }
-        return resource == Self.resource(url)
+        return resource.hasSameBytes(as: Self.resource(url))
     }
 
     /// Whether the body is not the bytes of the representation themselves (RFC 9110, section 8.4).

@@ -132,10 +132,10 @@ extension ResumeData: Codable {
 extension ResumeData {
     /// The URL of a request as resume data has it: without user information and fragment.
     static func name(of url: String) -> String {
-        var text = String(url.prefix { $0 != "#" })
-        guard let mark = text.firstRange(of: "://") else { return text }
-        let authority = text[mark.upperBound...].prefix { $0 != "/" && $0 != "?" }
-        if let at = authority.lastIndex(of: "@") { text.removeSubrange(mark.upperBound...at) }
-        return text
+        let text = url.prefix(beforeBytes: "#")
+        guard let mark = text.utf8.firstRange(of: "://".utf8) else { return String(text) }
+        let authority = text[mark.upperBound...].prefix(beforeBytes: "/?")
+        guard let at = authority.lastIndex(ofByte: "@") else { return String(text) }
+        return String(text[..<mark.upperBound]) + text[text.utf8.index(after: at)...]
     }
 }

@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// What tells a representation from every other that the same URL ever had: the value for `If-Range`
@@ -32,13 +33,24 @@ enum StrongValidator: Hashable, Sendable {
         }
     }
 
+    /// Tags are compared character by character (RFC 9110, section 8.8.3.2), which are bytes there.
+    static func == (one: StrongValidator, other: StrongValidator) -> Bool {
+        switch (one, other) {
+        case (.entityTag(let one), .entityTag(let other)), (.lastModified(let one), .lastModified(let other)):
+            one.hasSameBytes(as: other)
+        default: false
+        }
+    }
+
+    func hash(into hasher: inout Hasher) { hasher.combine(text) }
+
     /// Whether a part with these fields is of the same representation.
     func fits(partWith fields: HTTPFields) -> Bool {
         switch self {
         // A part has the tag that the whole has (RFC 9110, section 15.3.7).
-        case .entityTag(let tag): fields[.eTag] == tag
+        case .entityTag(let tag): fields[.eTag]?.hasSameBytes(as: tag) ?? false
         // The time need not be repeated.
-        case .lastModified(let text): fields[.lastModified].map { $0 == text } ?? true
+        case .lastModified(let text): fields[.lastModified]?.hasSameBytes(as: text) ?? true
         }
     }
 

@@ -1,46 +1,48 @@
+import CurlEngine
+
 extension MultipartDelimiter {
     /// The boundary in the value of a `Content-Type` (RFC 9110, section 8.3.1).
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableContentType`` where the type is not `multipart`, of
     ///   kind ``TrellisError/Kind/serialization`` where it has no boundary.
     init(contentType: String?) throws(TrellisError) {
-        let type = contentType?.prefix { $0 != ";" } ?? ""
-        guard let contentType, type.lowercased().hasPrefix("multipart/") else {
+        guard let contentType, contentType.lowercased().hasBytePrefix("multipart/") else {
             throw .wrongStream(contentType, acceptable: "multipart/*")
         }
-        guard let boundary = Self.parameter("boundary", in: contentType.dropFirst(type.count)), !boundary.isEmpty,
-            boundary.utf8.count <= 256
+        guard let boundary = Self.parameter("boundary", in: contentType), !boundary.isEmpty, boundary.count <= 256
         else { throw .malformedStream("a multipart body without a boundary") }
         self.init(boundary)
     }
 
-    /// The value of a parameter, unquoted.
-    private static func parameter(_ name: String, in text: Substring) -> String? {
-        var rest = text
-        while rest.popFirst() == ";" {
-            rest = rest.drop { $0 == " " || $0 == "\t" }
-            let key = rest.prefix { $0 != "=" && $0 != ";" }
-            rest = rest.dropFirst(key.count)
-            guard rest.first == "=" else { continue }
+    /// The value of a parameter, unquoted. Blanks around the signs of equality, and bytes in a value that no token has, are
+    /// let pass: servers send both.
+    private static func parameter(_ name: String, in text: String) -> [UInt8]? {
+        var rest = Array(text.utf8)[...]
+        while let semicolon = rest.firstIndex(of: UInt8(ascii: ";")) {
+            rest = rest[(semicolon + 1)...].drop(while: isBlank)
+            let key = rest.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") }
+            rest = rest[key.endIndex...]
+            guard rest.first == UInt8(ascii: "=") else { continue }
             rest.removeFirst()
-            let value = rest.first == "\"" ? takeQuoted(&rest) : takeToken(&rest)
-            rest = rest.drop { $0 != ";" }
-            if key.lowercased() == name { return value }
+            let value = rest.first == UInt8(ascii: "\"") ? takeQuoted(&rest) : takeToken(&rest)
+            if String(decoding: key, as: UTF8.self).lowercased() == name { return value }
         }
         return nil
     }
 
-    private static func takeToken(_ rest: inout Substring) -> String {
-        let token = rest.prefix { $0 != ";" && $0 != " " && $0 != "\t" }
-        rest = rest.dropFirst(token.count)
-        return String(token)
+    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+
+    private static func takeToken(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
+        let token = rest.prefix { $0 != UInt8(ascii: ";") && !isBlank($0) }
+        rest = rest[token.endIndex...]
+        return Array(token)
     }
 
-    private static func takeQuoted(_ rest: inout Substring) -> String {
-        var value = ""
+    private static func takeQuoted(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
+        var value: [UInt8] = []
         rest.removeFirst()
-        while let character = rest.popFirst(), character != "\"" {
-            value.append(character == "\\" ? rest.popFirst() ?? character : character)
+        while let byte = rest.popFirst(), byte != UInt8(ascii: "\"") {
+            value.append(byte == UInt8(ascii: "\\") ? rest.popFirst() ?? byte : byte)
         }
         return value
     }

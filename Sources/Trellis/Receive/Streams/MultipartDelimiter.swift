@@ -18,7 +18,9 @@ struct MultipartDelimiter: Sendable {
     /// Two hyphens and the boundary.
     private let marker: [UInt8]
 
-    init(_ boundary: String) { marker = Array("--\(boundary)".utf8) }
+    init(_ boundary: String) { self.init(boundary.utf8) }
+
+    init(_ boundary: some Sequence<UInt8>) { marker = Array("--".utf8) + boundary }
 
     /// What stands at `start`, which is the start of a line.
     ///

@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The parts of a multipart body (RFC 2046, section 5.1): `multipart/mixed`, `multipart/byteranges`,
 /// `multipart/x-mixed-replace`.
 ///
@@ -25,7 +27,7 @@ public struct MultipartSequence: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator {
         do throws(TrellisError) {
             let boundary = try MultipartDelimiter(contentType: contentType)
-            let mayStop = contentType?.lowercased().hasPrefix("multipart/x-mixed-replace") ?? false
+            let mayStop = contentType?.lowercased().hasBytePrefix("multipart/x-mixed-replace") ?? false
             let parser = MultipartParser(boundary, maximumHeadSize: limit, mayStopAnywhere: mayStop)
             return Iterator(state: .reading(MultipartReader(BodyReader(parser, body))))
         } catch {

@@ -5,8 +5,8 @@ public struct ServerSentEventSequence: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
 
-    /// The limit on the size of an event in bytes unless another one is given: 1 MiB.
-    public static let maximumEventSize = 1 << 20
+    /// The limit on the size of an event in bytes unless another one is given: 16 MiB.
+    public static let maximumEventSize = 16 << 20
 
     private let body: ResponseBody
     private let limit: Int

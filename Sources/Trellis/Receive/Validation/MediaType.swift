@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// A media type, or a range of them: `text/html; charset=utf-8`, `image/*` (RFC 9110, sections 8.3.1 and 12.5.1).
 public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     /// A parameter, such as `charset=utf-8`.
@@ -6,6 +8,11 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         public let name: String
         /// The value as it was written, without quotation marks.
         public let value: String
+
+        /// Whether name and value have the same bytes.
+        public static func == (one: Parameter, other: Parameter) -> Bool {
+            one.name.hasSameBytes(as: other.name) && one.value.hasSameBytes(as: other.value)
+        }
     }
 
     /// What stands before the slash, in lower case; `*` in a range.
@@ -57,8 +64,8 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     public var description: String {
         parameters.reduce(into: essence) { text, parameter in
             let isToken = !parameter.value.isEmpty && parameter.value.utf8.allSatisfy(FieldScanner.isTokenByte)
-            let escaped = parameter.value.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }
-            text += isToken ? "; \(parameter.name)=\(parameter.value)" : "; \(parameter.name)=\"\(String(escaped))\""
+            let escaped = parameter.value.replacing(byte: "\\", with: #"\\"#).replacing(byte: "\"", with: #"\""#)
+            text += isToken ? "; \(parameter.name)=\(parameter.value)" : "; \(parameter.name)=\"\(escaped)\""
         }
     }
 }

@@ -81,7 +81,7 @@ public final class DigestAuthentication: RequestStep, RedactedDescription {
     /// be out of date without the server's saying so: it may have been started anew.
     private func isWorthAnswering(_ challenge: DigestChallenge, after space: DigestSpace?, wasAhead: Bool) -> Bool {
         guard let space else { return true }
-        return challenge.nonce != space.nonce && (challenge.isStale || wasAhead)
+        return !challenge.nonce.hasSameBytes(as: space.nonce) && (challenge.isStale || wasAhead)
     }
 
     private func mayAnswer(_ url: WireURL, _ context: CallContext) -> Bool {

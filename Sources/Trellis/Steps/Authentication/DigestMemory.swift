@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// What is known of an origin that wants Digest authentication.
 struct DigestSpace: Sendable {
     let challenge: DigestChallenge
@@ -24,8 +26,13 @@ struct DigestSpace: Sendable {
     }
 
     /// The server wants another nonce from now on (RFC 7616, section 3.5).
+    /// Whether the challenge is of this space, and of its present nonce.
+    func isFor(_ challenge: DigestChallenge) -> Bool {
+        nonce.hasSameBytes(as: challenge.nonce) && self.challenge.realm.hasSameBytes(as: challenge.realm)
+    }
+
     mutating func renew(_ nonce: String) {
-        guard nonce != self.nonce else { return }
+        guard !nonce.hasSameBytes(as: self.nonce) else { return }
         self.nonce = nonce
         count = 0
     }
@@ -50,7 +57,7 @@ actor DigestMemory {
     /// What a request is sent with that has been asked for it.
     func answer(_ challenge: DigestChallenge, for origin: String, hasFinalURLs: Bool) -> DigestSpace? {
         // Others may have been asked with the same nonce.
-        if spaces[origin]?.nonce != challenge.nonce || spaces[origin]?.challenge.realm != challenge.realm {
+        if spaces[origin]?.isFor(challenge) != true {
             if spaces.count >= Self.capacity { spaces = [:] }
             spaces[origin] = DigestSpace(challenge, clientNonce: makeNonce(), hasFinalURLs: hasFinalURLs)
         }
@@ -60,7 +67,7 @@ actor DigestMemory {
 
     /// The server has said which nonce is to be used next, in the answer to a request that was sent with `nonce`.
     func renew(_ next: String, after nonce: String, for origin: String) {
-        guard spaces[origin]?.nonce == nonce else { return }
+        guard spaces[origin]?.nonce.hasSameBytes(as: nonce) == true else { return }
         spaces[origin]?.renew(next)
     }
 

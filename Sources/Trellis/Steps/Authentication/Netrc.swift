@@ -40,8 +40,8 @@ public struct Netrc: Sendable, Hashable, RedactedDescription {
     public func credential(for host: String, user: String? = nil) -> HTTPCredential? {
         let host = Self.name(host)
         for entry in entries {
-            if let machine = entry.machine, Self.name(machine) != host { continue }
-            if let user, let login = entry.login, login != user { continue }
+            if let machine = entry.machine, !Self.name(machine).hasSameBytes(as: host) { continue }
+            if let user, let login = entry.login, !login.hasSameBytes(as: user) { continue }
             return .basic(username: user ?? entry.login ?? "", password: entry.password ?? "")
         }
         return nil

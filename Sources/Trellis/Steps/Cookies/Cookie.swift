@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 
 /// A cookie, as a ``CookieStorage`` keeps it (draft-ietf-httpbis-rfc6265bis-22, section 5.7).
@@ -100,12 +101,5 @@ extension Cookie {
     func isSaved(by other: Cookie) -> Bool {
         replaces(other) && value.hasSameBytes(as: other.value) && expires == other.expires
             && isSecure == other.isSecure && isHTTPOnly == other.isHTTPOnly
-    }
-}
-
-extension String {
-    /// Octets count: `==` takes some texts for the same that are written differently.
-    func hasSameBytes(as other: String) -> Bool {
-        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
     }
 }

@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// Hosts and domains as cookies compare them.
 enum CookieDomain {
     /// Lower case, without a leading dot; `nil` for what cannot be a host. International names have to come as ASCII, IPv6

@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 
 /// Cookies by domain: what storages have in common, as a value.

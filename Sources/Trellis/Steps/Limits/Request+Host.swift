@@ -1,3 +1,5 @@
+import CurlEngine
+
 extension Request {
     /// What limits per host go by: the host in lower case, and the port unless it is the scheme's own. Empty for a URL that is
     /// relative.
@@ -8,7 +10,8 @@ extension Request {
     static func limitedHost(of url: String) -> String {
         let reference = URLReference(url)
         guard let authority = reference.authority?.lowercased() else { return "" }
-        let host = authority.lastIndex(of: "@").map { String(authority[authority.index(after: $0)...]) } ?? authority
+        let host =
+            authority.lastIndex(ofByte: "@").map { String(authority[authority.utf8.index(after: $0)...]) } ?? authority
         let port = reference.scheme?.lowercased() == "https" ? ":443" : ":80"
         if host.hasSuffix(port) { return String(host.dropLast(port.count)) }
         return host.hasSuffix(":") ? String(host.dropLast()) : host

@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// Tells which requests would get the same answer, so that one answer can do for all who ask at the same time.
@@ -7,9 +8,9 @@ import HTTPTypes
 /// is never shared between users.
 struct SingleFlightKey: Hashable, Sendable {
     private let method: String
-    private let url: String
+    private let url: TextBytes
     /// By name, those of one name in their order.
-    private let fields: [String]
+    private let fields: [TextBytes]
     private let timeouts: Timeouts?
     private let httpVersion: HTTPVersionPolicy?
     private let maximumBodySize: ByteLimit?
@@ -20,11 +21,11 @@ struct SingleFlightKey: Hashable, Sendable {
         guard request.method == .get || request.method == .head, request.body == nil else { return nil }
         method = request.method.rawValue
         // The fragment is not sent.
-        url = String(request.url.prefix { $0 != "#" })
+        url = TextBytes(request.url.prefix(beforeBytes: "#"))
         fields = request.headerFields.enumerated().sorted { left, right in
             let (leftName, rightName) = (left.element.name.canonicalName, right.element.name.canonicalName)
             return leftName == rightName ? left.offset < right.offset : leftName < rightName
-        }.map { "\($0.element.name.canonicalName):\($0.element.value)" }
+        }.map { TextBytes("\($0.element.name.canonicalName):\($0.element.value)") }
         timeouts = request.timeouts
         httpVersion = request.httpVersion
         maximumBodySize = request.maximumBodySize

@@ -1,3 +1,5 @@
+import CurlEngine
+
 extension RedirectPolicy {
     /// What is sent behind a response, and the redirect that leads there; `nil` if the response is the answer.
     ///
@@ -22,10 +24,12 @@ extension RedirectPolicy {
             }
             // A handler's own request is what adapters get when it is retried.
             let asked = changed.isSame(as: next) ? asked : nil
-            if changed.url.utf8.elementsEqual(next.url.utf8) { return (hop(changed, redirect, asked), redirect) }
+            if changed.url.hasSameBytes(as: next.url) { return (hop(changed, redirect, asked), redirect) }
             // A URL that cannot be requested fails when it is.
             let target = try? RedirectTarget(changed.url, of: next.url, sentTo: redirect.to)
-            let moved = Redirect(status: redirect.status, from: redirect.from, to: target?.to ?? changed.url)
+            let moved = Redirect(
+                status: redirect.status, from: redirect.from, to: target?.to ?? changed.url,
+                fragment: URLReference(changed.url).fragment)
             return (hop(changed, moved, asked), moved)
         }
     }

@@ -1,3 +1,4 @@
+import CurlEngine
 public import HTTPTypes
 
 /// Where redirects lead, and what goes along, as RFC 9110, section 15.4 and the Fetch standard's HTTP-redirect fetch have it.
@@ -63,14 +64,15 @@ extension RedirectPolicy {
             guard redirects.count < maximumRedirects else {
                 throw TrellisError(.redirectFailed(.tooMany(limit: maximumRedirects)))
             }
-            guard locations.allSatisfy({ $0 == location }) else {
+            guard locations.allSatisfy({ $0.hasSameBytes(as: location) }) else {
                 throw TrellisError(.redirectFailed(.refused("it has several different targets")))
             }
             let target = try RedirectTarget(location, of: request.url, sentTo: response.url)
             guard !target.isDowngrade || allowsDowngrade else {
                 throw TrellisError(.redirectFailed(.refused("it leads from https to http")))
             }
-            let redirect = Redirect(status: response.status, from: target.from, to: target.to)
+            let redirect = Redirect(
+                status: response.status, from: target.from, to: target.to, fragment: target.fragment)
             guard Self.visits(of: redirect, after: redirects) < Self.maximumVisits else {
                 throw TrellisError(.redirectFailed(.loop(url: URLRedaction.redact(redirect.to))))
             }

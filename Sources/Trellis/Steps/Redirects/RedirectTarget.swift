@@ -8,6 +8,8 @@ struct RedirectTarget: Sendable {
     let to: String
     /// What is requested next, with both.
     let url: String
+    /// The location's fragment or, where it has none, the request's (RFC 9110, section 10.2.2).
+    let fragment: String?
     /// Scheme, host or port is another one.
     let changesOrigin: Bool
     /// From `https` to `http`.
@@ -31,7 +33,7 @@ struct RedirectTarget: Sendable {
         isDowngrade = base.scheme == "https" && target.scheme == "http"
         let userInformation =
             changesOrigin ? "" : Self.userInformation(resolved.text) ?? Self.userInformation(request) ?? ""
-        let fragment = reference.fragment ?? URLReference(request).fragment
+        fragment = reference.fragment ?? URLReference(request).fragment
         url = Self.url(target, userInformation, fragment)
     }
 
@@ -67,7 +69,7 @@ struct RedirectTarget: Sendable {
 
     /// The part of a URL before the host, with the `@`.
     private static func userInformation(_ url: String) -> String? {
-        guard let authority = URLReference(url).authority, let at = authority.lastIndex(of: "@") else { return nil }
-        return String(authority[...at])
+        guard let authority = URLReference(url).authority, let at = authority.lastIndex(ofByte: "@") else { return nil }
+        return String(authority[..<authority.utf8.index(after: at)])
     }
 }

@@ -26,7 +26,8 @@ struct StreamFormTests {
         var mistake: String? {
             switch self {
             case .strings: nil
-            case .lines, .lineBytes, .events: String(repeating: "x", count: 2 << 20)
+            case .lines, .lineBytes: String(repeating: "x", count: LineSequence.maximumLineLength + 1)
+            case .events: String(repeating: "x", count: ServerSentEventSequence.maximumEventSize + 1)
             case .jsonLines: "{\n"
             case .jsonSequence: "\u{1E}{\u{1E}"
             case .parts: "no field\n\n"

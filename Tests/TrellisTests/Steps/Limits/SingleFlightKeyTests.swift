@@ -44,6 +44,23 @@ struct SingleFlightKeyTests {
         #expect(SingleFlightKey(request) != SingleFlightKey(Self.request))
     }
 
+    /// Of each pair Swift says that the texts are equal, and the server gets different bytes.
+    @Test(arguments: [("\u{E9}", "e\u{301}"), ("K", "\u{212A}"), (";", "\u{37E}"), ("\u{C5}", "\u{212B}")])
+    func twoSpellingsOfOneTextAreNot(_ one: String, _ other: String) {
+        #expect(one == other)
+        let keys = [one, other].map { SingleFlightKey(Request("\(Self.url)&r=\($0)")) }
+        #expect(keys[0] != keys[1])
+        let fields = [one, other].map { SingleFlightKey(Self.request.withHeader(.userAgent($0))) }
+        #expect(fields[0] != fields[1])
+    }
+
+    @Test(arguments: JoiningScalars.all)
+    func aFragmentIsNotSentWhateverJoinsItsMark(_ scalar: Unicode.Scalar) {
+        #expect(
+            SingleFlightKey(Request("\(Self.url)#\(scalar)x", headerFields: Self.fields))
+                == SingleFlightKey(Self.request))
+    }
+
     @Test func theOrderWithinANameCounts() {
         let one = Request(Self.url, headerFields: [.accept("a/b"), .accept("c/d")])
         let other = Request(Self.url, headerFields: [.accept("c/d"), .accept("a/b")])

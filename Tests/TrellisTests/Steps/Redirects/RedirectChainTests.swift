@@ -66,8 +66,9 @@ struct RedirectChainTests {
         }
         #expect(
             chain.redirects == [
-                Redirect(status: .temporaryRedirect, from: "http://a.example/a%20b", to: "http://a.example/b"),
-                Redirect(status: .seeOther, from: "http://a.example/b", to: "https://b.example/"),
+                Redirect(
+                    status: .temporaryRedirect, from: "http://a.example/a%20b", to: "http://a.example/b", fragment: "x"),
+                Redirect(status: .seeOther, from: "http://a.example/b", to: "https://b.example/", fragment: "x"),
             ])
     }
 

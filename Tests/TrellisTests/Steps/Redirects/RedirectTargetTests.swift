@@ -36,6 +36,20 @@ struct RedirectTargetTests {
         #expect(Self.target("b", of: "y") == "https://a.example/x/b")
     }
 
+    /// RFC 9110, section 10.2.2.
+    @Test(arguments: [
+        ("/b", "/a#one", "one"), ("/b#two", "/a#one", "two"), ("/b#", "/a#one", ""), ("/b", "/a", nil),
+        ("/b#two", "/a", "two"), ("/b#\u{301}", "/a#one", "\u{301}"),
+    ])
+    func theFragmentIsInheritedOrReplaced(_ location: String, _ path: String, _ fragment: String?) {
+        let decision = RedirectPolicyTests.decision(302, location, of: Request("http://a.example\(path)"))
+        guard case .follow(_, let redirect) = decision else {
+            Issue.record("\(decision)")
+            return
+        }
+        #expect(redirect.to == "http://a.example/b" && redirect.fragment?.bytes == fragment?.bytes)
+    }
+
     @Test func withoutAFragmentThereIsNone() {
         #expect(Self.target("/b", of: "https://a.example/") == "https://a.example/b")
     }

@@ -1,0 +1,28 @@
+import Foundation
+import Testing
+
+/// What lies in the repository lies there on purpose.
+struct FolderTests {
+    /// A file that a run of an example leaves behind is committed with the next change.
+    @Test(arguments: [
+        ("", ["Benchmarks", "CHANGELOG.md", "Examples", "LICENSE", "Package.swift", "README.md", "Sources", "Tests"]),
+        ("Examples", ["Package.swift", "Snippets", "Sources", "run.sh", "test.sh"]),
+    ])
+    func aFolderHoldsWhatBelongsThere(_ folder: String, _ names: [String]) throws {
+        let found = try FileManager.default.contentsOfDirectory(atPath: "\(SourceTree.root)/\(folder)")
+        let others = found.filter { !$0.hasPrefix(".") && $0 != "Package.resolved" && !names.contains($0) }
+        #expect(others == [])
+    }
+
+    @Test(arguments: ["Benchmarks", "Examples", "Sources", "Tests"])
+    func noFileIsEmpty(_ folder: String) {
+        let base = "\(SourceTree.root)/\(folder)"
+        let names = FileManager.default.enumerator(atPath: base)?.compactMap { $0 as? String } ?? []
+        let empty = names.filter { name in
+            guard !name.split(separator: "/").contains(where: { $0.hasPrefix(".") }) else { return false }
+            let attributes = try? FileManager.default.attributesOfItem(atPath: "\(base)/\(name)")
+            return attributes?[.type] as? FileAttributeType == .typeRegular && attributes?[.size] as? Int == 0
+        }
+        #expect(empty == [])
+    }
+}

@@ -1,0 +1,20 @@
+/// Scalars that join the one before them to one `Character`, and scalars that Swift takes for another one of ASCII.
+enum JoiningScalars {
+    static let all: [Unicode.Scalar] = ["\u{301}", "\u{200D}", "\u{FE0F}", "\u{20DD}", "\u{1F3FD}", "\u{E0020}"]
+
+    /// Texts of marks, letters and line ends that random joining scalars stand between.
+    static func text(_ marks: String, upTo count: Int, using random: inout SeededGenerator) -> String {
+        let scalars =
+            Array(marks.unicodeScalars) + all + ["a", "é", "\u{65}", "\r", "\n", "\u{1F33F}", "\u{37E}", "\u{212A}"]
+        var text = String.UnicodeScalarView()
+        for _ in 0..<Int.random(in: 0...count, using: &random) {
+            text.append(scalars[Int.random(in: 0..<scalars.count, using: &random)])
+        }
+        return String(text)
+    }
+}
+
+extension StringProtocol {
+    /// What is compared where two spellings of one text must not pass for each other.
+    var bytes: [UInt8] { [UInt8](utf8) }
+}
