@@ -31,6 +31,10 @@ start_server 8 "$folder/server"
 start_server 9 "$folder/unix" "$folder/socket"
 url=$(cat "$folder/server")
 
+# What is in this folder; nothing may be added to it.
+tree() { (cd "$here" && find . -name '.build*' -prune -o -print | sort); }
+tree_before=$(tree)
+
 passed=0 failed=0
 check() { # NAME WANTED GOT
     if [ "$2" = "$3" ]; then
@@ -125,6 +129,18 @@ check "a pipe on standard input" 0 $?
 check "a pipe with a name" 0 $?
 client "$(cat "$folder/unix")/" --unix-socket "$folder/socket"
 check "a Unix socket" 'hello world' "$out"
+
+# What joins a mark to one character leaves it a mark.
+accent=$'\u0301'
+request "$url/request" -H "X-A:${accent}a" --query "q=${accent}b"
+check "marks before an accent" "GET /request?q=%CC%81b X-A: ${accent}a" "$(grep -E '^(GET|X-A)' "$folder/out" | xargs)"
+client "$url/echo" -d "@${accent}missing"
+check "a file whose name begins with an accent" "1 1" "$status $(grep -c 'missing' <<<"$err")"
+printf piped >"$folder/${accent}x"
+expect_report "a part whose file's name begins with an accent" \
+    "'filename=\"${accent}x\"' in base64.b64decode(r['body']['base64']).decode()" True 0 "$url/mirror" --part "f=@$folder/${accent}x"
+client --curl "$url/" -H "X-A: a'$accent; echo injected #"
+check "no shell takes an accent's quote for its own" 0 "$(sh -c 'curl() { :; }; '"$out" 2>&1 | grep -c injected)"
 
 # --- Queries, forms, JSON
 
@@ -255,6 +271,28 @@ check "NDJSON as it came" '{"b": 1.0, "a": "\u00fc"}|[12345678901234567890]|0' "
 expect_report "a line that is no JSON" \
     "[r['ok'], len(r['items']), r['error']['kind'], 'line 5' in r['error']['message']]" "[False, 3, 'serialization', True]" 1 \
     "$url/ndjson/bad" --stream ndjson
+check "its attempt" "[1, 1, True]" "$(report "[r['attempts'], r['error']['attempts'], r['metrics']['first_byte_s'] > 0]")"
+# What JSONDecoder takes for JSON, and more; a report that held it would be none either.
+for line in '{"a":1,}' '[1,]' '[1,,2]' '{"a":1 "b":2}' '{a:1}' "{'a':1}" '01' '+1' '.5' '1.' '1e' 'NaN' '[1] 2' '"a' \
+    $'"\t"' '"\x"' '"\u12g4"' 'nul' '{"a"}' '[' '// x' '[1] // x' ',' '{,}' '{"a":}' '-' '[1}'; do
+    expect_report "no JSON: $line" "[r['ok'], r['items'], r['error']['kind']]" "[False, [], 'serialization']" 1 \
+        "$url/echo" --stream ndjson -d "$line"
+done
+printf '"\xff"' >"$folder/latin"
+expect_report "no JSON: not UTF-8" "[r['ok'], r['items'], r['error']['kind']]" "[False, [], 'serialization']" 1 \
+    "$url/echo" --stream ndjson -d "@$folder/latin"
+for line in '{}' '[]' '[[], {"a": [{}]}]' '-0.5e+10' '"\u00e9\ud83d\ude00\\\"\/\b\f\n\r\t"' 'true' 'null' '  1  ' \
+    '{"a":1,"a":2}' '123456789012345678901234567890' "$(printf '[%.0s' {1..500})$(printf ']%.0s' {1..500})"; do
+    expect_report "JSON: $line" "[r['ok'], len(r['items']), r['error']]" "[True, 1, None]" 0 \
+        "$url/echo" --stream ndjson -d "$line"
+done
+for kind in line event ndjson; do
+    stream=${kind/line/lines} stream=${stream/event/sse}
+    expect_report "a long $kind" "[r['ok'], len(r['items']), len(str(r['items'][0])) >= 16000000]" "[True, 1, True]" 0 \
+        "$url/long/16000000/$kind" --stream "$stream" --limit 1
+    expect_report "too long a $kind" "[r['items'], r['error']['kind']]" "[[], 'body_too_large']" 1 \
+        "$url/long/17000000/$kind" --stream "$stream" --limit 1
+done
 event() { printf "{'event': 'tick', 'data': '\"ü\"\\\\n%s', 'id': '%s', 'retry': %s}" "$1" "$1" "$2"; }
 expect_report "events until 204" "[r['ok'], r['items'], r['error'], r['status']]" \
     "[True, [$(event 1 20), $(event 2 None), $(event 3 None)], None, 204]" 0 "$url/events" --stream sse
@@ -296,6 +334,19 @@ expect_report "no redirect allowed" "[r['error']['kind'], r['redirects']]" "['to
 check "its answer" "[302, True]" "$(report "[r['status'], ['Location', '/request'] in r['headers']]")"
 expect_report "redirects as answers" "[r['status'], r['redirects'], r['url']]" "[302, [], '$url/redirect/1']" 0 \
     "$url/redirect/1" --no-redirects
+# A redirect's fragment replaces the one before; without one it is inherited (RFC 9110, section 10.2.2).
+fragment_of() { # NAME WANTED URL
+    expect_report "the fragment: $1" "[r['url'].replace('$url', ''), r['status']]" "['$2', 200]" 0 "$3"
+}
+fragment_of "inherited" /request#old "$url/redirect/2#old"
+fragment_of "replaced" /request#new "$url/fragment/new#old"
+fragment_of "of the redirect" /request#new "$url/fragment/new"
+fragment_of "inherited from a redirect" /request#new "$url/fragment/new/none#old"
+fragment_of "replaced twice" /request#two "$url/fragment/one/two"
+fragment_of "none" /request "$url/redirect/1"
+fragment_of "without a redirect" "/request?a#o%C3%A9%20ld" "$url/request?a#oé ld"
+fragment_of "whatever follows its mark" '/request#%CC%81x' "$url/request#"$'\u0301x'
+expect_report "the fragment of a file" "r['url'].replace('$url', '')" /request#new 0 "$url/fragment/new#old" -o "$folder/asked"
 expect_report "a redirect to a file" "r['error']['kind']" redirect_refused 1 "$url/leave"
 
 expect_report "a retry" "[r['status'], r['attempts'], r['body']['bytes']]" "[200, 3, 8]" 0 "$url/flaky/2?a" --retries 2
@@ -451,6 +502,12 @@ check "a line for each of several" "[('stuck', True), ('once-stuck-2', True)] 2 
 expect_report "refused" "[r['ok'], r['status'], r['error']['kind'], r['error']['retryable'], r['error']['attempts']]" \
     "[False, None, 'connect', True, 1]" 1 http://127.0.0.1:1/
 check "one line on stderr" 1 "$(wc -l <"$folder/err")"
+for what in status field name fold line size chunk trailer trailer-fold; do
+    expect_report "malformed: $what" "r['error']['kind']" malformed_response 1 "$url/malformed/$what"
+done
+for length in 256 70000; do
+    expect_report "a host of $length bytes" "r['error']['kind']" invalid_url 1 "http://$(printf "%0${length}d" 0 | tr 0 a)/"
+done
 expect_report "no URL" "r['error']['kind']" invalid_url 1 nonsense
 expect_report "an empty URL" "r['error']['kind']" invalid_url 1 ''
 expect_report "another scheme" "r['error']['kind']" invalid_url 1 ftp://127.0.0.1/
@@ -536,6 +593,8 @@ done
 client --help
 check "--help" 0 "$status"
 check "--help names the options" 1 "$(grep -c -- '--unix-socket' "$folder/out")"
+
+check "nothing is written here" "$tree_before" "$(tree)"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -9,6 +9,11 @@ extension Routes {
         return Answer(302, headers: [(name: "Location", value: next)])
     }
 
+    /// A redirect to a place with a fragment; `none`: without one.
+    static func redirect(to place: String, _ fragment: String) -> Answer {
+        Answer(302, headers: [(name: "Location", value: fragment == "none" ? place : "\(place)#\(fragment)")])
+    }
+
     /// Not available the first so many times that a target is asked for.
     static func flaky(_ request: LoopbackServer.ReceivedRequest, failures: Int) -> Answer {
         let count = seen.withLock { seen in

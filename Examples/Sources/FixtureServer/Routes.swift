@@ -25,12 +25,15 @@ enum Routes {
         case "events-stuck":
             return begun("Content-Type: text/event-stream\r\n\r\ndata: one\n\n") { $0.waitForPeersEnd() }
         case "ndjson": return ndjson(endsBadly: parts.last == "bad")
+        case "long": return long(number ?? 0, as: parts.last ?? "line")
+        case "malformed": return malformed(parts.last ?? "")
         case "slow-lines": return lines(number ?? 100, every: .milliseconds(50))
         case "silence": return Answer(body: .raw { $0.waitForPeersEnd() })
         case "cut": return begun(cutShort) { _ in }
         case "stuck": return begun(cutShort) { $0.waitForPeersEnd() }
         case "hints": return Answer(body: .raw(hints))
         case "redirect": return redirect(number ?? 1)
+        case "fragment": return redirect(to: parts.count > 2 ? "/fragment/\(parts[2])" : "/request", parts[1])
         case "leave": return Answer(302, headers: [(name: "Location", value: "file:///etc/passwd")])
         case "flaky": return flaky(request, failures: number ?? 1)
         case "protected": return protected(request, by: parts.last ?? "Basic")

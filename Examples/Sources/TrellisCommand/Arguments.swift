@@ -6,11 +6,12 @@ struct HeaderLine: ExpressibleByArgument {
     let value: String
 
     init?(argument: String) {
-        guard let colon = argument.firstIndex(of: ":"), colon > argument.startIndex else { return nil }
-        name = String(argument[..<colon])
-        let isSpace = { (character: Character) in character == " " || character == "\t" }
-        let value = argument[argument.index(after: colon)...].drop(while: isSpace)
-        self.value = String(value.reversed().drop(while: isSpace).reversed())
+        guard let (name, value) = argument[...].cut(at: ":"), !name.isEmpty else { return nil }
+        self.name = String(name)
+        let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
+        let start = value.utf8.firstIndex { !isSpace($0) } ?? value.endIndex
+        let end = value.utf8.lastIndex { !isSpace($0) }.map { value.utf8.index(after: $0) } ?? start
+        self.value = String(value[start..<end])
     }
 }
 
@@ -21,13 +22,11 @@ enum BodyArgument: ExpressibleByArgument {
     case standardInput
 
     init?(argument: String) {
-        if argument == "@-" {
-            self = .standardInput
-        } else if argument.hasPrefix("@") {
-            self = .file(String(argument.dropFirst()))
-        } else {
+        guard let path = argument[...].after("@") else {
             self = .text(argument)
+            return
         }
+        self = path == "-" ? .standardInput : .file(String(path))
     }
 }
 
@@ -37,8 +36,7 @@ struct NamedValue: ExpressibleByArgument {
     let value: String
 
     init?(argument: String) {
-        guard let equals = argument.firstIndex(of: "="), equals > argument.startIndex else { return nil }
-        name = String(argument[..<equals])
-        value = String(argument[argument.index(after: equals)...])
+        guard let (name, value) = argument[...].cut(at: "="), !name.isEmpty else { return nil }
+        (self.name, self.value) = (String(name), String(value))
     }
 }

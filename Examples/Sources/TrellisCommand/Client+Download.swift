@@ -126,12 +126,12 @@ extension Options {
         guard let output, output != "-" else { return nil }
         var status = stat()
         let isThere = stat(output, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-        return isThere || output.hasSuffix("/") ? output : nil
+        return isThere || output.utf8.last == UInt8(ascii: "/") ? output : nil
     }
 
     /// What a download is called: the last part of its path, or of its URL.
     func title(_ index: Int) -> String {
-        let path = outputFolder == nil ? output ?? "" : String(urls[index].prefix { $0 != "?" && $0 != "#" })
-        return path.split(separator: "/").last.map(String.init) ?? path
+        let path = outputFolder == nil ? output ?? "" : String(urls[index][...].before("?#"))
+        return path[...].lastPathComponent ?? path
     }
 }

@@ -134,7 +134,9 @@ struct Client {
 
     /// What to say about a failure, and what to do about it, where that is likely.
     func complaint(_ failure: RequestFailure, about url: String, title: String = "") -> String {
-        let mayMissScheme = failure.kind == "invalid_url" && !url.isEmpty && !url.contains("://")
+        let mayMissScheme =
+            failure.kind == "invalid_url" && !url.isEmpty
+            && url[...].cut(at: ":")?.after.utf8.starts(with: "//".utf8) != true
         // Without the secrets in it, where the framework has taken them out.
         let hint = mayMissScheme ? " (did you mean http://\(failure.url ?? url) ?)" : ""
         return Terminal.error.styled("trellis: ", .red) + title + failure.message + hint

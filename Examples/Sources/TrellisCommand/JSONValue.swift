@@ -17,7 +17,7 @@ enum JSONValue: Sendable {
 
     /// A time in seconds, with microseconds.
     static func seconds(_ duration: Duration) -> JSONValue {
-        let microseconds = Int64(duration / .microseconds(1))
+        let microseconds = max(0, Int64(duration / .microseconds(1)))
         let fraction = "\(microseconds % 1_000_000)"
         return .number("\(microseconds / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)")
     }

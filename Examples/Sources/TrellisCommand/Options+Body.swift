@@ -81,7 +81,7 @@ extension BodyArgument {
     /// What a pipe is called, as a file would be by itself.
     fileprivate var streamedFileName: String? {
         guard case .file(let path) = self else { return nil }
-        return path.split(separator: "/").last.map(String.init)
+        return path[...].lastPathComponent
     }
 }
 

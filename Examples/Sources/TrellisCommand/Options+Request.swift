@@ -4,7 +4,7 @@ extension Options {
     /// The method before the URL: a word with neither a colon nor a slash, one of which every absolute URL has.
     var methodArgument: String? {
         guard target.count > 1, let first = target.first else { return nil }
-        return first.contains { ":/".contains($0) } ? nil : first
+        return first[...].cut(at: ":/") == nil ? first : nil
     }
 
     /// The URLs as they were written.

@@ -26,8 +26,8 @@ extension Options {
     }
 
     private func authenticate(_ user: String, at url: String, _ steps: inout Steps) throws {
-        let parts = user.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-        let (name, password) = (parts[0], parts.count > 1 ? parts[1] : "")
+        let parts = user[...].cut(at: ":")
+        let (name, password) = (String(parts?.before ?? user[...]), String(parts?.after ?? ""))
         switch auth ?? .basic {
         case .basic:
             steps.adapters.append(try BasicAuthentication(username: name, password: password, origin: url))
@@ -43,7 +43,7 @@ extension Options {
     var cURLCredentials: [String] {
         guard let user else { return [] }
         if auth == .bearer { return ["--oauth2-bearer", showSecrets ? user : "REDACTED"] }
-        let credentials = showSecrets ? user : "\(user.prefix { $0 != ":" }):REDACTED"
+        let credentials = showSecrets ? user : "\(user[...].before(":")):REDACTED"
         return (auth == .digest ? ["--digest"] : []) + ["--user", credentials]
     }
 }

@@ -12,20 +12,20 @@ struct PartArgument: ExpressibleByArgument {
     init?(argument: String) {
         guard let pair = NamedValue(argument: argument) else { return nil }
         name = pair.name
-        guard pair.value.hasPrefix("@") else {
+        guard pair.value.utf8.first == UInt8(ascii: "@") else {
             content = .text(pair.value)
             return
         }
         var rest = Substring(pair.value)
         // From the end, because a type has parameters of its own: `text/plain;charset=utf-8`.
         while let (start, marker) = Self.lastMarker(in: rest) {
-            let value = String(rest[start...].dropFirst(marker.count))
+            let value = rest[start...].after(marker).map { String($0) } ?? ""
             // Given twice, or empty.
             guard !value.isEmpty, (marker == Self.typeMarker ? type : fileName) == nil else { return nil }
             if marker == Self.typeMarker { type = value } else { fileName = value }
             rest = rest[..<start]
         }
-        guard rest.count > 1, let file = BodyArgument(argument: String(rest)) else { return nil }
+        guard rest.utf8.count > 1, let file = BodyArgument(argument: String(rest)) else { return nil }
         content = file
     }
 
@@ -35,8 +35,10 @@ struct PartArgument: ExpressibleByArgument {
     private static func lastMarker(in text: Substring) -> (start: Substring.Index, marker: String)? {
         var start = text.endIndex
         while start > text.startIndex {
-            start = text.index(before: start)
-            for marker in [typeMarker, fileNameMarker] where text[start...].hasPrefix(marker) { return (start, marker) }
+            start = text.utf8.index(before: start)
+            for marker in [typeMarker, fileNameMarker] where text.utf8[start...].starts(with: marker.utf8) {
+                return (start, marker)
+            }
         }
         return nil
     }

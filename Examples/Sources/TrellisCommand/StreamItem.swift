@@ -35,15 +35,16 @@ enum StreamItem: Sendable {
 extension StreamItem {
     /// A line of NDJSON. Its numbers, escapes and names stay as they came.
     ///
-    /// - Throws: What the decoder says of a line that is no JSON.
+    /// - Throws: ``JSONGrammar/Mistake`` for a line that is no JSON: a report that holds the text would be none either.
     static func json(line: Data) throws -> StreamItem {
-        // Decoded down to the last number, so that a report that holds the text is JSON itself.
-        _ = try JSONDecoder().decode(Trellis.JSONValue.self, from: line)
-        // White space around it, and a byte order mark, are no part of it.
-        let isPart = { (byte: UInt8) in !" \t\r\u{FEFF}".utf8.contains(byte) }
-        guard let start = line.firstIndex(where: isPart), let end = line.lastIndex(where: isPart) else {
+        // A byte order mark (RFC 8259, section 8.1, lets a reader pass over it) and white space around it are no part of it.
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let text = line.starts(with: mark) ? line.dropFirst(mark.count) : line
+        try JSONGrammar.check(text)
+        let isPart = { (byte: UInt8) in ![0x20, 0x09, 0x0A, 0x0D].contains(byte) }
+        guard let start = text.firstIndex(where: isPart), let end = text.lastIndex(where: isPart) else {
             return .json("null")
         }
-        return .json(String(decoding: line[start...end], as: UTF8.self))
+        return .json(String(decoding: text[start...end], as: UTF8.self))
     }
 }

@@ -1,0 +1,32 @@
+/// Arguments are bytes: what Swift joins to one character, such as `=` and an accent after it, may be two.
+extension Substring {
+    /// What stands before the first of some ASCII characters, and what after it; `nil` where there is none.
+    func cut(at marks: String) -> (before: Substring, after: Substring)? {
+        guard let mark = utf8.firstIndex(where: { marks.utf8.contains($0) }) else { return nil }
+        return (self[..<mark], self[utf8.index(after: mark)...])
+    }
+
+    /// What stands before the first of some ASCII characters; everything where there is none.
+    func before(_ marks: String) -> Substring { cut(at: marks)?.before ?? self }
+
+    /// What follows these bytes; `nil` where the text does not begin with them.
+    func after(_ prefix: String) -> Substring? {
+        utf8.starts(with: prefix.utf8) ? Substring(utf8.dropFirst(prefix.utf8.count)) : nil
+    }
+
+    /// The last component of a path that is not empty.
+    var lastPathComponent: String? {
+        utf8.split(separator: UInt8(ascii: "/")).last.map { String(Substring($0)) }
+    }
+}
+
+extension String {
+    /// The text with bytes that no URL holds percent-encoded.
+    var percentEncoded: String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        let bytes = utf8.flatMap { byte in
+            (0x21...0x7E).contains(byte) ? [byte] : [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
