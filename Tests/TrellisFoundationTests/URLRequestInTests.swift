@@ -86,10 +86,11 @@ struct URLRequestInTests {
 
     // MARK: Time
 
-    /// Seconds, and the limits for connecting, head and silence (`nil`: none), and in total.
+    /// Seconds, and the limits for connecting, head and silence (`nil`: none), and in total, which is named where the interval
+    /// exceeds it.
     static let intervals: [(Double, Duration?, Duration?)] = [
-        (5, .seconds(5), .seconds(300)), (0.25, .milliseconds(250), .seconds(300)),
-        (300, .seconds(300), .seconds(300)), (400, .seconds(400), .seconds(400)), (.infinity, nil, nil),
+        (5, .seconds(5), Timeouts.inherited), (0.25, .milliseconds(250), Timeouts.inherited),
+        (300, .seconds(300), Timeouts.inherited), (400, .seconds(400), .seconds(400)), (.infinity, nil, nil),
         (1e12, nil, nil),
     ]
 
