@@ -155,7 +155,7 @@ bool ccurl_socket_is_open(int fd) {
 bool ccurl_socket_end_if_unclean(int fd) {
   char scrap[4096];
   ssize_t got = recv(fd, scrap, 1, MSG_PEEK | MSG_DONTWAIT);
-  if (got == 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))) return false;
+  if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0) {
     close(ends[1]);

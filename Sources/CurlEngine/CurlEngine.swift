@@ -204,9 +204,11 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     func close() {
+        for transfer in changed + starting { transfer.abandon() }
         changed = []
         starting = []
         stalled = []
+        // Ends those that run.
         multi = nil
     }
 

@@ -44,7 +44,12 @@ final class MultiHandle {
     deinit {
         // The order is libcurl's: transfers leave first, then the multi closes its connections, then the share goes.
         isInside = true
-        for easy in running { unsafe curl_multi_remove_handle(multi, easy.curl) }
+        for easy in running {
+            unsafe curl_multi_remove_handle(multi, easy.curl)
+            // Each knows the other.
+            easy.transfer?.abandon()
+            easy.transfer = nil
+        }
         unsafe curl_multi_cleanup(multi)
         running = []
         idleHandles = []

@@ -4,9 +4,9 @@ import CCurl
 /// last word wins.
 ///
 /// A socket that goes idle stays registered: mostly it is wanted again soon, and two system calls are saved. Whatever
-/// comes in on an idle HTTP/1 connection is either its end or bytes that nobody asked for. libcurl 7.88 takes such a connection
-/// for a good one, and 8.23 does where it was used a moment ago; and a connection that was reset too. Both are ended here, so that
-/// those bytes never become the next response.
+/// comes in on an idle HTTP/1 connection is either its end or bytes that nobody asked for. libcurl 7.88 takes connections with
+/// bytes and those that were reset for good ones, and 8.23 does not look at one that was used a moment ago. All are ended here, in
+/// such a way that no byte of the next request can leave, and none of those bytes can become its response.
 struct SocketTable {
     private struct Entry {
         var wanted: SocketInterest = []

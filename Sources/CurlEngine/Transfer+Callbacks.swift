@@ -61,7 +61,7 @@ extension Transfer {
         attempts += 1
         guard attempts == 1 || mayRepeat() else { return CURL_PREREQFUNC_ABORT }
         activity = (engine.now, engine.now)
-        if !options.mayBeReplayed { prepareForRefusal() }
+        if options.mayBeHTTP2 { noteStreams() }
         easy?.isConnected(for: options)
         if wantedPause != 0 {
             // Whatever was asked before there was a connection, libcurl has not taken in.

@@ -20,10 +20,10 @@ extension Transfer {
         }
         wasRefused = isRefused
         // Nobody has looked at the connection since libcurl took it from its pool (see ``CurlEngine``).
-        guard !options.mayBeHTTP2 else { return true }
+        guard !hadStreams else { return true }
         if hasReadBody {
             failure = EngineFailure(kind: .bodyNotReplayable, message: "part of the body is gone")
-        } else if restarts >= Self.maximumRestarts {
+        } else if !isUnsent, restarts >= Self.maximumRestarts {
             failure = EngineFailure(kind: .receive, message: "the connection died \(restarts + 1) times")
         } else {
             mustStartAgain = true
@@ -52,10 +52,10 @@ extension Transfer {
     /// The server has said that it did not process the request.
     private var isRefused: Bool { refusal.isCertain || refusal.isBeyondLastStream }
 
-    /// The request is about to be sent, and is none that may be repeated anyway.
-    func prepareForRefusal() {
-        hadStreams = options.isCertainlyHTTP2 || (options.mayBeHTTP2 && easy?.hasNegotiatedStreams == true)
-        if hadStreams { easy?.tellWhatHappens() }
+    /// The request is about to be sent.
+    func noteStreams() {
+        hadStreams = options.isCertainlyHTTP2 || easy?.hasNegotiatedStreams == true
+        if hadStreams, !options.mayBeReplayed { easy?.tellWhatHappens() }
     }
 
     /// libcurl has something to say.

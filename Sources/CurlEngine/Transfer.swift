@@ -24,8 +24,8 @@ package final class Transfer: @unchecked Sendable {
     var refusal = StreamRefusal()
     /// The attempt before this one was refused.
     var wasRefused = false
-    /// The connection of the last attempt carries streams. Only known of a request that must not be repeated.
-    var hadStreams = true
+    /// The connection of the last attempt carries streams.
+    var hadStreams = false
     /// Bytes of the body have been handed to libcurl. Those of a body in memory it has for itself.
     var hasReadBody = false
     /// Why the transfer was given up in a callback; goes before libcurl's own view.
@@ -71,6 +71,14 @@ package final class Transfer: @unchecked Sendable {
         delegate = nil
         upload.discard()
         engine.update(self)
+    }
+
+    /// Lets go of everything, because the engine ends.
+    func abandon() {
+        isCancelled = true
+        delegate = nil
+        easy = nil
+        upload.discard()
     }
 
     /// Stops or goes on receiving. A little may still come after it was stopped.

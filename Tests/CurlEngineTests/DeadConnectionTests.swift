@@ -10,51 +10,72 @@ import TrellisTesting
 struct DeadConnectionTests {
     /// What happens to a connection between two requests.
     enum Fate: String, CaseIterable, Sendable {
-        case unaskedBytes, unaskedBytesAndTheEnd, reset
+        case end, unaskedBytes, unaskedBytesAndTheEnd, reset
 
         func strike(_ connection: LoopbackServer.Connection) throws {
             if self == .reset { return connection.reset() }
-            try connection.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nevil")
+            if self != .end { try connection.write("HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nevil") }
             connection.waitUntilReceived()
-            if self == .unaskedBytesAndTheEnd { connection.shutdownWrite() }
+            if self != .unaskedBytes { connection.shutdownWrite() }
         }
     }
 
+    private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
+
+    /// A server whose first connections meet their fate when they are told so.
     private static func server(
-        mayStrike: LoopbackServer.Gate, _ fate: Fate, then isStruck: @escaping @Sendable () -> Void
-    ) throws -> LoopbackServer {
-        try LoopbackServer { connection in
+        _ count: Int, mayStrike: LoopbackServer.Gate, _ fate: Fate, then isStruck: DispatchSemaphore
+    ) throws -> (LoopbackServer, mayAnswer: LoopbackServer.Gate) {
+        let mayAnswer = LoopbackServer.Gate()
+        let server = try LoopbackServer { connection in
             _ = try connection.nextRequest()
-            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood")
-            guard connection.ordinal == 1 else { return }
+            if connection.ordinal <= count { try connection.wait(for: mayAnswer) }
+            try connection.write(Self.good)
+            guard connection.ordinal <= count else { return }
             try connection.wait(for: mayStrike)
             try fate.strike(connection)
-            isStruck()
+            isStruck.signal()
             if fate != .reset { _ = try connection.readToEnd() }
         }
+        return (server, mayAnswer)
     }
 
-    @Test(arguments: Fate.allCases)
-    func aPostAfterItGoesOutOnAnotherConnection(_ fate: Fate) async throws {
-        let mayStrike = LoopbackServer.Gate(), isStruck = LoopbackServer.Gate()
-        let server = try Self.server(mayStrike: mayStrike, fate) { isStruck.open() }
+    /// More of them than libcurl would try one after the other.
+    @Test(arguments: Fate.allCases, [1, 12])
+    func aPostAfterItGoesOutOnAnotherConnection(_ fate: Fate, _ count: Int) async throws {
+        let mayStrike = LoopbackServer.Gate(), isStruck = DispatchSemaphore(value: 0), isHeldUp = LoopbackServer.Gate()
+        let (server, mayAnswer) = try Self.server(count, mayStrike: mayStrike, fate, then: isStruck)
         let run = EngineRun()
-        #expect(await run.perform(try EngineRun.get(server.url("/1"))).text == "good")
-        mayStrike.open()
-        try await isStruck.opened()
+        let get = try EngineRun.get(server.url("/1")), post = try EngineRun.post(server.url("/2"), "once")
+        let answers = Task {
+            await withTaskGroup(of: String.self) { group in
+                for _ in 0..<count { group.addTask { await run.perform(get).text } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+        }
+        try await server.waitUntilRequested(count: count)
+        mayAnswer.open()
+        #expect(await answers.value == Array(repeating: "good", count: count))
+        run.executor.submit {
+            isHeldUp.open()
+            mayStrike.open()
+            for _ in 0..<count { isStruck.wait() }
+        }
+        try await isHeldUp.opened()
         // The engine has looked at its sockets since.
         for _ in 0..<4 { await run.onEngine {} }
-        let outcome = await run.perform(try EngineRun.post(server.url("/2"), "once"))
+        let outcome = await run.perform(post)
         #expect(outcome.text == "good", "\(String(describing: outcome.end?.failure))")
-        #expect(server.requests.map(\.path) == ["/1", "/2"])
+        #expect(server.requests.map(\.path) == Array(repeating: "/1", count: count) + ["/2"])
         await run.finish()
     }
 
     /// The reset comes when libcurl has chosen the connection already.
     @Test func aPostUnderWhichItDiesGoesOutOnAnotherConnection() async throws {
         let mayStrike = LoopbackServer.Gate(), isStruck = DispatchSemaphore(value: 0)
-        let server = try Self.server(mayStrike: mayStrike, .reset) { isStruck.signal() }
+        let (server, mayAnswer) = try Self.server(1, mayStrike: mayStrike, .reset, then: isStruck)
         let run = EngineRun()
+        mayAnswer.open()
         #expect(await run.perform(try EngineRun.get(server.url("/1"))).text == "good")
         let post = try EngineRun.post(server.url("/2"), "once")
         let (text, failure) = await withCheckedContinuation { continuation in

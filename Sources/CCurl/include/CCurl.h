@@ -147,8 +147,9 @@ void ccurl_thread_sleep_ms(unsigned milliseconds);
 
 // True where neither the peer has ended the connection nor a failure has.
 bool ccurl_socket_is_open(int fd);
-// Ends a socket that has received bytes, or has failed. In its place, under the same descriptor, is then the end of a
-// conversation that is over: reading finds the orderly end, whatever the peer of the old one still sends. True if it was ended.
+// Ends a socket that has received bytes, has failed, or was ended by its peer. In its place, under the same descriptor, is then
+// the end of a conversation that is over: reading finds the orderly end, whatever the peer of the old one still sends, and not
+// a byte can be sent. True if it was ended.
 bool ccurl_socket_end_if_unclean(int fd);
 // A non-blocking socket that closes on exec.
 int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address);

@@ -1,0 +1,44 @@
+import Testing
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// What is left of transfers that were under way, or not even begun, when their engine ended.
+@Suite(.timeLimit(.minutes(1)))
+struct EngineEndTests {
+    /// Tells whether it still lives. It knows its transfer, and the transfer knows it.
+    private final class Delegate: TransferDelegate, @unchecked Sendable {
+        // Unchecked: touched on the engine thread alone.
+        let whenGone: @Sendable () -> Void
+        var transfer: Transfer?
+
+        init(whenGone: @escaping @Sendable () -> Void) { self.whenGone = whenGone }
+        deinit { whenGone() }
+
+        func transferIsConnected() {}
+        func transferDidReceiveInformational(_ head: WireHead) {}
+        func transferDidReceiveHead(_ head: WireHead) {}
+        func transferDidReceiveBody(_ bytes: RawSpan) {}
+        func transferNeedsBody() {}
+        func transferDidEnd(_ end: TransferEnd) {}
+    }
+
+    @Test(arguments: [true, false])
+    func nothingOfThemIsKept(_ isUnderWay: Bool) async throws {
+        let server = try LoopbackServer { connection in
+            _ = try connection.nextRequest()
+            connection.waitForPeersEnd()
+        }
+        let run = EngineRun()
+        let get = try EngineRun.get(server.url())
+        let isGone = Locked(false)
+        run.executor.submit {
+            let delegate = Delegate { isGone.withLock { $0 = true } }
+            delegate.transfer = run.engine.start(get, delegate: delegate)
+            if !isUnderWay { run.executor.stop() }
+        }
+        if isUnderWay { try await server.waitUntilRequested(count: 1) }
+        await run.finish()
+        #expect(isGone.withLock { $0 })
+    }
+}
