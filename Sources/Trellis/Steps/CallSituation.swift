@@ -45,6 +45,8 @@ struct CallRecord: Sendable {
     var sent: PreparedRequest?
     /// What it waits for, for errors.
     var wait: CallWait?
+    /// The versions of the credentials with which it was sent again, by the keepers that renewed them.
+    var renewals: [ObjectIdentifier: Int] = [:]
 }
 
 /// What a call waits for besides a connection.
