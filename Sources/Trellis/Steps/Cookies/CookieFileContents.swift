@@ -20,7 +20,6 @@ struct CookieFileContents: Sendable {
     /// The cookies of a file.
     struct Snapshot: Sendable {
         var store: CookieStore
-        var foreignLines: [Data] = []
         var data = Data()
         var version: WholeFile.Version?
     }
@@ -52,7 +51,6 @@ struct CookieFileContents: Sendable {
             throw FileReader.Failure(why: "it is not a file of cookies, and stays as it is")
         }
         _ = snapshot.store.insert(text.cookies, at: now)
-        snapshot.foreignLines = text.foreignLines
         snapshot.data = file.data
         snapshot.version = file.version
         return snapshot
@@ -86,7 +84,7 @@ struct CookieFileContents: Sendable {
         return try lock.whileHeld { () throws(FileReader.Failure) in
             var snapshot = try read(target, at: now)
             for change in changes { change.apply(to: &snapshot.store, at: now) }
-            let data = NetscapeCookies(cookies: snapshot.store.all, foreignLines: snapshot.foreignLines).data
+            let data = NetscapeCookies(cookies: snapshot.store.all).data
             // Others read a file again that was replaced.
             if data != snapshot.data { snapshot.version = try WholeFile.replace(path: target, with: data) }
             return snapshot
