@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -131,6 +132,35 @@ int ccurl_thread_start(const char *name, void (*body)(void *), void *context) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   if (code != 0) free(start);
   return code;
+}
+
+void *ccurl_semaphore_create(void) {
+  sem_t *semaphore = malloc(sizeof(sem_t));
+  if (semaphore == NULL || sem_init(semaphore, 0, 0) != 0) abort();
+  return semaphore;
+}
+
+void ccurl_semaphore_destroy(void *semaphore) {
+  sem_destroy(semaphore);
+  free(semaphore);
+}
+
+void ccurl_semaphore_post(void *semaphore) { sem_post(semaphore); }
+
+bool ccurl_semaphore_wait(void *semaphore, unsigned milliseconds) {
+  struct timespec end;
+  clock_gettime(CLOCK_REALTIME, &end);
+  end.tv_sec += milliseconds / 1000;
+  end.tv_nsec += (long)(milliseconds % 1000) * 1000000;
+  if (end.tv_nsec >= 1000000000) {
+    end.tv_sec += 1;
+    end.tv_nsec -= 1000000000;
+  }
+  int code;
+  do {
+    code = sem_timedwait(semaphore, &end);
+  } while (code != 0 && errno == EINTR);
+  return code == 0;
 }
 
 static _Thread_local const void *thread_tag = NULL;

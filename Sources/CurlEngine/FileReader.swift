@@ -26,7 +26,7 @@ package final class FileReader: Sendable {
         self.path = path
         self.length = length
         // Without O_NONBLOCK a pipe that took the file's place would be waited for.
-        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        descriptor = Self.openForReading(path)
         guard descriptor >= 0 else { throw Self.systemFailure() }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw Self.systemFailure() }
@@ -34,6 +34,15 @@ package final class FileReader: Sendable {
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// Opens a file, or a pipe without waiting for its writer.
+    static func openForReading(_ path: String) -> Int32 {
+        let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY
+        let descriptor = unsafe open(path, flags | O_NONBLOCK)
+        // A lease of another process on a regular file, which the system now takes from it. A pipe never says so.
+        guard descriptor < 0, errno == EWOULDBLOCK else { return descriptor }
+        return unsafe open(path, flags)
+    }
 
     /// The size of a regular, readable file.
     package static func size(path: String) throws(Failure) -> Int64 {

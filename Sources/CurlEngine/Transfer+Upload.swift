@@ -82,7 +82,7 @@ extension Transfer {
     // MARK: From a disk
 
     private func fetch(_ part: FileSource.Part) {
-        Task.detached { [self] in
+        WaitingThread.begin { [self] in
             let result = Result { () throws(FileReader.Failure) in try part.read() }
             engine.submit { [self] in didFetch(result, path: part.path) }
         }

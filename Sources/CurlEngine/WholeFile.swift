@@ -41,8 +41,7 @@ package enum WholeFile {
 
     /// The bytes of a regular file of at most `limit` bytes, and their version; `nil` where there is none.
     package static func read(path: String, limit: Int) throws(FileReader.Failure) -> (data: Data, version: Version)? {
-        // Opening a pipe would wait for a writer.
-        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = FileReader.openForReading(path)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
             throw .system

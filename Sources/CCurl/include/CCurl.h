@@ -137,6 +137,12 @@ void ccurl_mutex_destroy(void *_Nonnull mutex);
 void ccurl_mutex_lock(void *_Nonnull mutex);
 void ccurl_mutex_unlock(void *_Nonnull mutex);
 
+// A semaphore that begins at zero. Waiting returns whether it was posted in time.
+void *_Nonnull ccurl_semaphore_create(void);
+void ccurl_semaphore_destroy(void *_Nonnull semaphore);
+void ccurl_semaphore_post(void *_Nonnull semaphore);
+bool ccurl_semaphore_wait(void *_Nonnull semaphore, unsigned milliseconds);
+
 // A detached thread with all signals blocked and the given name (at most 15 bytes are kept). Returns 0 or an errno.
 int ccurl_thread_start(const char *_Nonnull name, void (*_Nonnull body)(void *_Nullable), void *_Nullable context);
 // A pointer that each thread has for itself; NULL at first.

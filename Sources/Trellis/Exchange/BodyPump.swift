@@ -61,10 +61,9 @@ final class BodyPump: Sendable {
         }
     }
 
-    /// Opens the file here, where nobody minds waiting for a disk, and closes it here too: by then the transport has let go
-    /// of it.
+    /// Opens the file, and closes it here too: by then the transport has let go of it.
     private func send(fileAt path: String, length: Int64, to target: Target) async throws {
-        let file = try FileChunks.open(path, length: length)
+        let file = try await FileChunks.open(path, length: length)
         defer { withExtendedLifetime(file) {} }
         try await awaitRoom()
         state.withLock { ($0.hasRoom, $0.handsOver) = (false, true) }

@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-/// A file as the chunks of a body. Read on the pool of the task that pulls, never on the engine thread.
+/// A file as the chunks of a body. Read on a thread that may wait for a disk.
 enum FileChunks {
     /// Bytes in a chunk.
     static let chunkSize = 256 << 10
@@ -15,11 +15,12 @@ enum FileChunks {
 
     /// Sends the first `length` bytes of the file.
     static func send(fileAt path: String, length: Int64, _ send: @Sendable (Data) async throws -> Void) async throws {
-        let reader = try open(path, length: length)
+        let reader = try await open(path, length: length)
         var offset: Int64 = 0
         while offset < length {
-            let chunk = try naming(path) { () throws(FileReader.Failure) in
-                try reader.read(atMost: chunkSize, at: offset)
+            let place = offset
+            let chunk = try await waiting(path) { () throws(FileReader.Failure) in
+                try reader.read(atMost: chunkSize, at: place)
             }
             offset += Int64(chunk.count)
             try await send(chunk)
@@ -27,8 +28,18 @@ enum FileChunks {
     }
 
     /// Opens the file, of which `length` bytes are to be sent.
-    static func open(_ path: String, length: Int64) throws(TrellisError) -> FileReader {
-        try naming(path) { () throws(FileReader.Failure) in try FileReader(path: path, length: length) }
+    static func open(_ path: String, length: Int64) async throws(TrellisError) -> FileReader {
+        try await waiting(path) { () throws(FileReader.Failure) in try FileReader(path: path, length: length) }
+    }
+
+    private static func waiting<Value: Sendable>(
+        _ path: String, _ body: @escaping @Sendable () throws(FileReader.Failure) -> Value
+    ) async throws(TrellisError) -> Value {
+        do throws(FileReader.Failure) {
+            return try await WaitingThread.trying(body)
+        } catch {
+            throw failure(path, error)
+        }
     }
 
     private static func naming<Result>(
@@ -37,7 +48,11 @@ enum FileChunks {
         do throws(FileReader.Failure) {
             return try body()
         } catch {
-            throw TrellisError(.bodyFailed(.file(path: path, why: error.why)))
+            throw failure(path, error)
         }
+    }
+
+    private static func failure(_ path: String, _ failure: FileReader.Failure) -> TrellisError {
+        TrellisError(.bodyFailed(.file(path: path, why: failure.why)))
     }
 }

@@ -28,7 +28,7 @@ public struct ResponseHead: Sendable {
     /// The fields in the order of their arrival, repeated names repeated.
     public var headerFields: HTTPFields { fields.value }
 
-    /// The values of the fields of a name exactly as they came, where that is text.
+    /// The values of the fields of a name exactly as they came, as ``OctetText``.
     ///
     /// An `HTTPField` has blanks for the control characters that came, so that nobody could tell any more.
     func texts(of name: HTTPField.Name) -> [String] { fields.texts(of: name) }
@@ -72,8 +72,8 @@ package final class LazyFields: Sendable {
         guard wire.count > 0 else { return value[values: name] }
         var texts: [String] = []
         wire.forEach { bytes, value in
-            guard bytes.hasSameLetters(as: name), let text = try? UTF8Span(validating: value) else { return }
-            texts.append(String(copying: text))
+            guard bytes.hasSameLetters(as: name) else { return }
+            texts.append(OctetText.text(value.indices.map { value[$0] }))
         }
         return texts
     }

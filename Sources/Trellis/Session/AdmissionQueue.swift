@@ -1,5 +1,9 @@
 /// Who may use a connection now, as a value: within an origin by priority and then first come, first served, and in turns
 /// between origins.
+///
+/// An origin that waits has a turn, and keeps it while it has no room of its own; where several have room, the one with the
+/// earliest turn goes, and gets a new one behind all others. Only origins that have room of their own stand in a heap, and what
+/// gives an origin room puts it there: an event costs O(log n) in the number of origins that wait, and O(1) where none does.
 struct AdmissionQueue<ID: Hashable> {
     /// Streams that share a connection where requests are multiplexed.
     static var streamsPerConnection: Int { 100 }
@@ -20,10 +24,23 @@ struct AdmissionQueue<ID: Hashable> {
         var active = 0
         var sharing = Sharing.unknown
         var line = WaitingLine<ID>()
+        /// The lower, the earlier it goes. Given when it begins to wait and each time that it has gone.
+        var turn: UInt64 = 0
+        /// What it stands in line for.
+        var standing = Room.none
 
         var isMultiplexed: Bool { sharing == .shared }
 
         var connections: Int { isMultiplexed ? (active + streamsPerConnection - 1) / streamsPerConnection : active }
+    }
+
+    /// What an origin has for one more request, whatever the others have.
+    private enum Room: Equatable {
+        case none
+        /// A stream on a connection that is there anyway.
+        case stream
+        /// A connection more, within its own limit.
+        case connection
     }
 
     /// Where a request stands or has stood: asked for by name once, on entering. Holds for an origin while a request of its
@@ -47,13 +64,19 @@ struct AdmissionQueue<ID: Hashable> {
     private var freeIndices: [Int] = []
     /// Connections that the active requests take.
     private var connections = 0
-    /// Origins that have waiting requests, in the order of their next turn.
-    private var turns: [Int] = []
+    private var lastTurn: UInt64 = 0
+    /// Origins that have waiting requests and room for a stream, by their turns.
+    private var wantingStreams = KeyedHeap<Int, UInt64>()
+    /// Origins that have waiting requests and room for a connection, as soon as the session has one, by their turns.
+    private var wantingConnections = KeyedHeap<Int, UInt64>()
 
     init(limits: ConnectionLimits) { self.limits = limits }
 
     /// Requests that wait.
     private(set) var waitingCount = 0
+
+    /// What was compared so far to find out whose turn it is. Tests hold the cost of an event against it.
+    var comparisons: Int { wantingStreams.comparisons + wantingConnections.comparisons }
 
     /// Requests of an origin that have a slot.
     func activeCount(at place: Place) -> Int { origins[place.index].active }
@@ -85,9 +108,10 @@ struct AdmissionQueue<ID: Hashable> {
             changeActive(index, by: 1)
             return Entry(place: Place(index: index), isAdmitted: true, isExploring: isExploring)
         }
-        if origins[index].line.isEmpty { turns.append(index) }
+        if origins[index].line.isEmpty { takeTurn(index) }
         origins[index].line.enter(id, priority)
         waitingCount += 1
+        stand(index)
         return Entry(place: Place(index: index), isAdmitted: false, isExploring: false)
     }
 
@@ -97,7 +121,7 @@ struct AdmissionQueue<ID: Hashable> {
         guard origins[index].line.leave(id) else { return }
         waitingCount -= 1
         guard origins[index].line.isEmpty else { return }
-        turns.removeAll { $0 == index }
+        stand(index)
         forgetIfUnused(index)
     }
 
@@ -106,7 +130,7 @@ struct AdmissionQueue<ID: Hashable> {
         let index = place.index
         guard origins[index].sharing == .explored(by: id) else { return [] }
         setSharing(index, isShared ? .shared : .exclusive)
-        return turns.isEmpty ? [] : admitWaiting()
+        return admitWaiting(after: index)
     }
 
     /// Gives a slot back. Returns who gets one now.
@@ -121,37 +145,67 @@ struct AdmissionQueue<ID: Hashable> {
             origins[index].sharing = origins[index].line.isEmpty ? .unknown : .exclusive
         }
         changeActive(index, by: -1)
-        let admitted = turns.isEmpty ? [] : admitWaiting()
+        let admitted = admitWaiting(after: index)
         forgetIfUnused(index)
         return admitted
     }
 
     // MARK: Turns
 
-    private mutating func admitWaiting() -> [ID] {
+    /// Gives slots to those that wait, after something has changed at an origin.
+    private mutating func admitWaiting(after changed: Int) -> [ID] {
+        guard waitingCount > 0 else { return [] }
+        stand(changed)
         var admitted: [ID] = []
-        var refusals = 0
-        while refusals < turns.count {
-            let index = turns.removeFirst()
-            guard hasRoom(index), let id = origins[index].line.next() else {
-                turns.append(index)
-                refusals += 1
-                continue
-            }
-            refusals = 0
+        while let index = nextOrigin(), let id = origins[index].line.next() {
             waitingCount -= 1
             admitted.append(id)
             changeActive(index, by: 1)
-            if !origins[index].line.isEmpty { turns.append(index) }
+            takeTurn(index)
+            stand(index)
         }
         return admitted
     }
 
+    /// The origin that goes next, of those that can.
+    private func nextOrigin() -> Int? {
+        let stream = wantingStreams.first
+        guard connections < limits.total, let connection = wantingConnections.first else { return stream?.member }
+        guard let stream, stream.key < connection.key else { return connection.member }
+        return stream.member
+    }
+
+    /// Puts an origin behind all others.
+    private mutating func takeTurn(_ index: Int) {
+        lastTurn += 1
+        origins[index].turn = lastTurn
+    }
+
+    /// Puts an origin where it belongs, by its turn.
+    private mutating func stand(_ index: Int) {
+        let standing = origins[index].line.isEmpty ? Room.none : room(index)
+        if standing != .stream, origins[index].standing == .stream { wantingStreams.remove(index) }
+        if standing != .connection, origins[index].standing == .connection { wantingConnections.remove(index) }
+        origins[index].standing = standing
+        switch standing {
+        case .none: break
+        case .stream: wantingStreams.set(index, to: origins[index].turn)
+        case .connection: wantingConnections.set(index, to: origins[index].turn)
+        }
+    }
+
+    private func room(_ index: Int) -> Room {
+        if case .explored = origins[index].sharing { return .none }
+        if origins[index].isMultiplexed, origins[index].active % Self.streamsPerConnection != 0 { return .stream }
+        return origins[index].connections < limits.perOrigin ? .connection : .none
+    }
+
     private func hasRoom(_ index: Int) -> Bool {
-        if case .explored = origins[index].sharing { return false }
-        // A stream on a connection that is there anyway.
-        if origins[index].isMultiplexed, origins[index].active % Self.streamsPerConnection != 0 { return true }
-        return connections < limits.total && origins[index].connections < limits.perOrigin
+        switch room(index) {
+        case .none: false
+        case .stream: true
+        case .connection: connections < limits.total
+        }
     }
 
     private mutating func setSharing(_ index: Int, _ sharing: Sharing) {
@@ -185,6 +239,7 @@ struct AdmissionQueue<ID: Hashable> {
             return
         }
         indices[origins[index].name] = nil
+        origins[index] = Origin(name: "")
         freeIndices.append(index)
     }
 }

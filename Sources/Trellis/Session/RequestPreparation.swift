@@ -250,7 +250,10 @@ extension TransferOptions.Body {
 extension HeaderLines {
     /// Adds a field; `false` where a byte would end its line.
     fileprivate mutating func append(_ field: HTTPField) -> Bool {
-        append(name: field.name.rawName, value: field.value.utf8)
+        // A cookie goes back as it came.
+        field.name == .cookie
+            ? append(name: field.name.rawName, value: OctetText.octets(field.value))
+            : append(name: field.name.rawName, value: field.value.utf8)
     }
 }
 

@@ -47,6 +47,8 @@ struct CallRecord: Sendable {
     var wait: CallWait?
     /// What its readers accept.
     var conditions = CallConditions()
+    /// The versions of the credentials with which it was sent again, by the keepers that renewed them.
+    var renewals: [ObjectIdentifier: Int] = [:]
 }
 
 extension Locked: HeadJudge where Value == CallRecord {

@@ -28,6 +28,7 @@ struct BandwidthShareTests {
         func grants(at now: EngineInstant) -> [Int] { share.grants(at: now) }
         var nextGrant: EngineInstant? { share.nextGrant }
         var memberCount: Int { share.memberCount }
+        var comparisons: Int { share.comparisons }
     }
 
     struct Limit: Sendable {
@@ -205,5 +206,30 @@ struct BandwidthShareTests {
         #expect(fast.join(1, at: Self.instant(0)))
         _ = fast.spend(1 << 40, by: 1, at: Self.instant(0))
         #expect(fast.grants(at: Self.instant(1000)) == [1])
+    }
+
+    /// The timer of a turn and a transfer that begins may come in any order.
+    @Test func whoseTurnHasComeWhenAnotherJoinsIsNotForgotten() {
+        let share = Self.share()
+        for member in 1...3 { _ = share.join(member, at: Self.instant(0)) }
+        #expect(!share.join(4, at: Self.instant(50)), "3 waits for longer")
+        #expect(share.grants(at: Self.instant(50)) == [3])
+        #expect(share.grants(at: Self.instant(100)) == [4])
+    }
+
+    @Test func aTurnIsCheapHoweverManyWait() {
+        let share = Self.share()
+        for member in 0..<10_000 { _ = share.join(member, at: Self.instant(0)) }
+        var most = 0
+        func cost(_ body: () -> Void) {
+            let before = share.comparisons
+            body()
+            most = max(most, share.comparisons - before)
+        }
+        cost { _ = share.join(10_000, at: Self.instant(0)) }
+        cost { _ = share.spend(50, by: 0, at: Self.instant(0)) }
+        cost { #expect(share.grants(at: Self.instant(50)) == [2]) }
+        cost { share.leave(7000) }
+        #expect(most <= 90, "three ways through a heap, of fourteen steps with two comparisons each")
     }
 }

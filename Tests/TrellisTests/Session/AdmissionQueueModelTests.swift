@@ -53,4 +53,60 @@ struct AdmissionQueueModelTests {
             }
         }
     }
+
+    /// Random comings and goings, multiplexing and exploring included, against ``PlainAdmission``.
+    @Test(arguments: 0..<60)
+    func slotsGoToTheSameRequestsInTheSameOrderAsByThePlainRules(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var limits = ConnectionLimits()
+        limits.total = Int.random(in: 1...8, using: &random)
+        limits.perOrigin = Int.random(in: 1...3, using: &random)
+        let origins = (0..<Int.random(in: 1...20, using: &random)).map { "\($0)" }
+        var (queue, plain) = (NamedQueue<Int>(limits: limits), PlainAdmission(limits: limits))
+        var active: [(id: Int, origin: String)] = []
+        var waiting: [(id: Int, origin: String)] = []
+
+        func admit(_ ids: [Int]) {
+            for id in ids {
+                guard let index = waiting.firstIndex(where: { $0.id == id }) else { continue }
+                active.append(waiting.remove(at: index))
+            }
+        }
+
+        for id in 0..<600 {
+            let comers = Int.random(in: 0..<3, using: &random)
+            switch Int.random(in: 0..<6, using: &random) {
+            case 0, 1, 2:
+                let origin = origins.randomElement(using: &random) ?? ""
+                let mayShare = Bool.random(using: &random)
+                for number in 0...comers * 40 {
+                    let isAdmitted = queue.enter(id * 1000 + number, origin: origin, mayShare: mayShare)
+                    #expect(isAdmitted == plain.enter(id * 1000 + number, origin: origin, mayShare: mayShare))
+                    if isAdmitted {
+                        active.append((id * 1000 + number, origin))
+                    } else {
+                        waiting.append((id * 1000 + number, origin))
+                    }
+                }
+            case 3 where !active.isEmpty:
+                let (gone, origin) = active.remove(at: Int.random(in: 0..<active.count, using: &random))
+                let isShared = [true, false, nil].randomElement(using: &random) ?? nil
+                let admitted = queue.release(gone, origin: origin, isShared: isShared)
+                #expect(admitted == plain.release(gone, origin: origin, isShared: isShared))
+                admit(admitted)
+            case 4 where !active.isEmpty:
+                let (explorer, origin) = active[Int.random(in: 0..<active.count, using: &random)]
+                let isShared = Bool.random(using: &random)
+                let admitted = queue.explored(explorer, origin: origin, isShared: isShared)
+                #expect(admitted == plain.explored(explorer, origin: origin, isShared: isShared))
+                admit(admitted)
+            case 5 where !waiting.isEmpty:
+                let (gone, origin) = waiting.remove(at: Int.random(in: 0..<waiting.count, using: &random))
+                queue.leave(gone, origin: origin)
+                plain.leave(gone, origin: origin)
+            default: break
+            }
+            #expect(queue.waitingCount == waiting.count)
+        }
+    }
 }

@@ -73,7 +73,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         }
         let isCurrent = await authenticator.isRequest(attempt.request, authenticatedWith: credential)
         do {
-            let isRenewed = try await keeper.renew(for: context.id, isCurrent: isCurrent, version: version)
+            let isRenewed = try await keeper.renew(for: context.call, isCurrent: isCurrent, version: version)
             return isRenewed ? .retry : .doNotRetry
         } catch {
             return .doNotRetryWithError(error)

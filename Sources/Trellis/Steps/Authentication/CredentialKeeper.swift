@@ -99,18 +99,24 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
     }
 
     /// Whether a call that was refused is sent again.
-    func renew(for call: UInt64, isCurrent: Bool, version: Int) async throws -> Bool {
-        let now = now()
-        let step = try state.withLock { state in
-            try follow(state.machine.refuse(call, isCurrent: isCurrent, ofVersion: version, at: now), &state)
+    func renew(for call: CallSituation, isCurrent: Bool, version: Int) async throws -> Bool {
+        let (now, keeper) = (now(), ObjectIdentifier(self))
+        let repeated = call.record.withLock { $0.renewals[keeper] }
+        let (step, present) = try state.withLock { state in
+            let decision = state.machine.refuse(
+                call.id, isCurrent: isCurrent, ofVersion: version, repeatedWith: repeated, at: now)
+            return (try follow(decision, &state), state.machine.version)
         }
         switch step {
-        case .goOn: return true
+        case .goOn: call.record.withLock { $0.renewals[keeper] = present }
         case .leave: return false
         case .wait(let ticket):
             try await line.wait(with: ticket)
-            return true
+            // One that was set instead has not been tried.
+            let renewed = state.withLock { $0.machine.isRenewed ? $0.machine.version : nil }
+            if let renewed { call.record.withLock { $0.renewals[keeper] = renewed } }
         }
+        return true
     }
 
     private func follow(_ decision: RefreshState.Decision, _ state: inout State) throws -> Step {

@@ -5,23 +5,22 @@ extension Netrc {
     /// The most bytes that a file may have: 1 MiB.
     private static var maximumSize: Int64 { 1 << 20 }
 
-    /// Reads a file, on the pool.
+    /// Reads a file, on a thread that may wait for a disk.
     ///
     /// - Parameter path: The file. Unless given, what the environment names as `NETRC`, or else `.netrc` in the folder that it
     ///   names as `HOME`; where there is no such file, there are no entries.
     /// - Throws: ``AuthenticationError/unreadableNetrc(path:why:)`` for a file that is missing although its path was given, is no
     ///   regular file, or is larger than 1 MiB; ``AuthenticationError/malformedNetrc(line:)``.
-    @concurrent
     public static func load(from path: String? = nil) async throws -> Netrc {
         guard let path else {
             let environment = ProcessInfo.processInfo.environment
             guard let usual = environment["NETRC"] ?? environment["HOME"].map({ "\($0)/.netrc" }),
-                FileManager.default.fileExists(atPath: usual)
+                await WaitingThread.run({ FileManager.default.fileExists(atPath: usual) })
             else { return Netrc(entries: []) }
             return try await load(from: usual)
         }
         do {
-            return try Netrc(parsing: read(path))
+            return try await WaitingThread.trying { () throws(any Error) in try Netrc(parsing: read(path)) }
         } catch let failure as FileReader.Failure {
             throw AuthenticationError.unreadableNetrc(path: path, why: failure.why)
         }

@@ -1,5 +1,6 @@
 /// What becomes of calls while a credential is used, refused and renewed, as a value. It knows neither the credential nor
-/// who waits: ``CredentialKeeper`` does.
+/// who waits: ``CredentialKeeper`` does. It remembers no call: with which credential one was sent again, the call's own record
+/// knows, and forgets with it.
 struct RefreshState: Sendable {
     /// What a call is to do.
     enum Decision: Hashable, Sendable {
@@ -30,6 +31,8 @@ struct RefreshState: Sendable {
 
     /// Counts the credentials.
     private(set) var version = 0
+    /// The present credential came from a refresh.
+    private(set) var isRenewed = false
     private let window: RefreshWindow?
     private var hasCredential: Bool
     private var phase = Phase.idle
@@ -41,10 +44,6 @@ struct RefreshState: Sendable {
     private var ignoresExpiry = false
     /// The latest call that has been let out or waits.
     private var latestCall: UInt64 = 0
-    /// Calls that were refused and wait for the refresh.
-    private var refused: Set<UInt64> = []
-    /// Calls that were refused and then sent again with this very credential. Once is enough.
-    private var sentAgain: Set<UInt64> = []
 
     init(hasCredential: Bool, window: RefreshWindow?) {
         self.hasCredential = hasCredential
@@ -65,21 +64,17 @@ struct RefreshState: Sendable {
     ///
     /// - Parameters:
     ///   - isCurrent: It had gone out with the credential of `version`.
-    mutating func refuse(_ call: UInt64, isCurrent: Bool, ofVersion version: Int, at now: Duration) -> Decision {
-        if phase == .refreshing {
-            refused.insert(call)
-            return .wait
-        }
+    ///   - repeated: The version of the credential with which it was sent again the last time that it was refused; `nil`: it was
+    ///     not. Once with each is enough.
+    mutating func refuse(
+        _ call: UInt64, isCurrent: Bool, ofVersion version: Int, repeatedWith repeated: Int? = nil, at now: Duration
+    ) -> Decision {
+        if phase == .refreshing { return .wait }
         guard hasCredential else { return .fail(.missingCredential) }
-        guard !sentAgain.contains(call) else { return .leave }
-        guard isCurrent, version == self.version else {
-            sentAgain.insert(call)
-            return .proceed
-        }
+        guard repeated != self.version else { return .leave }
+        guard isCurrent, version == self.version else { return .proceed }
         if case .failed(let last) = phase, call <= last { return .fail(.refreshFailed) }
-        let decision = beginRefresh(at: now)
-        if case .refresh = decision { refused.insert(call) }
-        return decision
+        return beginRefresh(at: now)
     }
 
     private mutating func beginRefresh(at now: Duration) -> Decision {
@@ -100,8 +95,7 @@ struct RefreshState: Sendable {
     mutating func refreshed(_ refresh: Int, requiresRefresh: Bool) -> Bool {
         guard refresh == lastRefresh, phase != .idle else { return false }
         takeCredential(true)
-        sentAgain = refused
-        refused = []
+        isRenewed = true
         ignoresExpiry = requiresRefresh
         return true
     }
@@ -110,7 +104,6 @@ struct RefreshState: Sendable {
     mutating func refreshFailed(_ refresh: Int) -> Bool {
         guard refresh == lastRefresh, phase == .refreshing else { return false }
         phase = .failed(through: latestCall)
-        refused = []
         return true
     }
 
@@ -118,8 +111,7 @@ struct RefreshState: Sendable {
     mutating func replace(hasCredential: Bool) {
         takeCredential(hasCredential)
         lastRefresh += 1
-        sentAgain = []
-        refused = []
+        isRenewed = false
         ignoresExpiry = false
     }
 

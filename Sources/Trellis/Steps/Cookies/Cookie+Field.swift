@@ -31,7 +31,7 @@ extension Cookie {
     }
 
     /// How many bytes it adds to the field, with what separates it from another.
-    var fieldSize: Int { name.utf8.count + value.utf8.count + 3 }
+    var fieldSize: Int { OctetText.count(name) + OctetText.count(value) + 3 }
 }
 
 extension Substring.UTF8View {

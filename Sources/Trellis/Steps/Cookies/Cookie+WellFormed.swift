@@ -5,7 +5,7 @@ extension Cookie {
     /// It can be written to a field and comes out of it as it went in.
     var isWellFormed: Bool {
         let semicolon = UInt8(ascii: ";")
-        return !(name.isEmpty && value.isEmpty) && name.utf8.count + value.utf8.count <= Self.maximumSize
+        return !(name.isEmpty && value.isEmpty) && OctetText.count(name) + OctetText.count(value) <= Self.maximumSize
             && !name.utf8.contains { $0 == semicolon || $0 == UInt8(ascii: "=") || $0.isCookieControl }
             && !value.utf8.contains { $0 == semicolon || $0.isCookieControl }
             && path.utf8.first == UInt8(ascii: "/") && !path.utf8.contains { $0 == semicolon || $0.isCookieControl }

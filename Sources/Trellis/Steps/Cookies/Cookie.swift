@@ -22,7 +22,8 @@ public struct Cookie: Sendable, Hashable {
 
     /// The name; may be empty, then the value alone is sent.
     public let name: String
-    /// The value, with its quotes if it came with any.
+    /// The value, with its quotes if it came with any. Octets that are no UTF-8, for example of Latin-1, stand in it, and in
+    /// ``name`` and ``path``, as U+EF80 (0x80) to U+EFFF (0xFF), and go back to the server and into files as the octets.
     public let value: String
     /// The host, or the domain without a leading dot: in lower case and ASCII, IPv6 addresses in brackets.
     public let domain: String
@@ -97,9 +98,17 @@ extension Cookie {
             && path.hasSameBytes(as: other.path)
     }
 
+    /// The last whole second of its life, as a file holds it; `nil` for a cookie of the session. Never later than its end.
+    var lastSecond: Int64? {
+        expires.map { Int64(min(max($0.timeIntervalSince1970.rounded(.down), 1), Self.endOfTime)) }
+    }
+
+    /// The end of the year 9999.
+    static let endOfTime = 253_402_300_799.0
+
     /// Everything that a file holds is the same.
     func isSaved(by other: Cookie) -> Bool {
-        replaces(other) && value.hasSameBytes(as: other.value) && expires == other.expires
+        replaces(other) && value.hasSameBytes(as: other.value) && lastSecond == other.lastSecond
             && isSecure == other.isSecure && isHTTPOnly == other.isHTTPOnly
     }
 }

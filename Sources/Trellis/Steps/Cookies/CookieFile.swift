@@ -123,9 +123,7 @@ public actor CookieFile: CookieStorage {
         while true {
             let (begun, contents, known, time) = (generation, contents, version, now())
             do throws(FileReader.Failure) {
-                let read = try await offEngineThread { () throws(FileReader.Failure) in
-                    try contents.readIfChanged(since: known, at: time)
-                }
+                let read = try await contents.readIfChanged(since: known, at: time)
                 // The file may have been written in the meantime.
                 guard begun == generation else { continue }
                 if let read { take(read) }

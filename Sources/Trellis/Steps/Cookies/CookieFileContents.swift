@@ -15,12 +15,11 @@ enum CookieChange: Sendable {
     }
 }
 
-/// Reads and writes a file of cookies. All of it blocks.
+/// Reads and writes a file of cookies, on a thread that may wait for a disk.
 struct CookieFileContents: Sendable {
     /// The cookies of a file.
     struct Snapshot: Sendable {
         var store: CookieStore
-        var foreignLines: [Data] = []
         var data = Data()
         var version: WholeFile.Version?
     }
@@ -32,11 +31,15 @@ struct CookieFileContents: Sendable {
     let limits: CookieLimits
 
     /// `nil` where it is the version that is known.
-    func readIfChanged(since version: WholeFile.Version?, at now: Date) throws(FileReader.Failure) -> Snapshot? {
-        let current = WholeFile.version(path: path)
-        if current == version, current != nil { return nil }
-        try WholeFile.check(path: path)
-        return current == version ? nil : try read(path, at: now)
+    func readIfChanged(
+        since version: WholeFile.Version?, at now: Date
+    ) async throws(FileReader.Failure) -> Snapshot? {
+        try await WaitingThread.trying { () throws(FileReader.Failure) in
+            let current = WholeFile.version(path: path)
+            if current == version, current != nil { return nil }
+            try WholeFile.check(path: path)
+            return current == version ? nil : try read(path, at: now)
+        }
     }
 
     private func read(_ path: String, at now: Date) throws(FileReader.Failure) -> Snapshot {
@@ -48,41 +51,43 @@ struct CookieFileContents: Sendable {
             throw FileReader.Failure(why: "it is not a file of cookies, and stays as it is")
         }
         _ = snapshot.store.insert(text.cookies, at: now)
-        snapshot.foreignLines = text.foreignLines
         snapshot.data = file.data
         snapshot.version = file.version
         return snapshot
     }
 
     /// Merges changes into the file as it is now, and returns what it holds then.
-    @concurrent
+    ///
+    /// - Parameter isPatient: The lock is waited for, about five seconds.
     func write(_ changes: [CookieChange], isPatient: Bool, at now: Date) async throws(FileReader.Failure) -> Snapshot {
-        // Before there is a lock beside what is no file.
-        try WholeFile.check(path: path)
-        // A symbolic link goes on to be one.
-        let target = WholeFile.target(of: path)
-        let lock = try await lock(target + ".lock", isPatient: isPatient)
-        return try lock.whileHeld { () throws(FileReader.Failure) in
-            var snapshot = try read(target, at: now)
-            for change in changes { change.apply(to: &snapshot.store, at: now) }
-            let text = NetscapeCookies(cookies: snapshot.store.all, foreignLines: snapshot.foreignLines)
-            let data = text.data
-            // Others read a file again that was replaced.
-            if data != snapshot.data { snapshot.version = try WholeFile.replace(path: target, with: data) }
-            return snapshot
-        }
-    }
-
-    /// Waits for the lock: about five seconds, or not at all.
-    private func lock(_ path: String, isPatient: Bool) async throws(FileReader.Failure) -> FileLock {
         for attempt in 0..<(isPatient ? 250 : 1) {
             if attempt > 0 {
                 // Not all at the same time.
                 let pause = Int.random(in: 1...(min(2 * attempt, 40)))
                 try? await Task.sleep(for: .milliseconds(pause))
             }
-            if let lock = try FileLock.taken(path: path) { return lock }
+            let written = try await WaitingThread.trying { () throws(FileReader.Failure) in
+                try writeUnlessLocked(changes, at: now)
+            }
+            if let written { return written }
         }
-        throw FileReader.Failure(why: "another process holds its lock, \(path)")
+        throw FileReader.Failure(why: "another process holds its lock, \(path).lock")
+    }
+
+    /// `nil`: somebody else has the lock.
+    private func writeUnlessLocked(_ changes: [CookieChange], at now: Date) throws(FileReader.Failure) -> Snapshot? {
+        // Before there is a lock beside what is no file.
+        try WholeFile.check(path: path)
+        // A symbolic link goes on to be one.
+        let target = WholeFile.target(of: path)
+        guard let lock = try FileLock.taken(path: target + ".lock") else { return nil }
+        return try lock.whileHeld { () throws(FileReader.Failure) in
+            var snapshot = try read(target, at: now)
+            for change in changes { change.apply(to: &snapshot.store, at: now) }
+            let data = NetscapeCookies(cookies: snapshot.store.all).data
+            // Others read a file again that was replaced.
+            if data != snapshot.data { snapshot.version = try WholeFile.replace(path: target, with: data) }
+            return snapshot
+        }
     }
 }

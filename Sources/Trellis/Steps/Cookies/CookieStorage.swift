@@ -12,8 +12,8 @@ public protocol CookieStorage: Sendable {
     /// Stores what the `Set-Cookie` fields of a response say, in the order of the fields (section 5.7).
     ///
     /// - Parameters:
-    ///   - fields: the values of the fields, with the control characters that came in them; those that are not UTF-8 are left
-    ///     out, because no cookie could be sent back as it came. Those that may not be followed are ignored.
+    ///   - fields: the values of the fields, with the control characters that came in them. Octets that are no UTF-8 are in them as
+    ///     ``Cookie/value`` has them. Those that may not be followed are ignored.
     ///   - url: the URL of the request. With redirects each response has its own.
     func store(_ fields: [String], from url: CookieURL) async
     /// Stores cookies of the caller's, without asking whether a server may set them; those that have ended are removed.

@@ -6,21 +6,13 @@ struct NetscapeCookies {
     private static let header = "# Netscape HTTP Cookie File\n# https://curl.se/docs/http-cookies.html\n\n"
     private static let httpOnlyMark = Array("#HttpOnly_".utf8)
     private static let (tab, lineFeed) = (UInt8(ascii: "\t"), UInt8(ascii: "\n"))
-    /// The end of the year 9999.
-    private static let lastSecond: Int64 = 253_402_300_799
-
     /// The cookies in the order of their lines.
     private(set) var cookies: [Cookie] = []
-    /// Lines that are cookies to others: their bytes are no text. They are kept as they are.
-    private(set) var foreignLines: [Data] = []
     /// The text is a file of cookies, if maybe one without any: it says so in its first line, or has nothing in it but cookies,
     /// comments and empty lines.
     private(set) var isCookieFile = true
 
-    init(cookies: [Cookie] = [], foreignLines: [Data] = []) {
-        self.cookies = cookies
-        self.foreignLines = foreignLines
-    }
+    init(cookies: [Cookie] = []) { self.cookies = cookies }
 
     // MARK: Reading
 
@@ -39,12 +31,7 @@ struct NetscapeCookies {
             isCookieFile = isCookieFile && (saysSo || isBlank || Self.isLine(fields))
             // Some writers leave out the tab before an empty value.
             guard fields.count >= 6 else { continue }
-            let texts = fields.compactMap { String(validating: $0, as: UTF8.self) }
-            if texts.count != fields.count {
-                foreignLines.append(Data(wholeLine))
-            } else if let cookie = Self.cookie(texts, isHTTPOnly, now) {
-                cookies.append(cookie)
-            }
+            if let cookie = Self.cookie(fields.map(OctetText.text), isHTTPOnly, now) { cookies.append(cookie) }
         }
     }
 
@@ -67,7 +54,7 @@ struct NetscapeCookies {
             name: fields[5], value: fields.count > 6 ? fields[6] : "", domain: isIPv6 ? "[\(domain)]" : domain,
             isHostOnly: fields[1].uppercased() != "TRUE", path: fields[2], isSecure: fields[3].uppercased() == "TRUE",
             isHTTPOnly: isHTTPOnly,
-            expires: seconds == 0 ? nil : Date(timeIntervalSince1970: Double(min(max(seconds, 0), lastSecond))),
+            expires: seconds == 0 ? nil : Date(timeIntervalSince1970: min(max(Double(seconds), 0), Cookie.endOfTime)),
             created: now)
     }
 
@@ -78,24 +65,18 @@ struct NetscapeCookies {
         ![cookie.name, cookie.value, cookie.path].contains { $0.utf8.contains(tab) }
     }
 
-    /// The file, with a second that has begun for the one that a cookie ends in.
+    /// The file. It has whole seconds: a cookie that ends within one ends there at its beginning, so that no reader of the file
+    /// keeps it for longer than its server said.
     var data: Data {
         var text = Data(Self.header.utf8)
         for cookie in cookies where Self.canHold(cookie) {
             let domain = cookie.domain.hasPrefix("[") ? String(cookie.domain.dropFirst().dropLast()) : cookie.domain
-            let seconds = cookie.expires.map {
-                min(max($0.timeIntervalSince1970.rounded(.up), 1), Double(Self.lastSecond))
-            }
             let fields = [
                 (cookie.isHTTPOnly ? "#HttpOnly_" : "") + (cookie.isHostOnly ? "" : ".") + domain,
                 cookie.isHostOnly ? "FALSE" : "TRUE", cookie.path, cookie.isSecure ? "TRUE" : "FALSE",
-                String(Int64(seconds ?? 0)), cookie.name, cookie.value,
+                String(cookie.lastSecond ?? 0), cookie.name, cookie.value,
             ]
-            text.append(contentsOf: fields.joined(separator: "\t").utf8)
-            text.append(Self.lineFeed)
-        }
-        for line in foreignLines {
-            text.append(line)
+            text.append(contentsOf: OctetText.octets(fields.joined(separator: "\t")))
             text.append(Self.lineFeed)
         }
         return text

@@ -27,7 +27,8 @@ struct SetCookie {
         guard let pair = attributes.next() else { return nil }
         let (left, right) = Self.parts(pair)
         let (name, value) = right.map { (left, $0) } ?? (left.prefix(0), left)
-        guard name.count + value.count <= Cookie.maximumSize, !(name.isEmpty && value.isEmpty) else { return nil }
+        guard OctetText.count(name) + OctetText.count(value) <= Cookie.maximumSize, !(name.isEmpty && value.isEmpty)
+        else { return nil }
         self.name = String(Substring(name))
         self.value = String(Substring(value))
         while let attribute = attributes.next() {
@@ -51,7 +52,7 @@ struct SetCookie {
 
     /// Of each attribute the last counts.
     private mutating func take(_ name: Substring.UTF8View, _ value: Substring.UTF8View) {
-        guard value.count <= Self.maximumAttributeSize, name.count <= 8 else { return }
+        guard OctetText.count(value) <= Self.maximumAttributeSize, name.count <= 8 else { return }
         switch String(decoding: name.lazy.map(\.lowercasedASCII), as: UTF8.self) {
         case "expires": if let date = CookieDate.date(value) { expires = date }
         case "max-age": if let seconds = Self.seconds(value) { maxAge = seconds }

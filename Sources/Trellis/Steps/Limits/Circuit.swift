@@ -87,9 +87,14 @@ struct Circuit: HostState {
     }
 
     mutating func isForgettable(at now: EngineInstant) -> Bool {
-        guard case .closed = phase else { return false }
-        window.advance(to: now)
-        return window.total == 0
+        switch phase {
+        case .closed:
+            window.advance(to: now)
+            return window.total == 0
+        // A host that nobody has asked for, for as long as requests count, may be well again. Dead ones are many.
+        case .open(let end): return end.advanced(by: rules.window) <= now
+        case .probing: return false
+        }
     }
 
     private mutating func probed(_ outcome: CircuitBreaker.Outcome, at now: EngineInstant) -> Change? {

@@ -56,6 +56,9 @@ public final class CircuitBreaker: Sendable {
         circuits = Locked(HostTable { Circuit(rules) })
     }
 
+    /// Hosts that something is known about.
+    var hostCount: Int { circuits.withLock { $0.count } }
+
     /// Looks whether a request may be sent to a host, without sending it.
     ///
     /// - Throws: The reason ``TrellisError/LimitFailure`` where it may not.

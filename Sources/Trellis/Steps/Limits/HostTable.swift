@@ -29,7 +29,11 @@ struct HostTable<State: HostState>: Sendable {
     }
 
     private mutating func clean(at now: EngineInstant) {
-        for host in states.keys where states[host]?.isForgettable(at: now) ?? false { states[host] = nil }
+        // A new table: one that has been large stays so.
+        states = states.compactMapValues { state in
+            var state = state
+            return state.isForgettable(at: now) ? nil : state
+        }
         // Where most are in use, not again with each new one.
         nextCleaning = max(Self.comfortableCount, states.count * 2)
     }

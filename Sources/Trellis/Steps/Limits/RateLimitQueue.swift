@@ -32,6 +32,9 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
 
     var waitingCount: Int { line.count }
 
+    /// The one that gets the next token; `nil` where nobody waits.
+    var next: ID? { line.first }
+
     /// When the next in the queue gets its token; `nil` where nobody waits. May be past.
     var nextTurn: EngineInstant? { line.isEmpty ? nil : turn(behind: 0) }
 

@@ -30,6 +30,16 @@ public final class RateLimiter: Sendable {
         /// Tells it from those before it.
         var pumpNumber = 0
 
+        mutating func stopPump() {
+            pump?.cancel()
+            pump = nil
+            pumpNumber += 1
+            waiters = [:]
+        }
+
+        /// The one whose turn comes next.
+        var next: Waiter? { queue.next.flatMap { waiters[$0] } }
+
         func isForgettable(at now: EngineInstant) -> Bool { pump == nil && queue.isForgettable(at: now) }
     }
 
@@ -52,6 +62,11 @@ public final class RateLimiter: Sendable {
     /// How many wait for a host.
     func waitingCount(host: String) -> Int {
         hosts.withLock { $0.withState(of: host, at: EngineInstant(nanoseconds: 0)) { $0.waiters.count } }
+    }
+
+    /// A task waits for the next turn at a host.
+    func hasPump(host: String) -> Bool {
+        hosts.withLock { $0.withState(of: host, at: EngineInstant(nanoseconds: 0)) { $0.pump != nil } }
     }
 
     /// Returns when the host may have another request: at once, or when its turn comes.
@@ -80,7 +95,7 @@ public final class RateLimiter: Sendable {
         withHost(host, at: now) { state in
             state.queue.giveBack(token)
             // The turn of those who wait may have come.
-            if let next = state.waiters.first?.value { startPump(&state, host, of: next.call, at: now) }
+            if let next = state.next { startPump(&state, host, of: next.call, at: now) }
         }
     }
 
@@ -143,7 +158,10 @@ public final class RateLimiter: Sendable {
     private func leave(_ ticket: UInt64, _ host: String) {
         let waiter = withHost(host, at: EngineInstant(nanoseconds: 0)) { host in
             host.queue.leave(ticket)
-            return host.waiters.removeValue(forKey: ticket)
+            let waiter = host.waiters.removeValue(forKey: ticket)
+            // The next turn may be far off, and nobody waits for it.
+            if host.waiters.isEmpty { host.stopPump() }
+            return waiter
         }
         waiter?.reply.resume(with: .failure(CancellationError()))
     }
@@ -200,7 +218,7 @@ public final class RateLimiter: Sendable {
             let due = admitted.enumerated().compactMap { index, ticket in
                 state.waiters.removeValue(forKey: ticket).map { ($0, first + index + 1) }
             }
-            guard let turn = state.queue.nextTurn, let next = state.waiters.first?.value else {
+            guard let turn = state.queue.nextTurn, let next = state.next else {
                 state.pump = nil
                 return (due, nil)
             }

@@ -6,18 +6,37 @@ struct WaitingLine<ID: Hashable> {
     static var patience: Int { 8 }
 
     fileprivate struct Lane {
-        /// In the order of their coming. Those that left are still here until their turn comes.
+        /// Spots of members that have left: so many are of no account.
+        static var slack: Int { 64 }
+
+        /// In the order of their coming. The ticket of a member that left is negative; the first spot is never such a one. Spots of
+        /// members that left are never more than those of members that wait, and ``slack``.
         var spots: [(ticket: Int, id: ID)] = []
         var first = 0
-        /// Who has not left.
+        /// Members that wait.
         var count = 0
         /// How many others have gone while somebody waited here.
         var overtaken = 0
 
-        mutating func compact() {
+        /// The spot of a ticket, or the one where it would be.
+        func place(of ticket: Int) -> Int {
+            var (low, high) = (first, spots.count)
+            while low < high {
+                let middle = (low + high) / 2
+                if abs(spots[middle].ticket) < ticket { low = middle + 1 } else { high = middle }
+            }
+            return low
+        }
+
+        /// Takes a member out; its spot goes when it is the first one, or when there are too many like it.
+        mutating func vacate(_ place: Int) {
+            count -= 1
             if count == 0 { return self = Lane() }
-            guard first > 64, first * 2 > spots.count else { return }
-            spots.removeFirst(first)
+            spots[place].ticket = -spots[place].ticket
+            while spots[first].ticket < 0 { first += 1 }
+            guard spots.count > 2 * count + Self.slack else { return }
+            // As many have left as are moved, so that each costs a constant.
+            spots.removeAll { $0.ticket < 0 }
             first = 0
         }
     }
@@ -36,9 +55,10 @@ struct WaitingLine<ID: Hashable> {
 
     var isEmpty: Bool { tickets.isEmpty }
 
-    /// Waits. An ID waits once at a time.
+    /// Waits; an ID that waits already, at the end.
     mutating func enter(_ id: ID, _ priority: RequestPriority = .normal) {
         if lanes.isEmpty { lanes = RequestPriority.allCases.map { _ in Lane() } }
+        leave(id)
         lastNumber += 1
         let lane = Self.lane(priority)
         tickets[id] = Ticket(number: lastNumber, lane: lane)
@@ -50,36 +70,40 @@ struct WaitingLine<ID: Hashable> {
     @discardableResult
     mutating func leave(_ id: ID) -> Bool {
         guard let ticket = tickets.removeValue(forKey: id) else { return false }
-        lanes[ticket.lane].count -= 1
-        // So that those behind count right who is ahead of them.
-        skip(ticket.lane)
+        lanes[ticket.lane].vacate(lanes[ticket.lane].place(of: ticket.number))
+        forgetCrowd()
         return true
     }
 
     /// Takes out who is next.
     mutating func next() -> ID? {
-        guard !tickets.isEmpty, let lane = nextLane() else { return nil }
-        skip(lane)
+        guard let lane = nextLane() else { return nil }
         let id = lanes[lane].spots[lanes[lane].first].id
         tickets[id] = nil
-        lanes[lane].first += 1
-        lanes[lane].count -= 1
         lanes[lane].overtaken = 0
         for lower in lanes.indices.dropFirst(lane + 1) where lanes[lower].count > 0 { lanes[lower].overtaken += 1 }
-        lanes[lane].compact()
+        lanes[lane].vacate(lanes[lane].first)
+        forgetCrowd()
         return id
     }
 
-    /// How many go before somebody: a few more where some in between have left.
+    /// Who is next.
+    var first: ID? { nextLane().map { lanes[$0].spots[lanes[$0].first].id } }
+
+    /// Spots that are held in memory, with those of members that left.
+    var spotCount: Int { lanes.reduce(0) { $0 + $1.spots.count } }
+
+    /// The memory of a crowd goes with it.
+    private mutating func forgetCrowd() {
+        if tickets.isEmpty, tickets.capacity > Lane.slack { tickets = [:] }
+    }
+
+    /// How many go before somebody: more where some in between have left, but never more than wait.
     func countAhead(of id: ID) -> Int? {
         guard let ticket = tickets[id] else { return nil }
         let lane = lanes[ticket.lane]
-        var (low, high) = (lane.first, lane.spots.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if lane.spots[middle].ticket < ticket.number { low = middle + 1 } else { high = middle }
-        }
-        return lanes[..<ticket.lane].reduce(min(low - lane.first, lane.count - 1)) { $0 + $1.count }
+        let spots = lane.place(of: ticket.number) - lane.first
+        return lanes[..<ticket.lane].reduce(min(spots, lane.count - 1)) { $0 + $1.count }
     }
 
     /// How many would go before somebody who came now.
@@ -93,16 +117,6 @@ struct WaitingLine<ID: Hashable> {
 
     private func nextLane() -> Int? {
         lanes.firstIndex { $0.count > 0 && $0.overtaken >= Self.patience } ?? lanes.firstIndex { $0.count > 0 }
-    }
-
-    /// Passes those over who have left.
-    private mutating func skip(_ lane: Int) {
-        while lanes[lane].first < lanes[lane].spots.count {
-            let (number, id) = lanes[lane].spots[lanes[lane].first]
-            if tickets[id]?.number == number { break }
-            lanes[lane].first += 1
-        }
-        lanes[lane].compact()
     }
 }
 

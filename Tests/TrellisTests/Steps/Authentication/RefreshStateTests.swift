@@ -101,19 +101,35 @@ struct RefreshStateTests {
     @Test(arguments: stories)
     func everyCallIsDealtWith(_ story: Story) {
         var state = RefreshState(hasCredential: story.hasCredential, window: story.window)
+        /// What the records of the calls hold, and the refused calls that wait.
+        var (repeated, waiting): ([UInt64: Int], Set<UInt64>) = ([:], [])
         for (index, step) in story.steps.enumerated() {
             switch step {
             case .adapt(let call, let expired, let time, let decision):
                 #expect(state.adapt(call, requiresRefresh: expired, at: .seconds(time)) == decision, "step \(index)")
             case .refuse(let call, let isCurrent, let version, let time, let decision):
                 let version = version ?? state.version
-                let actual = state.refuse(call, isCurrent: isCurrent, ofVersion: version, at: .seconds(time))
+                let actual = state.refuse(
+                    call, isCurrent: isCurrent, ofVersion: version, repeatedWith: repeated[call], at: .seconds(time))
                 #expect(actual == decision, "step \(index)")
+                switch actual {
+                case .proceed: repeated[call] = state.version
+                case .wait, .refresh: waiting.insert(call)
+                default: break
+                }
             case .refreshed(let number, let expired, let isWanted):
                 #expect(state.refreshed(number, requiresRefresh: expired) == isWanted, "step \(index)")
+                guard isWanted else { continue }
+                #expect(state.isRenewed)
+                for call in waiting { repeated[call] = state.version }
+                waiting = []
             case .failed(let number, let isWanted):
                 #expect(state.refreshFailed(number) == isWanted, "step \(index)")
-            case .replace(let hasCredential): state.replace(hasCredential: hasCredential)
+                if isWanted { waiting = [] }
+            case .replace(let hasCredential):
+                state.replace(hasCredential: hasCredential)
+                #expect(!state.isRenewed)
+                waiting = []
             }
         }
     }
@@ -128,5 +144,19 @@ struct RefreshStateTests {
         #expect(state.version == 1)
         state.replace(hasCredential: false)
         #expect(state.version == 2)
+    }
+
+    /// What was refused ends some day, and nobody tells the machine.
+    @Test func callsThatWereRefusedLeaveNothingBehind() {
+        var state = RefreshState(hasCredential: true, window: nil)
+        for call in 1...1000 { _ = state.refuse(UInt64(call), isCurrent: false, ofVersion: 0, at: .zero) }
+        _ = state.refuse(1001, isCurrent: true, ofVersion: 0, at: .zero)
+        for call in 1002...2000 { _ = state.refuse(UInt64(call), isCurrent: true, ofVersion: 0, at: .zero) }
+        _ = state.refreshed(1, requiresRefresh: false)
+        for child in Mirror(reflecting: state).children {
+            let collection = Mirror(reflecting: child.value)
+            let isCollection = [.set, .collection, .dictionary].contains(collection.displayStyle)
+            #expect(!isCollection || collection.children.count < 10, "\(child.label ?? "")")
+        }
     }
 }

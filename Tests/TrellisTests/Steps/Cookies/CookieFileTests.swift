@@ -226,6 +226,22 @@ struct CookieFileTests: ~Copyable {
         #expect(cookie.sameSite == .lax && cookie.created == clock.now - 5)
     }
 
+    /// The file has whole seconds, memory has all of it, and nowhere does a cookie live longer than its server said.
+    @Test func aCookieEndsWhenItsTimeIsOverAndNoLaterInTheFile() async throws {
+        clock.advance(by: 0.75)
+        let jar = jar()
+        await jar.store(["a=1; Max-Age=2; SameSite=Lax"], from: url)
+        #expect(lines.first?.contains("\t1700000002\t") == true)
+        // It is the same cookie when it has been in the file.
+        await self.jar().store(["b=2"], from: url)
+        #expect(await jar.all.first?.sameSite == .lax)
+        clock.advance(by: 1.5)
+        #expect(await sent(self.jar()) == "b=2")
+        #expect(await sent(jar) == "a=1; b=2")
+        clock.advance(by: 0.5)
+        #expect(await sent(jar) == "b=2")
+    }
+
     @Test func nothingNewIsNotWritten() async throws {
         let jar = jar()
         await jar.store(["a=1"], from: url)
@@ -242,8 +258,6 @@ struct CookieFileTests: ~Copyable {
         let url = url
         await Task(executorPreference: engine) {
             #expect(CallingThread.isEngine)
-            let isEngine = try? await offEngineThread { CallingThread.isEngine }
-            #expect(isEngine == false)
             await jar.store(["a=1"], from: url)
             #expect(CallingThread.isEngine)
         }.value

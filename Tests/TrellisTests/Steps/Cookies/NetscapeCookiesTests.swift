@@ -65,11 +65,12 @@ struct NetscapeCookiesTests {
         #expect(again.first.map { $0.isSaved(by: cookie) } == true)
     }
 
-    @Test func aSecondThatHasBegunCounts() throws {
-        let end = Date(timeIntervalSince1970: 1_900_000_000.2)
+    /// The format has whole seconds, and a part of one must not make a life longer.
+    @Test func aSecondThatHasBegunDoesNotCount() throws {
+        let end = Date(timeIntervalSince1970: 1_900_000_000.9)
         let cookie = try #require(Cookie(name: "a", value: "1", domain: "a.test", expires: end))
         let text = String(decoding: NetscapeCookies(cookies: [cookie]).data, as: UTF8.self)
-        #expect(text.hasSuffix("\na.test\tFALSE\t/\tFALSE\t1900000001\ta\t1\n"))
+        #expect(text.hasSuffix("\na.test\tFALSE\t/\tFALSE\t1900000000\ta\t1\n"))
     }
 
     @Test func cookiesWithTabsAreNotWritten() throws {
@@ -77,12 +78,15 @@ struct NetscapeCookiesTests {
         #expect(NetscapeCookies(cookies: [cookie]).data == NetscapeCookies().data)
     }
 
-    /// Latin-1, for example: of no use here, but of use to whoever wrote it.
-    @Test func bytesThatAreNoTextStay() {
-        let line = Data("a.test\tFALSE\t/\tFALSE\t0\tn\tv".utf8) + [0xfc, 0x0d, 0x0d]
-        let read = NetscapeCookies(line + Data("\nb.test\tFALSE\t/\tFALSE\t0\tn\tv\n".utf8), at: Self.now)
-        #expect(read.cookies.map(\.domain) == ["b.test"])
-        #expect(read.data.suffix(line.count + 1) == line + Data("\n".utf8))
+    /// Latin-1, for example: a value is octets, whatever they mean (RFC 6265bis, section 5.6).
+    @Test(arguments: [
+        [0xfc], [0xc3, 0xbc], [0xc3], [0xc3, 0xfc], [0xee, 0xbf, 0xbc], [0xed, 0xa0, 0x80], [0xff, 0xfe],
+    ])
+    func octetsThatAreNoTextAreReadAndWritten(_ octets: [UInt8]) {
+        let line = Data("a.test\tFALSE\t/\tFALSE\t0\tn\tv".utf8) + octets + Data("w\n".utf8)
+        let read = NetscapeCookies(line + Data("b.test\tFALSE\t/\tFALSE\t0\tn\tv\n".utf8), at: Self.now)
+        #expect(read.cookies.map(\.domain) == ["a.test", "b.test"])
+        #expect(read.data.split(separator: 10).dropFirst(2).first == line.dropLast())
     }
 
     @Test func everySecondIsReadAndWritten() {

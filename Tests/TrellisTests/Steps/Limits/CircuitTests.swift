@@ -108,11 +108,10 @@ struct CircuitTests {
         #expect(Self.refusal(&circuit, at: 105) == nil)
     }
 
-    @Test func onlyAWellCircuitIsForgettable() {
+    @Test func aWellCircuitIsForgettable() {
         var circuit = Self.circuit()
         #expect(circuit.isForgettable(at: .at(.seconds(100))) == true)
         Self.send([.failure, .failure, .failure, .failure], to: &circuit)
-        #expect(circuit.isForgettable(at: .at(.seconds(1000))) == false)
         Self.send([.success], to: &circuit, at: 1000)
         #expect(circuit.isForgettable(at: .at(.seconds(1000))) == true)
     }
@@ -188,5 +187,35 @@ struct CircuitTests {
             second?.description
                 == "the circuit to api.example.com is open after 12 of 20 requests failed; "
                 + "a request is under way to see whether it can be closed")
+    }
+
+    /// A crawler meets one dead host after the other, and never comes back to any.
+    @Test func circuitsOfDeadHostsAreForgotten() throws {
+        let breaker = CircuitBreaker(minimumRequests: 1)
+        for host in 0..<10_000 {
+            let now = EngineInstant.at(.seconds(host))
+            breaker.leave(try breaker.enter(host: "\(host)", at: now), .failure, host: "\(host)", at: now)
+        }
+        #expect(breaker.hostCount <= 2 * HostTable<Circuit>.comfortableCount)
+    }
+
+    @Test func aCircuitIsForgottenWhenNobodyHasAskedForAProbeForAsLongAsRequestsCount() {
+        var circuit = Self.circuit()
+        Self.send([.failure, .failure, .failure, .failure], to: &circuit)
+        let early = [100, 104.9, 105, 114.9].filter { circuit.isForgettable(at: .at(.seconds($0))) }
+        #expect(early == [])
+        let isForgettable = circuit.isForgettable(at: .at(.seconds(115)))
+        #expect(isForgettable)
+    }
+
+    @Test func aCircuitWithAProbeUnderWayIsKept() {
+        var circuit = Self.circuit()
+        Self.send([.failure, .failure, .failure, .failure], to: &circuit)
+        guard case .admitted = circuit.enter(at: .at(.seconds(105))) else {
+            Issue.record("no probe is let through")
+            return
+        }
+        let isForgettable = circuit.isForgettable(at: .at(.seconds(10_000)))
+        #expect(!isForgettable)
     }
 }

@@ -178,4 +178,25 @@ struct RateLimiterTests {
         }
         #expect(limiter.waitingCount(host: "a.example") == 0)
     }
+
+    /// The next turn at a slow host may be hours away.
+    @Test func noTaskWaitsForATurnWhenAllHaveLeft() async throws {
+        let limiter = limiter(1.0 / 3600)
+        try await limiter.enter(host: "a.example", context)
+        let tasks = (0..<3).map { _ in
+            Task { [context] in _ = try await limiter.enter(host: "a.example", context) }
+        }
+        await settle(limiter, waiting: 3)
+        #expect(limiter.hasPump(host: "a.example"))
+        for task in tasks {
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+        }
+        #expect(!limiter.hasPump(host: "a.example"))
+        // It goes on for the next one.
+        let last = Task { [context] in _ = try await limiter.enter(host: "a.example", context) }
+        await settle(limiter, waiting: 1)
+        clock.advance(by: .seconds(3600))
+        try await last.value
+    }
 }

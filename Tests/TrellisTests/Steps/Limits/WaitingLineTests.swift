@@ -87,4 +87,28 @@ struct WaitingLineTests {
         }
         #expect(Self.order(&line) == model)
     }
+
+    /// The head never goes, for example because its origin is dead.
+    @Test func whoLeavesBehindAHeadThatNeverGoesLeavesNothingBehind() {
+        var line = WaitingLine<Int>()
+        line.enter(-1)
+        for id in 0..<10_000 {
+            line.enter(id)
+            line.leave(id)
+        }
+        #expect(line.spotCount <= 100)
+        for id in 0..<1000 { line.enter(id) }
+        for id in 100..<1000 { line.leave(id) }
+        #expect(line.spotCount <= 300)
+        #expect(Self.order(&line) == [-1] + Array(0..<100))
+        #expect(line.spotCount == 0)
+    }
+
+    @Test func whoEntersTwiceWaitsOnceAtTheEnd() {
+        var line = WaitingLine<Int>()
+        for id in [0, 1, 0] { line.enter(id) }
+        #expect(line.count == 2)
+        #expect(line.countAhead(of: 0) == 1)
+        #expect(Self.order(&line) == [1, 0])
+    }
 }

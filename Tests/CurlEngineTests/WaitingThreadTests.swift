@@ -1,0 +1,54 @@
+import CurlEngine
+import Glibc
+import Synchronization
+import Testing
+
+/// Threads that may wait.
+@Suite(.timeLimit(.minutes(1)))
+struct WaitingThreadTests {
+    /// Opens when all have come, or never.
+    private final class Gate: Sendable {
+        private let missing: Mutex<Int>
+
+        init(_ count: Int) { missing = Mutex(count) }
+
+        func pass() {
+            missing.withLock { $0 -= 1 }
+            while missing.withLock({ $0 > 0 }) { sched_yield() }
+        }
+    }
+
+    @Test func asManyWaitAtATimeAsThereAreThreads() async {
+        let gate = Gate(WaitingThread.maximumCount)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<WaitingThread.maximumCount { group.addTask { await WaitingThread.run { gate.pass() } } }
+        }
+    }
+
+    @Test func whatComesOnTopHasItsTurn() async {
+        let sum = await withTaskGroup(of: Int.self) { group in
+            for number in 0..<2000 { group.addTask { await WaitingThread.run { number } } }
+            return await group.reduce(0, +)
+        }
+        #expect(sum == 1999 * 1000)
+        // One after the other, so that a thread is mostly there already.
+        for number in 0..<2000 { #expect(await WaitingThread.run { number } == number) }
+    }
+
+    @Test func whatFailsSaysHow() async {
+        let failure = FileReader.Failure(why: "gone")
+        await #expect(throws: failure) {
+            try await WaitingThread.trying { () throws(FileReader.Failure) -> Int in throw failure }
+        }
+    }
+
+    @Test func itIsNeitherThePoolNorAnEngine() async {
+        let engine = EngineExecutor()
+        await Task(executorPreference: engine) {
+            #expect(CallingThread.isEngine)
+            #expect(await WaitingThread.run { CallingThread.isEngine } == false)
+            #expect(CallingThread.isEngine)
+        }.value
+        await engine.shutDown()
+    }
+}

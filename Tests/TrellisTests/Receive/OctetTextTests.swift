@@ -1,0 +1,39 @@
+import Testing
+
+@testable import Trellis
+
+/// Octets that go through text and come out as they were.
+struct OctetTextTests {
+    @Test(
+        arguments: [
+            ([], ""), (Array("a=ü €😀".utf8), "a=ü €😀"), ([0xfc], "\u{effc}"),
+            ([0x61, 0x80, 0xff], "a\u{ef80}\u{efff}"),
+            ([0xc3], "\u{efc3}"), ([0xc3, 0xbc, 0xc3], "ü\u{efc3}"), ([0xc0, 0x80], "\u{efc0}\u{ef80}"),
+            // A scalar for an octet, as it would be in UTF-8; half of a surrogate pair; one more than there are.
+            ([0xee, 0xbf, 0xbc], "\u{efee}\u{efbf}\u{efbc}"), ([0xed, 0xa0, 0x80], "\u{efed}\u{efa0}\u{ef80}"),
+            ([0xf4, 0x90, 0x80, 0x80], "\u{eff4}\u{ef90}\u{ef80}\u{ef80}"), ([0xee, 0x80, 0x80], "\u{e000}"),
+        ] as [([UInt8], String)])
+    func textOf(_ octets: [UInt8], _ text: String) {
+        #expect(OctetText.text(octets).hasSameBytes(as: text))
+        #expect(OctetText.octets(text) == octets)
+        #expect(OctetText.count(text) == octets.count)
+    }
+
+    @Test(arguments: 0..<50)
+    func anyOctetsComeOutAsTheyWere(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        // Octets that UTF-8 has at the beginning of long scalars, and at their ends, more often than others.
+        let likely: [UInt8] = [0xee, 0xbe, 0xbf, 0x80, 0xc3, 0xf0, 0x9f, 0x41]
+        var texts: [String: [UInt8]] = [:]
+        for length in 0..<200 {
+            let octets = (0..<length % 12).map { _ in
+                Bool.random(using: &random)
+                    ? likely.randomElement(using: &random) ?? 0 : UInt8.random(in: 0...255, using: &random)
+            }
+            let text = OctetText.text(octets)
+            #expect(OctetText.octets(text) == octets)
+            #expect(OctetText.count(text) == octets.count)
+            #expect(texts.updateValue(octets, forKey: text).map { $0 == octets } ?? true)
+        }
+    }
+}

@@ -1,0 +1,78 @@
+import Testing
+
+@testable import Trellis
+
+/// What the queue compares for one event, however many origins wait.
+struct AdmissionQueueCostTests {
+    private static let originCount = 2000
+    /// Three ways through a heap of so many, and two comparisons at each step.
+    private static let fewComparisons = 66
+
+    private static func queue(total: Int, perOrigin: Int) -> AdmissionQueue<Int> {
+        var limits = ConnectionLimits()
+        limits.total = total
+        limits.perOrigin = perOrigin
+        return AdmissionQueue(limits: limits)
+    }
+
+    @Test func aReleaseIsCheapWhereAllOriginsWaitForConnectionsOfTheirOwn() {
+        var queue = Self.queue(total: Self.originCount * 2, perOrigin: 1)
+        var places: [AdmissionQueue<Int>.Place] = []
+        for origin in 0..<Self.originCount {
+            places.append(queue.enter(origin, origin: "\(origin)").place)
+            _ = queue.enter(Self.originCount + origin, origin: "\(origin)")
+        }
+        #expect(queue.waitingCount == Self.originCount)
+        var most = 0
+        for origin in 0..<Self.originCount {
+            let before = queue.comparisons
+            #expect(queue.release(origin, at: places[origin], isShared: false) == [Self.originCount + origin])
+            most = max(most, queue.comparisons - before)
+        }
+        #expect(most <= Self.fewComparisons)
+        #expect(queue.waitingCount == 0)
+    }
+
+    @Test func aReleaseIsCheapWhereAllOriginsWaitForTheConnectionsOfTheSession() {
+        var queue = Self.queue(total: 1, perOrigin: 1)
+        var places = [queue.enter(-1, origin: "first").place]
+        for origin in 0..<Self.originCount { places.append(queue.enter(origin, origin: "\(origin)").place) }
+        var most = 0
+        for origin in 0..<Self.originCount {
+            let before = queue.comparisons
+            #expect(queue.release(origin - 1, at: places[origin], isShared: false) == [origin])
+            most = max(most, queue.comparisons - before)
+        }
+        #expect(most <= Self.fewComparisons)
+    }
+
+    @Test func learningThatAnOriginSharesConnectionsIsCheap() {
+        var queue = Self.queue(total: Self.originCount * 200, perOrigin: 2)
+        var places: [AdmissionQueue<Int>.Place] = []
+        for origin in 0..<Self.originCount {
+            places.append(queue.enter(origin, origin: "\(origin)", mayShare: true).place)
+            _ = queue.enter(Self.originCount + origin, origin: "\(origin)", mayShare: true)
+        }
+        var most = 0
+        for origin in 0..<Self.originCount {
+            let before = queue.comparisons
+            #expect(queue.explored(origin, at: places[origin], isShared: true) == [Self.originCount + origin])
+            most = max(most, queue.comparisons - before)
+        }
+        #expect(most <= Self.fewComparisons)
+    }
+
+    @Test func leavingIsCheap() {
+        var queue = Self.queue(total: 1, perOrigin: 1)
+        _ = queue.enter(-1, origin: "first")
+        let places = (0..<Self.originCount).map { queue.enter($0, origin: "\($0)").place }
+        var most = 0
+        for origin in 0..<Self.originCount {
+            let before = queue.comparisons
+            queue.leave(origin, at: places[origin])
+            most = max(most, queue.comparisons - before)
+        }
+        #expect(most <= Self.fewComparisons)
+        #expect(queue.waitingCount == 0)
+    }
+}

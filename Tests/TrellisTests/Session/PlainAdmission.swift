@@ -1,0 +1,89 @@
+@testable import Trellis
+
+/// The rules of admission without any care for what they cost: every event looks at every origin. Priorities are left out.
+struct PlainAdmission {
+    private struct Origin {
+        var active = 0
+        var isShared = false
+        var isExclusive = false
+        var explorer: Int?
+        var line: [Int] = []
+        var turn = 0
+
+        var connections: Int { isShared ? (active + 99) / 100 : active }
+    }
+
+    let limits: ConnectionLimits
+    private var origins: [String: Origin] = [:]
+    private var lastTurn = 0
+
+    init(limits: ConnectionLimits) { self.limits = limits }
+
+    mutating func enter(_ id: Int, origin name: String, mayShare: Bool) -> Bool {
+        var origin = origins[name, default: Origin()]
+        defer { origins[name] = origin }
+        if origin.line.isEmpty, hasRoom(origin) {
+            if mayShare, origin.active == 0, !origin.isExclusive { (origin.explorer, origin.isShared) = (id, false) }
+            origin.active += 1
+            return true
+        }
+        if origin.line.isEmpty { origin.turn = newTurn() }
+        origin.line.append(id)
+        return false
+    }
+
+    mutating func leave(_ id: Int, origin: String) { origins[origin]?.line.removeAll { $0 == id } }
+
+    mutating func explored(_ id: Int, origin: String, isShared: Bool) -> [Int] {
+        guard origins[origin]?.explorer == id else { return [] }
+        learn(origin, isShared)
+        return admitted()
+    }
+
+    mutating func release(_ id: Int, origin name: String, isShared: Bool?) -> [Int] {
+        if let isShared {
+            learn(name, isShared)
+        } else if origins[name]?.explorer == id {
+            origins[name]?.explorer = nil
+            let isAlone = origins[name]?.line.isEmpty ?? true
+            origins[name]?.isExclusive = !isAlone
+        }
+        origins[name]?.active -= 1
+        return admitted()
+    }
+
+    private mutating func learn(_ name: String, _ isShared: Bool) {
+        origins[name]?.explorer = nil
+        origins[name]?.isShared = isShared
+        origins[name]?.isExclusive = !isShared
+    }
+
+    private mutating func admitted() -> [Int] {
+        var admitted: [Int] = []
+        while let (name, origin) = next() {
+            admitted.append(origin.line[0])
+            origins[name]?.line.removeFirst()
+            origins[name]?.active += 1
+            let turn = newTurn()
+            origins[name]?.turn = turn
+        }
+        return admitted
+    }
+
+    private func next() -> (String, Origin)? {
+        let ready = origins.filter { !$0.value.line.isEmpty && hasRoom($0.value) }
+        return ready.min { $0.value.turn < $1.value.turn }.map { ($0.key, $0.value) }
+    }
+
+    private func hasRoom(_ origin: Origin) -> Bool {
+        guard origin.explorer == nil else { return false }
+        if origin.isShared, origin.active % 100 != 0 { return true }
+        return origin.connections < limits.perOrigin
+            && origins.values.reduce(0) { $0 + $1.connections } < limits.total
+    }
+
+    private mutating func newTurn() -> Int {
+        lastTurn += 1
+        return lastTurn
+    }
+}
