@@ -52,13 +52,23 @@ package enum FilePlaces {
     }
 
     /// Deletes a file, if there is one.
-    package static func remove(_ path: String) { _ = unsafe unlink(path) }
+    ///
+    /// - Returns: Whether there was one.
+    @discardableResult
+    package static func remove(_ path: String) -> Bool {
+        let isRemoved = try? DiskWatch.watching(.remove(path: path)) { () throws(FileReader.Failure) in
+            unsafe unlink(path) == 0
+        }
+        return isRemoved ?? false
+    }
 
     /// The names in a folder are on the disk too; not every file system can say so.
     package static func synchronize(folder: String) {
-        let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        _ = fsync(descriptor)
-        close(descriptor)
+        try? DiskWatch.watching(.synchronizeFolder(path: folder)) { () throws(FileReader.Failure) in
+            let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw .system }
+            defer { close(descriptor) }
+            guard fsync(descriptor) == 0 else { throw .system }
+        }
     }
 }

@@ -118,6 +118,13 @@ package final class PartialFile: Sendable {
     /// Writes all of the bytes, where they belong.
     package func write(_ data: Data, at offset: Int64) throws(FileReader.Failure) {
         try check()
+        try DiskWatch.watching(.write(path: path, offset..<offset + Int64(data.count))) {
+            () throws(FileReader.Failure) in
+            try fill(data, at: offset)
+        }
+    }
+
+    private func fill(_ data: Data, at offset: Int64) throws(FileReader.Failure) {
         var written = 0
         while written < data.count {
             let count = unsafe data.withUnsafeBytes { bytes in
@@ -156,9 +163,19 @@ package final class PartialFile: Sendable {
         extent.withLock { $0 = length }
     }
 
-    /// Waits until all of it is on the disk.
-    package func synchronize() throws(FileReader.Failure) {
-        guard fsync(descriptor) == 0 else { throw .system }
+    /// Waits until all of it is on the disk, with what ``stamp`` tells; `false` where the file system has no means for that.
+    package func synchronize() throws(FileReader.Failure) -> Bool { try synchronize(fsync) }
+
+    /// Waits until its bytes are on the disk: those that had been written before the call; `false` where the file system has no means
+    /// for that.
+    package func synchronizeData() throws(FileReader.Failure) -> Bool { try synchronize(fdatasync) }
+
+    private func synchronize(_ call: (Int32) -> Int32) throws(FileReader.Failure) -> Bool {
+        try DiskWatch.watching(.synchronize(path: path)) { () throws(FileReader.Failure) in
+            if call(descriptor) == 0 { return true }
+            guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP else { throw .system }
+            return false
+        }
     }
 
     /// Deletes it, unless it has gone.

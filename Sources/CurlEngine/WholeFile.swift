@@ -88,7 +88,7 @@ package enum WholeFile {
         // Nobody else's file, even in a folder that others can write to.
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .system }
-        let failure = fill(descriptor, data, mode, isDurable: isDurable)
+        let failure = fill(descriptor, data, mode, synchronizing: isDurable ? temporary : nil)
         var written = stat()
         let isKnown = unsafe fstat(descriptor, &written) == 0
         close(descriptor)
@@ -96,17 +96,20 @@ package enum WholeFile {
             _ = unsafe unlink(temporary)
             throw failure
         }
-        guard unsafe rename(temporary, path) == 0 else {
-            let failure = FileReader.Failure.system
+        do throws(FileReader.Failure) {
+            try DiskWatch.watching(.rename(from: temporary, to: path)) { () throws(FileReader.Failure) in
+                guard unsafe rename(temporary, path) == 0 else { throw .system }
+            }
+        } catch {
             _ = unsafe unlink(temporary)
-            throw failure
+            throw error
         }
-        if isDurable { syncFolder(of: path) }
+        if isDurable { FilePlaces.synchronize(folder: FilePlaces.folder(of: path)) }
         return isKnown ? Version(written) : nil
     }
 
     private static func fill(
-        _ descriptor: Int32, _ data: Data, _ mode: mode_t, isDurable: Bool
+        _ descriptor: Int32, _ data: Data, _ mode: mode_t, synchronizing path: String?
     ) -> FileReader.Failure? {
         var rest = data[...]
         while !rest.isEmpty {
@@ -116,17 +119,14 @@ package enum WholeFile {
             guard count > 0 else { return .system }
             rest = rest.dropFirst(count)
         }
+        guard fchmod(descriptor, mode) == 0 else { return .system }
+        guard let path else { return nil }
         // Before the name: otherwise it could name an empty file after the machine failed.
-        guard fchmod(descriptor, mode) == 0, !isDurable || fsync(descriptor) == 0 else { return .system }
-        return nil
-    }
-
-    /// The new name is on disk too; not every file system can say so.
-    private static func syncFolder(of path: String) {
-        let folder = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        _ = fsync(descriptor)
-        close(descriptor)
+        do throws(FileReader.Failure) {
+            try DiskWatch.watching(.synchronize(path: path)) { () throws(FileReader.Failure) in
+                guard fsync(descriptor) == 0 else { throw .system }
+            }
+            return nil
+        } catch { return error }
     }
 }

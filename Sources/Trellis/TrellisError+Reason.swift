@@ -52,6 +52,8 @@ extension TrellisError {
         case parameters(String)
         /// A ``Checksum`` is none.
         case checksum(String)
+        /// A validator was added after the request had started.
+        case lateValidator
     }
 
     /// Why no connection came about.
@@ -198,6 +200,7 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .invalidRequest(.body(let why)): "the body cannot be sent: \(why)"
         case .invalidRequest(.parameters(let why)): "the parameters cannot be encoded: \(why)"
         case .invalidRequest(.checksum(let why)): "the checksum is none: \(why)"
+        case .invalidRequest(.lateValidator): "a validator was added after the request had started"
         case .connectionFailed(.nameResolution(let why)): "the name could not be resolved: \(why)"
         case .connectionFailed(.unreachable(let why)): "no connection: \(why)"
         case .proxyFailed(let failure): failure.description

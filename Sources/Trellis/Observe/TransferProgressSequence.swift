@@ -10,22 +10,35 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
     public typealias Failure = Never
 
     private let broadcaster: ProgressBroadcaster
+    /// Called when a reader asks for its first value.
+    private let begin: (@Sendable () -> Void)?
 
-    init(_ broadcaster: ProgressBroadcaster) { self.broadcaster = broadcaster }
+    init(_ broadcaster: ProgressBroadcaster, begin: (@Sendable () -> Void)? = nil) {
+        self.broadcaster = broadcaster
+        self.begin = begin
+    }
 
     /// Reads the values from now on.
-    public func makeAsyncIterator() -> Iterator { Iterator(broadcaster: broadcaster) }
+    public func makeAsyncIterator() -> Iterator { Iterator(broadcaster: broadcaster, begin: begin) }
 
     /// The reader of progress.
     public struct Iterator: AsyncIteratorProtocol {
         private let broadcaster: ProgressBroadcaster
         /// What has been seen.
         private var version = 0
+        private var begin: (@Sendable () -> Void)?
 
-        fileprivate init(broadcaster: ProgressBroadcaster) { self.broadcaster = broadcaster }
+        fileprivate init(broadcaster: ProgressBroadcaster, begin: (@Sendable () -> Void)?) {
+            self.broadcaster = broadcaster
+            self.begin = begin
+        }
 
         /// The next value; `nil` when the transfer has ended.
         public mutating func next() async -> TransferProgress? {
+            if let begin, !Task.isCancelled {
+                self.begin = nil
+                begin()
+            }
             while !Task.isCancelled {
                 switch broadcaster.news(since: version) {
                 case .value(let progress, let version):

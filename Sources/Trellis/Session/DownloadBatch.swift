@@ -22,8 +22,9 @@ public struct DownloadOutcome: Sendable {
 /// }
 /// ```
 ///
-/// They start when the first outcome is asked for. One that fails keeps none of the others from going on. Leaving the loop, or
-/// cancelling its task, ends those that are under way; the sequence then ends.
+/// They start when the first outcome is asked for, each when its turn has come, whoever reads its progress meanwhile. One that fails
+/// keeps none of the others from going on. Leaving the loop, or cancelling its task, ends those that are under way; the sequence then
+/// ends.
 public struct DownloadBatch: AsyncSequence, Sendable {
     /// What has become of a download.
     public typealias Element = DownloadOutcome
@@ -36,6 +37,7 @@ public struct DownloadBatch: AsyncSequence, Sendable {
     init(_ downloads: [DownloadRequest], limit: Int) {
         self.downloads = downloads
         self.limit = Swift.max(1, limit)
+        for download in downloads { download.joinBatch() }
     }
 
     /// Reads the outcomes.

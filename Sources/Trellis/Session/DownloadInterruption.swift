@@ -21,10 +21,11 @@ extension Error {
 extension DownloadPatience {
     /// How long to wait after an error; `nil`: no more.
     ///
+    /// - Parameter canGain: What comes can be kept.
     /// - Throws: The error, where waiting does not mend it.
-    mutating func delay(after error: any Error) throws -> Duration? {
+    mutating func delay(after error: any Error, canGain: Bool) throws -> Duration? {
         guard error.mayBeMended else { throw error.cause }
-        return delay(random: .random(in: 0..<1))
+        return delay(random: .random(in: 0..<1), canGain: canGain)
     }
 }
 

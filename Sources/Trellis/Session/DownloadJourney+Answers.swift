@@ -16,9 +16,10 @@ extension DownloadJourney {
     }
 
     private mutating func pause(after error: any Error) async throws {
-        guard hasBegun, canResume, !isExhausted, let duration = try patience.delay(after: error) else {
-            throw error.cause
-        }
+        guard hasBegun, canResume, !isExhausted,
+            let duration = try patience.delay(after: error, canGain: canGain),
+            run.mayGoOn(atMost: options.maximumInterruptions)
+        else { throw error.cause }
         try await session.wait(duration, after: error, within: deadline)
         run.interrupt()
     }
@@ -30,6 +31,9 @@ extension DownloadJourney {
             try await run.reading(answer.source) { try await judge(question, answer) }
         }
     }
+
+    /// What comes need not come again after an interruption.
+    private var canGain: Bool { representation?.validator != nil && !servesNoRanges }
 
     private var question: DownloadQuestion {
         guard canResume, offset > 0, let representation, representation.validator != nil else { return .whole }
@@ -45,9 +49,12 @@ extension DownloadJourney {
             ? question.verdict(status: head.status.code, fields: head.headerFields, of: head.url)
             : .whole(Representation(validator: nil, total: Representation(head.headerFields).total))
         switch verdict {
-        case .whole(let representation):
-            return try await begin(representation, answer)
+        case .whole(let new):
+            // All of the same again: it takes no notice of ranges.
+            if question != .whole, new.validator == representation?.validator { servesNoRanges = true }
+            return try await begin(new, answer)
         case .part(let range, let total):
+            let isFirst = !hasBegun
             accept(head)
             offset = range.lowerBound
             run.progress.jump(to: offset)
@@ -56,7 +63,7 @@ extension DownloadJourney {
             if digests.checksum == nil { digests.restart(serverChecksum(head, isWhole: false)) }
             // From here on its length tells how much there is.
             try file?.truncate(to: offset)
-            note()
+            if isFirst { noteBeginning() }
             return try await receive(answer, upTo: range.upperBound)
         case .complete:
             answer.cancel()
@@ -88,7 +95,7 @@ extension DownloadJourney {
             answer.cancel()
             throw TrellisError(.invalidResponse(.bodyCutShort("it began anew too often"))).about(request, answer.head)
         }
-        try file?.reset()
+        try reset()
         accept(answer.head)
         representation = new
         parts = nil
@@ -102,7 +109,7 @@ extension DownloadJourney {
             return try await receiveParts(beginningWith: answer)
         }
         // A short one comes as fast as its note.
-        if new.total ?? .max > 256 << 10 { note() }
+        if new.total ?? .max > 256 << 10 { noteBeginning() }
         return try await receive(answer, upTo: nil)
     }
 
@@ -129,11 +136,11 @@ extension DownloadJourney {
     private mutating func receive(_ answer: StreamResponse, upTo end: Int64?) async throws -> Bool {
         guard let file else { throw TrellisError(.other("a download without a file")) }
         let start = offset
-        let canGain = representation?.validator != nil
+        let canGain = canGain
         // What the server has announced is what comes over the wire, and not what is written.
         let coded = Representation.isCoded(answer.head.headerFields) ? answer.source as? StreamSource : nil
         coded?.measure(with: run.progress)
-        var rhythm = DownloadRhythm(now: session.clock.now(), count: offset)
+        var rhythm = DownloadRhythm(now: session.clock.now())
         while let chunk = try await answer.source.next() {
             if let end, offset + Int64(chunk.count) > end {
                 representation = nil
@@ -144,8 +151,12 @@ extension DownloadJourney {
             try file.write(chunk, at: offset)
             digests.take(chunk, at: offset)
             offset += Int64(chunk.count)
-            // Whoever deletes a folder need not wait for the end to see that its downloads fail.
-            if rhythm.isTime(session.clock.now()) { try file.check() }
+            if rhythm.isTime(session.clock.now()) {
+                // Whoever deletes a folder need not wait for the end to see that its downloads fail.
+                try file.check()
+                try notes?.check()
+                noteProgress()
+            }
             if coded == nil { run.progress.advance(by: chunk.count) }
             if canGain { patience.gain(chunk.count) }
             try await run.pass()

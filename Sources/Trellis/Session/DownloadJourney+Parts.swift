@@ -15,17 +15,10 @@ extension DownloadJourney {
 
     mutating func receiveParts(beginningWith first: StreamResponse?) async throws -> Bool {
         guard let file, let representation, let parts else { return false }
-        let url = ResumeData.name(of: request.url)
-        // Before there are gaps: the length of the file tells nothing any more.
-        note()
+        noteBeginning(of: parts)
         let fetching = DownloadParts(
             parts, of: representation, in: file, request: request, session: session, run: run, deadline: deadline,
-            options: options
-        ) { parts in
-            if let data = ResumeData(representation, url: url, path: file.path, done: parts.done) {
-                file.takeNote(data)
-            }
-        }
+            options: options, note: noteOfParts)
         do {
             try await fetching.fetch(beginningWith: first)
         } catch {

@@ -16,6 +16,7 @@ struct DownloadJourney {
     private var resumeData: ResumeData?
 
     private(set) var file: DownloadFile?
+    private(set) var notes: DownloadNotes?
     /// What the bytes that are there are a part of; `nil` where they are of no use.
     var representation: Representation?
     /// Bytes that are there.
@@ -30,6 +31,8 @@ struct DownloadJourney {
     /// Parts have turned out not to be had.
     var mustBeOne = false
     var isExhausted = false
+    /// The server has sent all of it where a part was asked for.
+    var servesNoRanges = false
 
     init(_ call: DownloadCall, session: Session, run: DownloadRun) throws {
         if let problem = call.checksum?.problem() { throw problem }
@@ -40,7 +43,7 @@ struct DownloadJourney {
         options = call.options
         resumeData = call.resumeData
         digests = DownloadDigests(checksum)
-        patience = DownloadPatience(limit: options.maximumFailures)
+        patience = DownloadPatience(options)
         var request = try session.preparation.completingURL(of: call.request)
         if request.headerFields[.acceptEncoding] == nil, request.decodesContent != true {
             request.headerFields[.acceptEncoding] = "identity"
@@ -76,7 +79,7 @@ struct DownloadJourney {
             while try await !attempt() {}
             return try await finish()
         } catch {
-            leave()
+            await leave()
             throw error
         }
     }
@@ -95,6 +98,7 @@ struct DownloadJourney {
             throw error
         }
         self.file = file
+        notes = DownloadNotes(file)
         guard let known, file.length > 0 else { return try file.reset() }
         // As much of it as there is.
         let done = known.done.map { $0.clamped(to: 0..<file.length) }.filter { !$0.isEmpty }
@@ -124,8 +128,8 @@ struct DownloadJourney {
         guard options.resumesPartialFile, let note = file.found(for: ResumeData.name(of: request.url)) else {
             return (file, nil)
         }
-        // After a sudden end its length tells; after another one it has to be what it was.
-        return (file, note.stamp == nil || file.isAsLeft(by: note) ? note : nil)
+        // After a sudden end the note tells; after another one the file has to be what it was.
+        return (file, note.stamp == nil || file.isAsLeft(by: note) ? file.trusted(note) : nil)
     }
 
     mutating func open(for response: Response) async throws {
@@ -138,33 +142,40 @@ struct DownloadJourney {
         }
     }
 
-    /// Takes note of what is there, for a download that goes on with it.
-    ///
-    /// - Parameter end: Nothing more comes, and what is there ends here. While a file grows, its length tells how much there is.
-    @discardableResult
-    func note(end: Int64? = nil) -> (data: ResumeData, isTaken: Bool)? {
-        guard canResume, let file, let representation else { return nil }
-        let done = parts?.done ?? [0..<(representation.total ?? .max)]
-        let data = ResumeData(
-            representation, url: ResumeData.name(of: request.url), path: file.path,
-            done: done.map { $0.clamped(to: 0..<(end ?? .max)) }.filter { !$0.isEmpty },
-            stamp: end == nil ? nil : file.stamp)
-        return data.map { ($0, file.takeNote($0)) }
+    /// Nothing of what is there is of use: the file and its notes begin anew.
+    mutating func reset() throws {
+        guard let file else { return }
+        notes?.putAway()
+        try file.reset()
+        notes = DownloadNotes(file)
     }
 
     /// The download has failed: what can be gone on with stays, where it is there and can be found.
-    private func leave() {
+    private func leave() async {
         guard let file else { return }
+        // A note may be under way still, and a later download has to wait for none.
+        await notes?.end()
         let mayStay = run.keepsPartialFile || (options.keepsPartialFile && file.isShared && !destination.isTemporary)
         let end = parts.map { $0.done.last?.upperBound ?? 0 } ?? offset
+        // The disk has failed: what was noted before that is there.
+        if let notes, notes.hasFailed {
+            if !mayStay || !notes.fallBack() { file.discard() }
+            return
+        }
         guard mayStay, hasSomething, file.isThere(with: end), (try? file.setAside()) != nil else {
             return file.discard()
         }
         // On a full disk there is no room for a note, unless some is made.
         var last: ResumeData?
         for end in [end, end - (256 << 10)] where end > 0 {
-            guard (try? file.truncate(to: end)) != nil, let (data, isTaken) = note(end: end) else { break }
-            if isTaken || !file.isShared { return run.set(data) }
+            guard lastNote(end: end) != nil, (try? file.truncate(to: end)) != nil else { break }
+            guard (try? file.synchronize()) == true else {
+                // What was noted before is there.
+                if notes?.fallBack() != true { file.discard() }
+                return
+            }
+            guard let data = lastNote(end: end) else { break }
+            if file.takeNote(data, isDurable: true) || !file.isShared { return run.set(data) }
             last = data
         }
         guard let last, file.hasNote(like: last) || run.keepsPartialFile else { return file.discard() }
@@ -180,6 +191,8 @@ struct DownloadJourney {
             representation = nil
             throw error.about(request, response)
         }
+        notes?.putAway()
+        try notes?.check()
         try await file.finish(size: offset)
         return DownloadedFile(
             path: file.target, size: offset, resumedBytes: resumedBytes, response: response,

@@ -23,9 +23,9 @@ final class DownloadParts: Sendable {
     private let options: DownloadOptions
     private let segments: Locked<DownloadSegments>
     /// Takes note of what is there.
-    private let note: @Sendable (DownloadSegments) -> Void
+    private let note: @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
     /// When that is done.
-    private let noting: Locked<(rhythm: DownloadRhythm, isUnderWay: Bool)>
+    private let rhythm: Locked<DownloadRhythm>
     private let last = Locked<Response?>(nil)
     /// What is being read.
     private let answers = Locked<[DownloadSegments.ID: StreamResponse]>([:])
@@ -33,7 +33,7 @@ final class DownloadParts: Sendable {
     init(
         _ segments: DownloadSegments, of representation: Representation, in file: DownloadFile, request: Request,
         session: Session, run: DownloadRun, deadline: CallDeadline, options: DownloadOptions,
-        note: @escaping @Sendable (DownloadSegments) -> Void
+        note: @escaping @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
     ) {
         self.segments = Locked(segments)
         self.representation = representation
@@ -44,8 +44,7 @@ final class DownloadParts: Sendable {
         self.deadline = deadline
         self.options = options
         self.note = note
-        let rhythm = DownloadRhythm(now: session.clock.now(), count: segments.doneCount)
-        noting = Locked((rhythm, false))
+        rhythm = Locked(DownloadRhythm(now: session.clock.now(), count: segments.doneCount))
     }
 
     /// What has come so far.
@@ -100,7 +99,7 @@ final class DownloadParts: Sendable {
     /// What a worker does as long as there is work. Returns why it gives up.
     private func work(begunWith first: (answer: StreamResponse, id: DownloadSegments.ID)?) async throws -> (any Error)?
     {
-        var patience = DownloadPatience(limit: options.maximumFailures)
+        var patience = DownloadPatience(options)
         var begun = first
         while true {
             var taken = begun?.id
@@ -119,7 +118,9 @@ final class DownloadParts: Sendable {
                 }
             } catch {
                 guard run.isAnswered else { throw error.cause }
-                guard let duration = try patience.delay(after: error) else { return error.cause }
+                guard let duration = try patience.delay(after: error, canGain: true),
+                    run.mayGoOn(atMost: options.maximumInterruptions)
+                else { return error.cause }
                 do {
                     try await session.wait(duration, after: error, within: deadline)
                     run.interrupt()
@@ -228,18 +229,11 @@ final class DownloadParts: Sendable {
         for answer in answers.withLock({ answers in rivals.compactMap { answers[$0] } }) { answer.cancel() }
     }
 
-    /// Takes note of what is there from time to time: one worker, while the others go on.
+    /// Takes note of what is there from time to time.
     private func takeNote() throws {
         let now = session.clock.now()
-        let count = segments.withLock { $0.doneCount }
-        let isDue = noting.withLock { noting in
-            guard !noting.isUnderWay, noting.rhythm.isDue(now, count: count) else { return false }
-            noting.isUnderWay = true
-            return true
-        }
-        guard isDue else { return }
-        defer { noting.withLock { $0.isUnderWay = false } }
-        try file.check()
-        note(state)
+        let (isTime, isMuch) = rhythm.withLock { ($0.isTime(now), $0.isMuch(segments.withLock { $0.doneCount })) }
+        if isTime { try file.check() }
+        if isTime || isMuch { try note(state, isTime) }
     }
 }

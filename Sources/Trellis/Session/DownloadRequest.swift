@@ -6,20 +6,38 @@
 /// let file = try await download.value
 /// ```
 ///
-/// It starts when its ``value``, its ``response`` or its ``progress`` is asked for, or ``resume()`` is called, and happens once
-/// however often it is read. Copies are handles on the same download; when the last of them goes, the download ends.
+/// It starts when its ``value`` or its ``response`` is asked for, when the first value of its ``progress`` is, or when ``resume()``
+/// is called, and happens once however often it is read. Copies, and what ``validate()`` and its like return, are handles on the
+/// same download; when the last of them goes, the download ends.
 ///
 /// What it does is in <doc:Downloads>.
 public struct DownloadRequest: Sendable {
     private let owner: DownloadOwner
+    /// Why nothing can be read by this handle.
+    private let failure: TrellisError?
     private var run: DownloadRun { owner.run }
 
-    init(_ owner: DownloadOwner) { self.owner = owner }
+    init(_ owner: DownloadOwner, failure: TrellisError? = nil) {
+        self.owner = owner
+        self.failure = failure
+    }
 
-    func add(_ validator: Validator) { run.add(validator) }
+    /// A handle on the download that wants one thing more. After the start that is an error: of the download, unless it has ended, and
+    /// of the handle.
+    func adding(_ validators: Validator...) -> DownloadRequest {
+        guard !validators.allSatisfy(run.add) else { return self }
+        let error = TrellisError(.invalidRequest(.lateValidator))
+        run.cancel(error)
+        return DownloadRequest(owner, failure: error)
+    }
 
     /// Starts the download without waiting for it.
-    func start() -> Task<DownloadedFile, any Error> { run.begin() }
+    func start() -> Task<DownloadedFile, any Error> {
+        guard let failure else { return run.begin() }
+        return Task { throw failure }
+    }
+
+    func joinBatch() { run.joinBatch() }
 
     func end(_ error: any Error) { run.cancel(error) }
 
@@ -29,6 +47,7 @@ public struct DownloadRequest: Sendable {
     ///   task, which ends the download.
     public var value: DownloadedFile {
         get async throws {
+            if let failure { throw failure }
             let task = run.begin()
             return try await withTaskCancellationHandler {
                 try await task.value
@@ -44,18 +63,19 @@ public struct DownloadRequest: Sendable {
     /// - Throws: As ``value``, where none came.
     public var response: Response {
         get async throws {
+            if let failure { throw failure }
             _ = run.begin()
             return try await run.response()
         }
     }
 
-    /// How far the download is, for any number of readers. Asking for it starts the download.
+    /// How far the download is, for any number of readers. The first reader that waits for a value starts the download, unless that
+    /// waits for its turn in a ``DownloadBatch``.
     ///
     /// Bytes that were there from an earlier download count as completed. The total is not known where the server does not
     /// say it. Of a body that comes coded, the bytes on the wire count, which are what the server has announced.
     public var progress: TransferProgressSequence {
-        _ = run.begin()
-        return run.progress.values
+        TransferProgressSequence(run.progress) { [weak run] in run?.beginForReader() }
     }
 
     /// How far the download is at this moment. Does not start it.

@@ -3,7 +3,7 @@ import Synchronization
 
 /// What the handles on a download and the task that does it share.
 ///
-/// The work is a task of its own on the pool, which reads bodies and writes a file: none of it happens on the engine thread,
+/// The work is a task of its own, which reads bodies and writes a file: none of it happens on the engine thread or on the pool,
 /// and a slow disk pushes back on the network.
 final class DownloadRun: Sendable {
     typealias Work = @Sendable (DownloadRun) async throws -> DownloadedFile
@@ -15,6 +15,8 @@ final class DownloadRun: Sendable {
         /// Why it was ended.
         var end: (any Error)?
         var keepsPartialFile = false
+        /// A batch starts it when its turn has come.
+        var isInBatch = false
         var sources: [ObjectIdentifier: any ChunkSource] = [:]
         /// Those who wait until it goes on.
         var whenResumed: [Int: CheckedContinuation<Void, Never>] = [:]
@@ -25,6 +27,8 @@ final class DownloadRun: Sendable {
         var start: EngineInstant?
         var request: Request?
         var tally = DownloadTally()
+        /// How often it asked whether it may go on.
+        var goings = 0
     }
 
     let progress: ProgressBroadcaster
@@ -47,15 +51,29 @@ final class DownloadRun: Sendable {
 
     var resumeData: ResumeData? { state.withLock { $0.call.isEnded ? $0.resumeData : nil } }
 
-    func add(_ validator: Validator) {
-        state.withLock { if $0.task == nil { $0.validation = $0.validation.adding(validator) } }
+    /// `false`: it has started, and what it wants of an answer may have been asked already.
+    func add(_ validator: Validator) -> Bool {
+        state.withLock { state in
+            guard state.task == nil else { return false }
+            state.validation = state.validation.adding(validator)
+            return true
+        }
+    }
+
+    /// From now on it starts when a batch says so, and not with its readers of progress.
+    func joinBatch() { state.withLock { $0.isInBatch = true } }
+
+    /// Somebody reads its progress.
+    func beginForReader() {
+        guard state.withLock({ !$0.isInBatch && $0.task == nil && !$0.call.isEnded }) else { return }
+        _ = begin()
     }
 
     /// Starts the work, once, in the task that asks first: its priority and its task-local values are the download's.
     func begin() -> Task<DownloadedFile, any Error> {
         state.withLock { state in
             if let task = state.task { return task }
-            let task = Task(executorPreference: globalConcurrentExecutor) { try await self.run() }
+            let task = Task(executorPreference: DiskExecutor.shared) { try await self.run() }
             state.task = task
             state.start = clock.now()
             if state.call.isEnded { task.cancel() } else { _ = state.call.handle(.begin) }
@@ -202,6 +220,14 @@ final class DownloadRun: Sendable {
 
     /// What is asked for.
     func begin(_ request: Request) { state.withLock { $0.request = request } }
+
+    /// Whether it may go on once more; counts.
+    func mayGoOn(atMost maximum: Int?) -> Bool {
+        state.withLock { state in
+            state.goings += 1
+            return state.goings <= maximum ?? .max
+        }
+    }
 
     /// It was interrupted, and goes on.
     func interrupt() { state.withLock { $0.tally.interruptions += 1 } }

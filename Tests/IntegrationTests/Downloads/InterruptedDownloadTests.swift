@@ -136,6 +136,36 @@ struct InterruptedDownloadTests {
         #expect(isWhole() && server.ranges == [nil, nil, nil])
     }
 
+    /// Nothing of what comes can be kept, and all of it comes again: two more tries tell whether it ever comes whole.
+    @Test func whereNothingCanBeKeptItIsGivenUpSoon() async throws {
+        let server = try FileServer(Self.content, tag: nil) { _, _ in .cut(500_000) }
+        await fails(.truncatedBody) { try await download(server).value }
+        #expect(server.ranges == [nil, nil, nil] && folder.data("a.bin") == nil)
+    }
+
+    /// The same where there is a tag, and the server takes no notice of ranges.
+    @Test func whereNoRangesAreServedItIsGivenUpSoon() async throws {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\nETag: \"v1\"\r\nConnection: close\r\n\r\n"
+        let server = try LoopbackServer.http { _ in
+            .init(body: .raw { try $0.write(Array(head.utf8) + Array(Self.content.prefix(500_000))) })
+        }
+        await fails(.truncatedBody) {
+            try await session.download(server.url("/a"), to: .file(folder("a.bin"))).value
+        }
+        #expect(server.requests.map { $0["Range"] } == [nil, "bytes=500000-", "bytes=500000-"])
+    }
+
+    /// However much comes each time.
+    @Test(arguments: [0, 1, 3], ["\"v1\"", nil]) func interruptionsAreCountedWhereThereIsAMaximum(
+        _ maximum: Int, _ tag: String?
+    ) async throws {
+        let server = try FileServer(Self.content, tag: tag) { _, _ in .cut(100_000) }
+        var options = DownloadOptions()
+        options.maximumInterruptions = maximum
+        await fails(.truncatedBody) { try await download(server, options: options).value }
+        #expect(server.ranges.count == maximum + 1)
+    }
+
     struct Lie: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let answer: @Sendable () -> LoopbackServer.Answer

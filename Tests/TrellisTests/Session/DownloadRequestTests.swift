@@ -60,6 +60,75 @@ struct DownloadRequestTests {
         #expect(isWhole())
     }
 
+    private struct Refused: Error {}
+
+    /// A validator that comes behind it counts.
+    @Test func aSequenceOfProgressStartsNothingBeforeItIsRead() async throws {
+        let download = session.download("http://a.example/f", to: .file(path))
+        let progress = download.progress
+        await session.settle()
+        #expect(download.state == .initialized && transport.attempts.isEmpty)
+        download.validate { _, _, _ in throw Refused() }
+        for await _ in progress { break }
+        let attempt = try await transport.nextAttempt()
+        sendHead(attempt)
+        await #expect(throws: Refused.self) { try await download.value }
+    }
+
+    /// What is asked of an answer that may have been accepted already cannot be kept: nothing happens as if it were.
+    @Test(arguments: [false, true]) func aValidatorAfterTheStartIsAnError(_ hasAnswer: Bool) async throws {
+        let (download, attempt) = try await start()
+        if hasAnswer {
+            sendHead(attempt)
+            _ = try await download.response
+        }
+        let late = download.validate(statusCode: 200..<300)
+        for handle in [download, late] {
+            let error = await #expect(throws: TrellisError.self) { try await handle.value }
+            #expect(error?.kind == .invalidRequest)
+            #expect(error?.description.contains("a validator was added after the request had started") == true)
+        }
+        try await attempt.wait(for: .cancel)
+    }
+
+    /// The file is there: it is not taken away, and the handle that wants more of it says so.
+    @Test func aValidatorAfterTheEndIsAnErrorOfItsHandle() async throws {
+        let (download, attempt) = try await start()
+        sendHead(attempt)
+        attempt.receiveBody("0123456789")
+        attempt.end()
+        _ = try await download.value
+        let late = download.validate { _, _, _ in }
+        let error = await #expect(throws: TrellisError.self) { try await late.value }
+        #expect(error?.kind == .invalidRequest)
+        await #expect(throws: TrellisError.self) { try await late.response }
+        #expect(try await download.value.size == 10 && isWhole())
+    }
+
+    /// Whoever watches downloads that wait for their turn does not start them all at once.
+    @Test func readersOfProgressStartNothingThatWaitsInABatch() async throws {
+        let downloads = (0..<3).map { session.download("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
+        let batch = session.downloads(of: downloads, maximumConcurrency: 1)
+        let watchers = Task {
+            await withTaskGroup { group in
+                for download in downloads { group.addTask { for await _ in download.progress {} } }
+            }
+        }
+        var iterator = batch.makeAsyncIterator()
+        for index in 0..<3 {
+            async let outcome = iterator.next()
+            let attempt = try await transport.nextAttempt()
+            await session.settle()
+            #expect(transport.attempts.count == index + 1)
+            sendHead(attempt)
+            attempt.receiveBody("0123456789")
+            attempt.end()
+            #expect(await outcome?.index == index)
+            try? FileManager.default.removeItem(atPath: "\(path)-\(index)")
+        }
+        await watchers.value
+    }
+
     /// An hour of silence is an interruption after a minute.
     @Test func aStallIsGoneOnWith() async throws {
         let (download, attempt) = try await start()

@@ -4,8 +4,7 @@ import FoundationEssentials
 /// The file of a download on its way: its place, the partial file beside it, and the note that tells later downloads what that
 /// is a part of.
 ///
-/// All of it can wait for a disk, and so runs in the download's own task on the pool. What may take long runs on a thread of its
-/// own.
+/// All of it can wait for a disk, and so runs in the download's own task, on threads for that (``DiskExecutor``).
 final class DownloadFile: Sendable {
     /// Where it goes.
     let target: String
@@ -39,6 +38,12 @@ final class DownloadFile: Sendable {
         try naming { () throws(FileReader.Failure) in try partial.read(atMost: 1 << 20, at: offset) }
     }
 
+    /// Waits until what was written up to now is on the disk; `false` where the file system has no means for that.
+    func synchronizeData() throws(FileReader.Failure) -> Bool { try partial.synchronizeData() }
+
+    /// As ``synchronizeData()``, with what ``stamp`` tells.
+    func synchronize() throws(FileReader.Failure) -> Bool { try partial.synchronize() }
+
     // MARK: Notes
 
     /// What the partial file is a part of, where that is known: bytes of a download of the same URL.
@@ -49,23 +54,46 @@ final class DownloadFile: Sendable {
         return data
     }
 
+    /// What may be trusted of what a note lists: what was on the disk before the note, and what the kernel was given since then, if
+    /// it is the same kernel and has it on the disk now.
+    func trusted(_ note: ResumeData) -> ResumeData {
+        guard note.stamp == nil, let pending = note.pending else { return note }
+        let certain = note.with(done: note.done)
+        guard pending.boot == MachineBoot.id else { return certain }
+        do throws(FileReader.Failure) {
+            return try synchronizeData() ? note.with(done: pending.written) : certain
+        } catch {
+            // The next one is not told of it any more.
+            takeNote(certain, isDurable: true)
+            return certain
+        }
+    }
+
     /// Notes what the partial file is a part of, whole or not at all. One thread at a time.
     ///
+    /// - Parameter isDurable: The note is on the disk when this returns.
     /// - Returns: Whether it is there for a later download.
     @discardableResult
-    func takeNote(_ data: ResumeData) -> Bool {
+    func takeNote(_ data: ResumeData, isDurable: Bool) -> Bool {
         guard let note, let bytes = try? JSONEncoder().encode(data) else { return false }
-        return (try? WholeFile.replace(path: note, with: bytes, isDurable: false)) != nil
+        return (try? WholeFile.replace(path: note, with: bytes, isDurable: isDurable)) != nil
     }
 
     /// Whether there is a note from before that holds still.
     func hasNote(like data: ResumeData) -> Bool { found(for: data.url)?.representation == data.representation }
 
-    private func removeNote() {
+    func removeNote() {
         guard let note else { return }
         FilePlaces.remove(note)
         // What a process left that ended while it wrote one.
         FilePlaces.remove(note + ".new")
+    }
+
+    /// The note goes, for certain, before its bytes do: it must never be about others, also after a failure of the machine.
+    private func forgetNote() {
+        guard let note, (try? FilePlaces.thing(at: note)) != .nothing else { return removeNote() }
+        removeNote()
+        FilePlaces.synchronize(folder: FilePlaces.folder(of: note))
     }
 
     // MARK: What others do
@@ -102,9 +130,9 @@ final class DownloadFile: Sendable {
 
     // MARK: Ends
 
-    /// Nothing of what is there is of use. The note goes first: it must never be about other bytes.
+    /// Nothing of what is there is of use.
     func reset() throws(TrellisError) {
-        removeNote()
+        forgetNote()
         try naming { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
     }
 
@@ -126,7 +154,11 @@ final class DownloadFile: Sendable {
         try check()
         if length > size { try naming { () throws(FileReader.Failure) in try partial.truncate(to: size) } }
         if options.contains(.synchronize) {
-            try await waiting { () throws(FileReader.Failure) in try self.partial.synchronize() }
+            try await waiting { () throws(FileReader.Failure) in
+                guard try self.partial.synchronize() else {
+                    throw FileReader.Failure(why: "its file system cannot synchronize it")
+                }
+            }
         }
         let isMoved = try naming { () throws(FileReader.Failure) in
             try partial.move(to: target, replacing: options.contains(.removePreviousFile))
@@ -150,6 +182,7 @@ final class DownloadFile: Sendable {
                 try self.partial.write(chunk, at: offset)
                 offset += Int64(chunk.count)
             }
+            _ = try self.partial.synchronize()
             FilePlaces.remove(path)
         }
     }
@@ -164,6 +197,7 @@ final class DownloadFile: Sendable {
     /// The file with the bytes of a partial file that is elsewhere.
     func holding(_ other: PartialFile) async throws(TrellisError) -> DownloadFile {
         let (path, elsewhere) = (path, other.path)
+        forgetNote()
         guard try naming({ () throws(FileReader.Failure) in try other.move(elsewhere: path) }) else {
             do { try await copy(from: elsewhere) } catch {
                 discard()

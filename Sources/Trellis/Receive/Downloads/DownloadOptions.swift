@@ -7,8 +7,12 @@ public struct DownloadOptions: Sendable, Hashable {
     /// never stay, and neither does that of ``DownloadDestination/temporary``, unless ``ResumeData`` was asked for.
     public var keepsPartialFile = true
     /// How often in a row the download goes on after an interruption without anything having come in between; 5 unless set.
-    /// An attempt that brings something does not count. 0: an interruption is an error.
+    /// An attempt that brings something does not count. 0: an interruption is an error. Where nothing that comes can be kept, because
+    /// the server has no strong validator or serves no ranges, two are enough.
     public var maximumFailures = 5
+    /// How often in all the download goes on after an interruption, whatever came in between; unless set, ``maximumFailures`` decides,
+    /// and if set, this alone does. 0: an interruption is an error.
+    public var maximumInterruptions: Int?
     /// Whether the digest that a server sends along is checked (`Repr-Digest` and `Content-Digest`, RFC 9530), where it is one
     /// of SHA-256 and SHA-512; `true` unless set. It may come behind the body, as a trailer field: HTTP/1.1 has those with chunks.
     public var verifiesDigestFields = true

@@ -26,19 +26,41 @@ public struct ResumeData: Sendable, Hashable {
     let validator: StrongValidator
     /// What has answered: where redirects have led; `nil` where that is not known.
     let resource: String?
-    /// Which bytes are there, in order, apart from each other.
+    /// Which bytes are there, on the disk and not only on their way there, in order, apart from each other.
     let done: [Range<Int64>]
+    /// Which bytes were written, as long as the kernel that has them runs; `nil` where only ``done`` tells.
+    let pending: Pending?
     /// What the partial file was like when nothing more came to it; `nil` where more may have come since then.
     let stamp: PartialFile.Stamp?
+
+    /// Bytes that a kernel has, and the disk may not have.
+    struct Pending: Hashable, Sendable {
+        /// ``MachineBoot/id`` of the kernel.
+        let boot: String
+        /// The bytes, in order, as far as the partial file is long enough.
+        let written: [Range<Int64>]
+
+        /// Those of the kernel that runs; `nil` where it has no name.
+        init?(_ written: [Range<Int64>]) {
+            guard let boot = MachineBoot.id else { return nil }
+            self.init(boot: boot, written: written)
+        }
+
+        init(boot: String, written: [Range<Int64>]) {
+            self.boot = boot
+            self.written = written
+        }
+    }
 
     /// The version that is written. One that is higher cannot be read.
     static let version = 1
 
     init(
         url: String, path: String, done: [Range<Int64>], totalBytes: Int64?, validator: StrongValidator,
-        resource: String? = nil, stamp: PartialFile.Stamp? = nil
+        resource: String? = nil, stamp: PartialFile.Stamp? = nil, pending: Pending? = nil
     ) {
         self.resource = resource
+        self.pending = pending
         self.url = url
         self.path = path
         self.done = done
@@ -50,12 +72,19 @@ public struct ResumeData: Sendable, Hashable {
     /// `nil` where nothing tells the representation from others.
     init?(
         _ representation: Representation, url: String, path: String, done: [Range<Int64>],
-        stamp: PartialFile.Stamp? = nil
+        stamp: PartialFile.Stamp? = nil, pending: Pending? = nil
     ) {
         guard let validator = representation.validator else { return nil }
         self.init(
             url: url, path: path, done: done, totalBytes: representation.total, validator: validator,
-            resource: representation.resource, stamp: stamp)
+            resource: representation.resource, stamp: stamp, pending: pending)
+    }
+
+    /// The same about other bytes.
+    func with(done: [Range<Int64>], pending: Pending? = nil) -> ResumeData {
+        ResumeData(
+            url: url, path: path, done: done, totalBytes: totalBytes, validator: validator, resource: resource,
+            stamp: stamp, pending: pending)
     }
 
     var representation: Representation {
@@ -65,7 +94,7 @@ public struct ResumeData: Sendable, Hashable {
 
 extension ResumeData: Codable {
     private enum Key: String, CodingKey {
-        case version, url, resource, path, done, total, entityTag, lastModified, size, modified
+        case version, url, resource, path, done, total, entityTag, lastModified, size, modified, synced, boot, written
     }
 
     /// Reads one.
@@ -88,11 +117,17 @@ extension ResumeData: Codable {
         } else {
             validator = .lastModified(try values.decode(String.self, forKey: .lastModified))
         }
-        done = try Self.ranges(values.decode([[Int64]].self, forKey: .done))
+        let done = try Self.ranges(values.decode([[Int64]].self, forKey: .done))
         let size = try values.decodeIfPresent(Int64.self, forKey: .size)
         let modified = try values.decodeIfPresent(Int64.self, forKey: .modified)
         stamp = size.flatMap { size in modified.map { PartialFile.Stamp(size: size, modified: $0) } }
-        let end = done.last?.upperBound ?? 0
+        // Notes of before said nothing of the disk: they may have been there before their bytes.
+        let isSynced = try values.decodeIfPresent(Bool.self, forKey: .synced) ?? (stamp != nil)
+        self.done = isSynced ? done : []
+        let boot = try values.decodeIfPresent(String.self, forKey: .boot)
+        let written = try Self.ranges(values.decodeIfPresent([[Int64]].self, forKey: .written) ?? [])
+        pending = boot.map { Pending(boot: $0, written: written) }
+        let end = max(done.last?.upperBound ?? 0, written.last?.upperBound ?? 0)
         let isSound =
             !path.isEmpty && !path.utf8.contains(0) && validator.text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
         guard isSound, end <= totalBytes ?? .max else {
@@ -100,13 +135,20 @@ extension ResumeData: Codable {
         }
     }
 
+    private static func pairs(_ ranges: [Range<Int64>]) -> [[Int64]] { ranges.map { [$0.lowerBound, $0.upperBound] } }
+
     private static func ranges(_ pairs: [[Int64]]) throws -> [Range<Int64>] {
         var ranges: [Range<Int64>] = []
         for pair in pairs {
             guard pair.count == 2, pair[0] >= ranges.last?.upperBound ?? 0, pair[0] <= pair[1] else {
                 throw TrellisError(.downloadFailed(.resumeData("its ranges are in disorder")))
             }
-            ranges.append(pair[0]..<pair[1])
+            if let last = ranges.last, last.upperBound == pair[0] {
+                // One that is whole is one range.
+                ranges[ranges.count - 1] = last.lowerBound..<pair[1]
+            } else {
+                ranges.append(pair[0]..<pair[1])
+            }
         }
         return ranges
     }
@@ -118,7 +160,10 @@ extension ResumeData: Codable {
         try values.encode(url, forKey: .url)
         try values.encodeIfPresent(resource, forKey: .resource)
         try values.encode(path, forKey: .path)
-        try values.encode(done.map { [$0.lowerBound, $0.upperBound] }, forKey: .done)
+        try values.encode(Self.pairs(done), forKey: .done)
+        try values.encode(true, forKey: .synced)
+        try values.encodeIfPresent(pending?.boot, forKey: .boot)
+        try values.encodeIfPresent(pending.map { Self.pairs($0.written) }, forKey: .written)
         try values.encodeIfPresent(totalBytes, forKey: .total)
         try values.encodeIfPresent(stamp?.size, forKey: .size)
         try values.encodeIfPresent(stamp?.modified, forKey: .modified)

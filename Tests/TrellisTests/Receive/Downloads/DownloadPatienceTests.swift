@@ -30,6 +30,22 @@ struct DownloadPatienceTests {
         #expect(last == nil)
     }
 
+    @Test func whereNothingCanBeKeptItEndsSoon() {
+        var patience = DownloadPatience(limit: 5)
+        let delays = (0..<3).map { _ in patience.delay(random: 0, canGain: false) }
+        #expect(delays == [.milliseconds(100), .milliseconds(400), nil])
+        var none = DownloadPatience(limit: 0)
+        let delay = none.delay(random: 0, canGain: false)
+        #expect(delay == nil)
+    }
+
+    /// Somebody else counts: it does not end before that one says so.
+    @Test func aMaximumIsAllThatCounts() {
+        var patience = DownloadPatience(limit: 1, maximum: 8)
+        let delays = (0..<8).map { _ in patience.delay(random: 0, canGain: false) }
+        #expect(delays.allSatisfy { $0 != nil })
+    }
+
     @Test func waitsDoNotGrowWithoutEnd() {
         var patience = DownloadPatience(limit: .max)
         let delays = (0..<100).map { _ in patience.delay(random: 0) ?? .zero }

@@ -12,10 +12,25 @@ struct ResumeDataTests {
     @Test(arguments: [
         sample,
         ResumeData(url: "u", path: "p", done: [], totalBytes: nil, validator: .lastModified("yesterday")),
+        sample.with(done: [0..<10], pending: ResumeData.Pending(boot: "a", written: [0..<40])),
     ])
     func roundTrip(_ data: ResumeData) throws {
         let copy = try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(data))
         #expect(copy == data)
+    }
+
+    /// What is whole is one range, in however many it was written.
+    @Test func rangesThatTouchAreOne() throws {
+        let json =
+            #"{"version":1,"url":"u","path":"p","entityTag":"\"x\"","done":[[0,3],[3,5],[5,8]],"total":8,"synced":true}"#
+        #expect(try JSONDecoder().decode(ResumeData.self, from: Data(json.utf8)).done == [0..<8])
+    }
+
+    /// What was noted before there was a word about the disk is not trusted, unless nothing has touched the file since it was left.
+    @Test(arguments: [("", []), (#","size":8,"modified":1"#, [0..<8]), (#","synced":true"#, [0..<8])])
+    func whatIsNotSaidToBeOnTheDiskIsNotThere(_ more: String, _ done: [Range<Int64>]) throws {
+        let json = #"{"version":1,"url":"u","path":"p","entityTag":"\"x\"","done":[[0,8]]\#(more)}"#
+        #expect(try JSONDecoder().decode(ResumeData.self, from: Data(json.utf8)).done == done)
     }
 
     @Test func itKnowsHowMuchThereIs() { #expect(Self.sample.receivedBytes == 20) }

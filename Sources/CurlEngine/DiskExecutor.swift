@@ -1,0 +1,109 @@
+private import CCurl
+private import Glibc
+
+/// Runs tasks that wait for disks, on threads of its own: the pool, whose threads are as few as the processors, has others to serve.
+///
+/// A thread is started where all of them are busy, up to a limit, and ends when it has had nothing to do for some seconds.
+package final class DiskExecutor: TaskExecutor, Sendable {
+    /// The one of the process.
+    package static let shared = DiskExecutor(limit: 64)
+
+    private struct State {
+        var jobs: ArraySlice<UnownedJob> = []
+        var threads = 0
+        /// Those that wait for a job, or are about to look for one.
+        var idle = 0
+    }
+
+    private let limit: Int
+    private let state = Locked(State())
+    /// Counts the jobs that came.
+    private let arrivals = Semaphore()
+
+    package init(limit: Int) { self.limit = limit }
+
+    package func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        let mustStart = state.withLock { state in
+            state.jobs.append(job)
+            guard state.jobs.count > state.idle, state.threads < limit else { return false }
+            state.threads += 1
+            state.idle += 1
+            return true
+        }
+        arrivals.signal()
+        if mustStart { startThread() }
+    }
+
+    private func startThread() {
+        let context = unsafe Unmanaged.passRetained(self)
+        let code = unsafe ccurl_thread_start(
+            "trellis-disk", { context in unsafe DiskExecutor.run(context) }, context.toOpaque())
+        guard code != 0 else { return }
+        unsafe context.release()
+        startFailed()
+    }
+
+    private static func run(_ context: UnsafeMutableRawPointer?) {
+        guard let context = unsafe context else { return }
+        unsafe Unmanaged<DiskExecutor>.fromOpaque(context).takeRetainedValue().work()
+    }
+
+    /// Fewer threads do the work; the pool does it where there is none.
+    private func startFailed() {
+        let stranded = state.withLock { state in
+            state.threads -= 1
+            state.idle -= 1
+            guard state.threads == 0 else { return ArraySlice<UnownedJob>() }
+            defer { state.jobs = [] }
+            return state.jobs
+        }
+        for job in stranded { globalConcurrentExecutor.enqueue(job) }
+    }
+
+    private func work() {
+        while true {
+            arrivals.wait(seconds: 5)
+            let job = state.withLock { state in
+                let job = state.jobs.popFirst()
+                state.idle -= 1
+                if job == nil { state.threads -= 1 }
+                return job
+            }
+            guard let job else { return }
+            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+            state.withLock { $0.idle += 1 }
+        }
+    }
+
+    /// How many threads there are.
+    package var threadCount: Int { state.withLock { $0.threads } }
+}
+
+/// A counter that threads wait on.
+@safe
+private final class Semaphore: @unchecked Sendable {
+    // Unchecked: what the pointer leads to is the system's, which any thread may use at any time.
+    private let semaphore: UnsafeMutablePointer<sem_t>
+
+    init() {
+        unsafe semaphore = .allocate(capacity: 1)
+        unsafe sem_init(semaphore, 0, 0)
+    }
+
+    deinit {
+        unsafe sem_destroy(semaphore)
+        unsafe semaphore.deallocate()
+    }
+
+    func signal() { _ = unsafe sem_post(semaphore) }
+
+    /// Returns after a signal, or after so many seconds.
+    func wait(seconds: Int) {
+        if unsafe sem_trywait(semaphore) == 0 { return }
+        var end = timespec()
+        _ = unsafe clock_gettime(CLOCK_REALTIME, &end)
+        end.tv_sec += seconds
+        while unsafe sem_timedwait(semaphore, &end) != 0, errno == EINTR {}
+    }
+}

@@ -1,0 +1,16 @@
+private import Glibc
+
+/// Tells the present run of the machine's kernel from every other: what a kernel was given to write, and has not written, goes with
+/// it.
+package enum MachineBoot {
+    /// The name of this run (`/proc/sys/kernel/random/boot_id`); `nil` where the system does not tell. Reads a file the first time.
+    package static let id: String? = {
+        let descriptor = unsafe open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = unsafe bytes.withUnsafeMutableBytes { unsafe read(descriptor, $0.baseAddress, $0.count) }
+        guard count > 30 else { return nil }
+        return String(decoding: bytes.prefix(count).prefix { $0 > 0x20 }, as: UTF8.self)
+    }()
+}
