@@ -360,6 +360,15 @@ rm -f "$file"
 client "$url/ranges/1000000/cut-4" -o "$file" --checksum "sha256:$wanted"
 check "interruptions" "0 $wanted a" "$status $(sha256 "$file") $(left)"
 rm -f "$file"
+expect_report "a server that cuts every time and serves no ranges" "[r['error']['kind'], r['error']['attempts']]" \
+    "['truncated_body', 3]" 1 "$url/cut" -o "$file"
+for retries in 0 1 4; do
+    expect_report "--retries $retries with it" "r['error']['attempts']" $((retries + 1)) 1 "$url/cut" -o "$file" --retries $retries
+done
+expect_report "--retries with a server that serves ranges" "[r['error']['kind'], r['error']['attempts']]" "['truncated_body', 3]" 1 \
+    "$url/ranges/1000000/cut-9" -o "$file" --retries 2
+expect_report "enough --retries" "r['ok']" True 0 "$url/ranges/1000001/cut-3" -o "$file" --retries 3
+rm -f "$folder/files/"* "$folder/files/".a.*
 "$bin/trellis" "$url/ranges/1000000/stuck" -o "$file" 2>"$folder/err" &
 until [ -n "$(find "$folder/files" -name '*-part' -size +0)" ]; do sleep 0.05; done
 kill -INT $!

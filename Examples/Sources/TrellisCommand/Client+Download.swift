@@ -50,13 +50,15 @@ extension Client {
         -> Bool
     {
         let board = ProgressBoard()
+        // Before anything is shown: they start when their turn has come.
+        let batch = session.downloads(of: downloads, maximumConcurrency: Self.maximumConcurrency)
         return await withTaskGroup { group in
             for (index, download) in downloads.enumerated() {
                 let display = DownloadDisplay(index, options.title(index), on: board)
                 group.addTask { await display.show(download.progress) }
             }
             var areWhole = true
-            for await outcome in session.downloads(of: downloads, maximumConcurrency: Self.maximumConcurrency) {
+            for await outcome in batch {
                 await board.end(outcome.index, bytes: (try? outcome.result.get())?.size)
                 areWhole = await tell(of: outcome, after: .now - start, on: board) && areWhole
             }
@@ -118,6 +120,7 @@ extension Options {
         var download = DownloadOptions()
         download.resumesPartialFile = resume
         download.connections = connections
+        download.maximumInterruptions = retries
         return download
     }
 

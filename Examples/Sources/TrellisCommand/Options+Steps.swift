@@ -6,7 +6,7 @@ extension Options {
     /// - Throws: ``RequestFailure`` or `TrellisError` for credentials of a URL that is none.
     func makeSteps() throws -> Steps {
         var steps = Steps()
-        if retries > 0 { steps.intercept(with: RetryPolicy(retryLimit: retries)) }
+        if let retries, retries > 0 { steps.intercept(with: RetryPolicy(retryLimit: retries)) }
         var policy = RedirectPolicy()
         if let redirects { policy.maximumRedirects = redirects }
         steps.redirects = policy

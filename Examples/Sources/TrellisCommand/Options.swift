@@ -96,9 +96,10 @@ struct Options: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Send again what failed for the moment, where that does no harm: up to N times, later each time.",
+            "Send again what failed for the moment, where that does no harm: up to N times, later each time. With --output also "
+                + "how often an interrupted file is gone on with, which is as long as something comes unless given; 0: never.",
             valueName: "N"))
-    var retries = 0
+    var retries: Int?
 
     @Option(
         help: ArgumentHelp("Follow up to N redirects, 20 unless given; 0: a redirect is a failure.", valueName: "N"))
@@ -203,7 +204,7 @@ struct Options: ParsableCommand {
         }
         guard standardInputCount <= 1 else { throw ValidationError("Standard input (@-) can be read once.") }
         guard !showSecrets || printsCURLCommand else { throw ValidationError("--show-secrets goes with --curl.") }
-        guard retries >= 0 else { throw ValidationError("--retries cannot be negative.") }
+        guard retries ?? 0 >= 0 else { throw ValidationError("--retries cannot be negative.") }
         if let redirects {
             guard redirects >= 0 else { throw ValidationError("--redirects cannot be negative.") }
             guard !noRedirects else { throw ValidationError("--redirects and --no-redirects do not go together.") }
