@@ -18,11 +18,16 @@ enum Callbacks {
         }
     }
 
-    /// libcurl's log, of which only the bytes of the body are of interest.
-    static let raw: ccurl_debug_callback = { _, kind, bytes, count, context in
-        guard kind == CURLINFO_DATA_IN else { return 0 }
+    /// libcurl's log: its words, and the bytes of the body as they came.
+    static let log: ccurl_debug_callback = { _, kind, bytes, count, context in
+        guard kind == CURLINFO_DATA_IN || kind == CURLINFO_TEXT else { return 0 }
         unsafe withTransfer(context) { transfer in
-            unsafe transfer?.receiveRaw(UnsafeRawBufferPointer(start: bytes, count: count))
+            let bytes = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
+            if kind == CURLINFO_TEXT {
+                unsafe transfer?.receiveLog(bytes)
+            } else {
+                unsafe transfer?.receiveRaw(bytes)
+            }
         }
         return 0
     }

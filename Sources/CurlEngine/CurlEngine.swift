@@ -90,7 +90,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             return
         }
         if transfer.isCancelled {
-            multi?.remove(transfer)
+            remove(transfer)
         } else if !transfer.decodeFurther() {
             end(transfer, CURLE_OK)
         } else if transfer.mustFinishEarly {
@@ -108,7 +108,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         let socket = transfer.easy?.socket ?? -1
         let generation = transfer.easy?.socketGeneration ?? 0
         let isHTTP1 = unsafe transfer.parser.isHTTP1
-        multi?.remove(transfer)
+        remove(transfer)
         transfer.upload.discard()
         if isHTTP1 { unsafe multi?.sockets.didBecomeIdle(socket, generation: generation) }
         guard !transfer.isCancelled else { return }
@@ -118,6 +118,18 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         } else {
             report(end, of: transfer)
         }
+    }
+
+    /// Takes a transfer out of libcurl, and cuts its connection where it must not be used again.
+    private func remove(_ transfer: Transfer) {
+        guard transfer.options.version == .http2PriorKnowledge, !LibcurlFeatures.current.canReusePriorKnowledge else {
+            multi?.remove(transfer)
+            return
+        }
+        let socket = transfer.easy?.findSocket() ?? -1
+        let generation = unsafe multi?.sockets.generation(of: socket) ?? 0
+        multi?.remove(transfer)
+        unsafe multi?.sockets.cut(socket, generation: generation)
     }
 
     /// Hands on more of what was decoded, and the end once everything is taken.
@@ -140,11 +152,16 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     private(set) var hasNewWork = false
 
-    var nextDeadline: EngineInstant? { changed.isEmpty ? multi?.deadline : EngineInstant(nanoseconds: 0) }
+    var nextDeadline: EngineInstant? {
+        guard changed.isEmpty else { return EngineInstant(nanoseconds: 0) }
+        guard let nextCheck else { return multi?.deadline }
+        return min(nextCheck, multi?.deadline ?? nextCheck)
+    }
 
     func socketIsReady(_ ready: ReadySocket) {
         guard let multi, unsafe multi.sockets.isWanted(ready, mayBeTaken: multi.mayBeTaken) else { return }
         multi.act(on: ready)
+        mustCheck = true
         finishTransfers()
         if !stalled.isEmpty { lookForAnswers(on: ready.descriptor) }
     }
@@ -175,7 +192,33 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             finishTransfers()
             applyChanges()
         }
+        checkConnections(multi, now: now)
         unsafe multi.sockets.apply(to: poller)
+    }
+
+    // MARK: Dead connections
+
+    /// There are transfers whose HTTP/2 connections may be dead without an end.
+    var mayHaveDeadConnections = false
+    /// Something has come in since the last check, or when it is looked at.
+    private var mustCheck = false
+    private var nextCheck: EngineInstant?
+    private var lastCheck = EngineInstant(nanoseconds: 0)
+    private static let checkDelay = Duration.milliseconds(200)
+
+    /// Looks a little after something has come in, once for many.
+    private func checkConnections(_ multi: MultiHandle, now: EngineInstant) {
+        guard mayHaveDeadConnections else { return }
+        guard let deadline = nextCheck else {
+            if mustCheck { nextCheck = now.advanced(by: Self.checkDelay) }
+            return
+        }
+        guard deadline <= now else { return }
+        (nextCheck, mustCheck) = (nil, false)
+        mayHaveDeadConnections = multi.lookAtConnections(since: lastCheck)
+        lastCheck = self.now
+        finishTransfers()
+        applyChanges()
     }
 
     private func finishTransfers() {
@@ -185,6 +228,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     func close() {
         changed = []
         stalled = []
+        nextCheck = nil
         multi = nil
     }
 

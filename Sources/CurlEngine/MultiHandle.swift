@@ -130,6 +130,17 @@ final class MultiHandle {
         inside { _ = unsafe curl_multi_socket_action(multi, descriptor, bits, &count) }
     }
 
+    /// Makes libcurl look at HTTP/2 connections that may be dead. Returns whether there are requests on any.
+    ///
+    /// On a connection on which it has said GOAWAY, because the server broke the protocol, libcurl leaves the requests until
+    /// something comes or the server closes it.
+    func lookAtConnections(since instant: EngineInstant) -> Bool {
+        let requests = running.compactMap(\.transfer).filter { $0.attempts > 0 && $0.options.mayBeHTTP2 }
+        let sockets = requests.filter { $0.mayBeDead(since: instant) }.compactMap { $0.easy?.findSocket() }
+        for socket in Set(sockets) where socket >= 0 { action(socket, CURL_CSELECT_IN) }
+        return !requests.isEmpty
+    }
+
     private func askForTimer() {
         var milliseconds = -1
         _ = unsafe curl_multi_timeout(multi, &milliseconds)

@@ -52,12 +52,17 @@ extension Transfer {
     func isConnected() -> Int32 {
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
         attempts += 1
+        guard unsafe !parser.hasFinalHead else {
+            failure = Self.answerWasReset
+            return CURL_PREREQFUNC_ABORT
+        }
         guard attempts == 1 || options.mayBeReplayed else {
             failure = EngineFailure(kind: .replayRefused, message: "")
             return CURL_PREREQFUNC_ABORT
         }
         activity = (engine.now, engine.now)
         easy?.isConnected(for: options)
+        watchStream()
         if wantedPause != 0 {
             // Whatever was asked before there was a connection, libcurl has not taken in.
             appliedPause = 0
@@ -75,6 +80,7 @@ extension Transfer {
             cause = clarify(
                 easy?.failure(code, isSent: attempts > 0) ?? EngineFailure(code, detail: "", systemError: 0))
         }
+        if cause == nil, code == CURLE_OK { cause = brokenStream() }
         if cause == nil, !isHeldUp { cause = finishDecoding() }
         if cause == nil, unsafe !parser.hasFinalHead { cause = EngineFailure(kind: .head(.cutShort), message: "") }
         return unsafe TransferEnd(failure: cause, trailers: parser.trailers, report: report)
@@ -84,6 +90,12 @@ extension Transfer {
     private func clarify(_ failure: EngineFailure) -> EngineFailure {
         let (hasHead, isHTTP2) = unsafe (parser.hasFinalHead, parser.isHTTP2)
         return switch failure.kind {
+        // It was sent once more, or would have been.
+        case .bodyNotReplayable where hasHead, .connect where hasHead, .nameResolution where hasHead,
+            .tlsHandshake where hasHead, .untrusted where hasHead, .proxy where hasHead:
+            Self.answerWasReset
+        // That it is the server's end libcurl only believes.
+        case .emptyReply where log != nil && failure.code == Int(CURLE_GOT_NOTHING.rawValue): brokenStream() ?? failure
         case .bodyCutShort where !hasHead: failure.as(.emptyReply)
         case .emptyReply where hasHead: failure.as(.bodyCutShort)
         case .send where attempts == 0, .receive where attempts == 0: failure.as(.connect)
