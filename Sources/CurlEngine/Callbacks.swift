@@ -56,12 +56,18 @@ enum Callbacks {
     static let openSocket: ccurl_opensocket_callback = { context, _, address in
         guard let address = unsafe address else { return CURL_SOCKET_BAD }
         let descriptor = unsafe ccurl_socket_open(address)
-        if descriptor >= 0 { unsafe multi(context)?.sockets.didOpen(descriptor) }
+        if descriptor >= 0, let multi = unsafe multi(context) {
+            unsafe multi.sockets.didOpen(descriptor)
+            multi.watch.didOpen(descriptor)
+        }
         return descriptor
     }
 
     static let closeSocket: ccurl_closesocket_callback = { context, descriptor in
-        unsafe multi(context)?.sockets.willClose(descriptor)
+        if let multi = unsafe multi(context) {
+            unsafe multi.sockets.willClose(descriptor)
+            multi.watch.willClose(descriptor)
+        }
         return close(descriptor)
     }
 

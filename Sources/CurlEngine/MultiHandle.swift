@@ -15,6 +15,8 @@ final class MultiHandle {
     private(set) var deadline: EngineInstant?
     /// libcurl is on the stack: its handles must not be changed now.
     private(set) var isInside = false
+    /// Ends calls that a server keeps busy.
+    let watch = CallWatch()
 
     init?(configuration: EngineConfiguration) {
         _ = LibcurlGlobals.shared
@@ -34,6 +36,7 @@ final class MultiHandle {
         }
         // Options of newer versions; older ones refuse them.
         set(ccurl_multi_quick_exit, 1)
+        Watchdog.shared.add(watch)
     }
 
     deinit {
@@ -41,6 +44,7 @@ final class MultiHandle {
         isInside = true
         for easy in running { unsafe curl_multi_remove_handle(multi, easy.curl) }
         unsafe curl_multi_cleanup(multi)
+        Watchdog.shared.remove(watch)
         running = []
         idleHandles = []
         unsafe ccurl_free(defaultHeaderList)
@@ -168,9 +172,23 @@ final class MultiHandle {
     }
 
     private func inside<Result>(_ body: () -> Result) -> Result {
-        let wasInside = isInside
         isInside = true
-        defer { isInside = wasInside }
+        watch.begin()
+        defer {
+            isInside = false
+            if let socket = watch.end() { didCut(socket) }
+        }
         return body()
+    }
+
+    /// The watchdog has shut down a socket, because its server kept libcurl busy.
+    private func didCut(_ socket: Int32) {
+        let users = running.filter { $0.socket == socket }
+        // Where it has been closed since, its number may be another's already.
+        let closed = users.filter { unsafe $0.socketGeneration != sockets.generation(of: socket) }
+        for transfer in (closed.isEmpty ? users : closed).compactMap(\.transfer) where transfer.failure == nil {
+            transfer.failure = EngineFailure(kind: .flooded, message: "")
+            transfer.engine.update(transfer)
+        }
     }
 }

@@ -9,6 +9,7 @@ import collections
 
 from h2.errors import ErrorCodes
 
+from http2_flood import flood
 from http2_violations import violation
 
 HALF = b"x" * 50

@@ -142,6 +142,18 @@ void ccurl_thread_set_tag(const void *_Nullable tag);
 void ccurl_thread_yield(void);
 void ccurl_thread_sleep_ms(unsigned milliseconds);
 
+// The one sleeper's sleep until the next waking; a waking that comes first ends it at once.
+void ccurl_watchdog_sleep(void);
+void ccurl_watchdog_wake(void);
+// A clock for the processor time of the calling thread that other threads can read.
+int32_t ccurl_thread_cpu_clock(void);
+// The time of a clock in nanoseconds; 0 where its thread has ended.
+uint64_t ccurl_clock_ns(int32_t clock);
+// The bytes that have come in on a TCP socket; -1 where the system does not say.
+int64_t ccurl_socket_received(int fd);
+// Ends a connection in both directions. The descriptor stays open.
+void ccurl_socket_shut_down(int fd);
+
 // Disconnects a socket if there is anything to read: what it has received is gone, and so is its peer. Whoever reads from it
 // afterwards gets an error rather than the rest of something. Returns true if there were bytes.
 bool ccurl_socket_poison_if_readable(int fd);
