@@ -1,5 +1,7 @@
 """Frames without end that bring nothing: an answer that keeps its reader busy for as long as it reads."""
 
+import asyncio
+
 from http2_violations import DATA, WINDOW_UPDATE, frame
 
 PADDED = 8
@@ -26,3 +28,5 @@ async def flood(stream, kind, where):
     while not writer.is_closing():
         writer.write(piece)
         await writer.drain()
+        # A client that keeps up never makes it wait, and the other connections want their turn.
+        await asyncio.sleep(0)
