@@ -18,12 +18,17 @@ enum Callbacks {
         }
     }
 
-    /// libcurl's log, of which the bytes of the body are of interest, and its words.
+    /// libcurl's log: its words, and the bytes of the body as they came.
     static let log: ccurl_debug_callback = { _, kind, bytes, count, context in
         guard kind == CURLINFO_DATA_IN || kind == CURLINFO_TEXT else { return 0 }
         unsafe withTransfer(context) { transfer in
             let bytes = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
-            if kind == CURLINFO_TEXT { unsafe transfer?.readLog(bytes) } else { unsafe transfer?.receiveRaw(bytes) }
+            guard kind == CURLINFO_TEXT else {
+                unsafe transfer?.receiveRaw(bytes)
+                return
+            }
+            unsafe transfer?.readLog(bytes)
+            unsafe transfer?.receiveLog(bytes)
         }
         return 0
     }
@@ -52,12 +57,18 @@ enum Callbacks {
     static let openSocket: ccurl_opensocket_callback = { context, _, address in
         guard let address = unsafe address else { return CURL_SOCKET_BAD }
         let descriptor = unsafe ccurl_socket_open(address)
-        if descriptor >= 0 { unsafe multi(context)?.sockets.didOpen(descriptor) }
+        if descriptor >= 0, let multi = unsafe multi(context) {
+            unsafe multi.sockets.didOpen(descriptor)
+            multi.watch.didOpen(descriptor)
+        }
         return descriptor
     }
 
     static let closeSocket: ccurl_closesocket_callback = { context, descriptor in
-        unsafe multi(context)?.sockets.willClose(descriptor)
+        if let multi = unsafe multi(context) {
+            unsafe multi.sockets.willClose(descriptor)
+            multi.watch.willClose(descriptor)
+        }
         return close(descriptor)
     }
 

@@ -103,7 +103,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             return
         }
         if transfer.isCancelled {
-            multi?.remove(transfer, hasFailed: false)
+            remove(transfer, hasFailed: false)
         } else if !transfer.decodeFurther() {
             end(transfer, CURLE_OK)
         } else if transfer.mustFinishEarly {
@@ -119,7 +119,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         let end = transfer.end(code)
         lastUse = now
         let easy = transfer.easy
-        multi?.remove(transfer, hasFailed: code != CURLE_OK)
+        remove(transfer, hasFailed: code != CURLE_OK)
         if transfer.mustStartAgain { return startAgain(transfer) }
         transfer.upload.discard()
         if let easy, unsafe transfer.parser.isHTTP1 {
@@ -141,6 +141,18 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         starting.append(transfer)
     }
 
+    /// Takes a transfer out of libcurl, and cuts its connection where it must not be used again.
+    private func remove(_ transfer: Transfer, hasFailed: Bool) {
+        guard transfer.options.version == .http2PriorKnowledge, !LibcurlFeatures.current.canReusePriorKnowledge else {
+            multi?.remove(transfer, hasFailed: hasFailed)
+            return
+        }
+        let socket = transfer.easy?.findSocket() ?? -1
+        let generation = unsafe multi?.sockets.generation(of: socket) ?? 0
+        multi?.remove(transfer, hasFailed: hasFailed)
+        unsafe multi?.sockets.cut(socket, generation: generation)
+    }
+
     /// Hands on more of what was decoded, and the end once everything is taken.
     private func finishHeld(_ transfer: Transfer) {
         guard let end = transfer.heldEnd, !transfer.isCancelled else { return }
@@ -160,12 +172,15 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     // MARK: Loop
 
     var nextDeadline: EngineInstant? {
-        changed.isEmpty && starting.isEmpty ? multi?.deadline : EngineInstant(nanoseconds: 0)
+        guard changed.isEmpty, starting.isEmpty else { return EngineInstant(nanoseconds: 0) }
+        guard let nextCheck else { return multi?.deadline }
+        return min(nextCheck, multi?.deadline ?? nextCheck)
     }
 
     func socketIsReady(_ ready: ReadySocket) {
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
         multi.act(on: ready)
+        mustCheck = true
         finishTransfers()
         if !stalled.isEmpty { lookForAnswers(on: ready.descriptor) }
     }
@@ -196,7 +211,33 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             finishTransfers()
             applyChanges()
         }
+        checkConnections(multi, now: now)
         unsafe multi.sockets.apply(to: poller)
+    }
+
+    // MARK: Dead connections
+
+    /// There are transfers whose HTTP/2 connections may be dead without an end.
+    var mayHaveDeadConnections = false
+    /// Something has come in since the last check, or when it is looked at.
+    private var mustCheck = false
+    private var nextCheck: EngineInstant?
+    private var lastCheck = EngineInstant(nanoseconds: 0)
+    private static let checkDelay = Duration.milliseconds(200)
+
+    /// Looks a little after something has come in, once for many.
+    private func checkConnections(_ multi: MultiHandle, now: EngineInstant) {
+        guard mayHaveDeadConnections else { return }
+        guard let deadline = nextCheck else {
+            if mustCheck { nextCheck = now.advanced(by: Self.checkDelay) }
+            return
+        }
+        guard deadline <= now else { return }
+        (nextCheck, mustCheck) = (nil, false)
+        mayHaveDeadConnections = multi.lookAtConnections(since: lastCheck)
+        lastCheck = self.now
+        finishTransfers()
+        applyChanges()
     }
 
     private func finishTransfers() {
@@ -208,6 +249,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         changed = []
         starting = []
         stalled = []
+        nextCheck = nil
         // Ends those that run.
         multi = nil
     }

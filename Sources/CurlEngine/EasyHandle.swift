@@ -24,6 +24,7 @@ final class EasyHandle {
     private var hasPostFields = false
     /// libcurl's log is on, for the present transfer.
     private var tellsWhatHappens = false
+    private var watchesStream = false
     /// libcurl has taken everything about the proxy. Otherwise requests would go past it, or credentials in the clear.
     private var isProxySet = true
 
@@ -65,6 +66,7 @@ final class EasyHandle {
     /// Takes leave of the transfer.
     func finish() {
         transfer = nil
+        watchStream(false)
         if hasPostFields {
             // Back to a plain GET, so that the next transfer needs no reset.
             // The method comes last: every option about fields makes it POST again.
@@ -74,9 +76,13 @@ final class EasyHandle {
             set(CURLOPT_HTTPGET, 1)
             hasPostFields = false
         }
-        if tellsWhatHappens {
-            set(CURLOPT_VERBOSE, 0)
+        if tellsWhatHappens || watchesStream {
+            readLog(false)
             tellsWhatHappens = false
+        }
+        if watchesStream {
+            set(CURLOPT_IGNORE_CONTENT_LENGTH, 0)
+            watchesStream = false
         }
         guard hasOwnHeaders else { return }
         hasOwnHeaders = false
@@ -167,8 +173,8 @@ final class EasyHandle {
         case .http2PriorKnowledge:
             value = CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
             if !features.canReusePriorKnowledge {
+                // After its end the connection is cut. libcurl itself must not close it, as that would mean something else.
                 set(CURLOPT_FRESH_CONNECT, 1)
-                set(CURLOPT_FORBID_REUSE, 1)
             }
         case .http3WithFallback: value = features.hasHTTP3 ? CURL_HTTP_VERSION_3 : CURL_HTTP_VERSION_2TLS
         case .http3Only: value = CURL_HTTP_VERSION_3ONLY
@@ -180,13 +186,7 @@ final class EasyHandle {
     func tellWhatHappens() {
         guard !tellsWhatHappens else { return }
         tellsWhatHappens = true
-        setDebugFunction()
-        set(CURLOPT_VERBOSE, 1)
-    }
-
-    private func setDebugFunction() {
-        unsafe ccurl_set_debug_function(curl, Callbacks.log)
-        unsafe set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
+        readLog(true)
     }
 
     /// Lets the connection end with the transfer.
@@ -197,9 +197,23 @@ final class EasyHandle {
 
     /// Lets the transfer see the bytes of the body as they come.
     func watchRawBody() {
-        setDebugFunction()
-        set(CURLOPT_VERBOSE, 1)
+        readLog(true)
         isPristine = false
+    }
+
+    /// Lets the transfer see libcurl's log, and libcurl read every body to the end of its stream, also where its length is known:
+    /// trailers may follow.
+    func watchStream(_ isWatched: Bool) {
+        guard isWatched != watchesStream else { return }
+        watchesStream = isWatched
+        set(CURLOPT_IGNORE_CONTENT_LENGTH, isWatched ? 1 : 0)
+        readLog(isWatched)
+    }
+
+    private func readLog(_ isRead: Bool) {
+        unsafe ccurl_set_debug_function(curl, Callbacks.log)
+        unsafe set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
+        set(CURLOPT_VERBOSE, isRead ? 1 : 0)
     }
 
     // MARK: What all transfers have in common
@@ -315,6 +329,9 @@ final class EasyHandle {
 
     /// The present connection has TLS, and its peer has not ended it.
     var isTLSOpen: Bool { unsafe ccurl_tls_is_open(curl) }
+
+    /// The socket of the transfer's connection, -1 without one. libcurl searches its pool where it has not named it before.
+    func findSocket() -> Int32 { unsafe socket >= 0 ? socket : ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
 
     /// libcurl has put into words what has failed.
     var hasWords: Bool { unsafe errorBuffer[0] != 0 }

@@ -19,6 +19,8 @@ package struct EngineFailure: Error, Sendable {
         case contentCoding
         case http2
         case http3
+        /// The server kept one call into libcurl busy until its connection was cut.
+        case flooded
         case bodyNotReplayable
         /// A file that is the request's body could not be read, or not to its end.
         case bodyFile(path: String)

@@ -42,6 +42,9 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// neighbours could pass a body that was cut short as complete.
     package var canMultiplex: Bool { isAtLeast(8, 4) }
 
+    /// Streams that the server or libcurl breaks off fail. Before 8.1 most of them pass as ended in order.
+    var saysHowStreamsEnd: Bool { isAtLeast(8, 1) }
+
     /// Connections with HTTP/2 prior knowledge can be used again; before 8.0 the second request fails.
     package var canReusePriorKnowledge: Bool { isAtLeast(8, 0) }
 

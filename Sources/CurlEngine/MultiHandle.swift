@@ -15,6 +15,8 @@ final class MultiHandle {
     private(set) var deadline: EngineInstant?
     /// libcurl is on the stack: its handles must not be changed now.
     private(set) var isInside = false
+    /// Ends calls that a server keeps busy.
+    let watch = CallWatch()
 
     init?(configuration: EngineConfiguration) {
         _ = LibcurlGlobals.shared
@@ -39,6 +41,7 @@ final class MultiHandle {
         }
         // Options of newer versions; older ones refuse them.
         set(ccurl_multi_quick_exit, 1)
+        Watchdog.shared.add(watch)
     }
 
     deinit {
@@ -51,6 +54,7 @@ final class MultiHandle {
             easy.transfer = nil
         }
         unsafe curl_multi_cleanup(multi)
+        Watchdog.shared.remove(watch)
         running = []
         idleHandles = []
         unsafe ccurl_free(defaultHeaderList)
@@ -135,6 +139,17 @@ final class MultiHandle {
         inside { _ = unsafe curl_multi_socket_action(multi, descriptor, bits, &count) }
     }
 
+    /// Makes libcurl look at HTTP/2 connections that may be dead. Returns whether there are requests on any.
+    ///
+    /// On a connection on which it has said GOAWAY, because the server broke the protocol, libcurl leaves the requests until
+    /// something comes or the server closes it.
+    func lookAtConnections(since instant: EngineInstant) -> Bool {
+        let requests = running.compactMap(\.transfer).filter { $0.attempts > 0 && $0.options.mayBeHTTP2 }
+        let sockets = requests.filter { $0.mayBeDead(since: instant) }.compactMap { $0.easy?.findSocket() }
+        for socket in Set(sockets) where socket >= 0 { action(socket, CURL_CSELECT_IN) }
+        return !requests.isEmpty
+    }
+
     private func askForTimer() {
         var milliseconds = -1
         _ = unsafe curl_multi_timeout(multi, &milliseconds)
@@ -162,9 +177,23 @@ final class MultiHandle {
     }
 
     private func inside<Result>(_ body: () -> Result) -> Result {
-        let wasInside = isInside
         isInside = true
-        defer { isInside = wasInside }
+        watch.begin()
+        defer {
+            isInside = false
+            if let socket = watch.end() { didCut(socket) }
+        }
         return body()
+    }
+
+    /// The watchdog has shut down a socket, because its server kept libcurl busy.
+    private func didCut(_ socket: Int32) {
+        let users = running.filter { $0.socket == socket }
+        // Where it has been closed since, its number may be another's already.
+        let closed = users.filter { unsafe $0.socketGeneration != sockets.generation(of: socket) }
+        for transfer in (closed.isEmpty ? users : closed).compactMap(\.transfer) where transfer.failure == nil {
+            transfer.failure = EngineFailure(kind: .flooded, message: "")
+            transfer.engine.update(transfer)
+        }
     }
 }

@@ -1,4 +1,5 @@
 import CCurl
+private import Glibc
 
 /// What libcurl wants of each socket, and what the kernel was told. Changes are collected and applied once a turn, the
 /// last word wins.
@@ -69,6 +70,12 @@ struct SocketTable {
             self[descriptor].user == user
         else { return }
         self[descriptor].isIdleHTTP1 = true
+    }
+
+    /// Ends a connection that libcurl keeps although no request may use it again; libcurl finds it dead.
+    func cut(_ descriptor: Int32, generation: UInt32) {
+        guard descriptor >= 0, self.generation(of: descriptor) == generation else { return }
+        shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
     /// Tells one use of a descriptor's number from the next.

@@ -63,6 +63,7 @@ extension Transfer {
         activity = (engine.now, engine.now)
         if options.mayBeHTTP2 { noteStreams() }
         easy?.isConnected(for: options)
+        watchStream()
         if wantedPause != 0 {
             // Whatever was asked before there was a connection, libcurl has not taken in.
             appliedPause = 0
@@ -80,6 +81,7 @@ extension Transfer {
             cause = considerRefusal(
                 clarify(easy?.failure(code, isSent: attempts > 0) ?? EngineFailure(code, detail: "", systemError: 0)))
         }
+        if cause == nil, code == CURLE_OK { cause = brokenStream() }
         if cause == nil, !isHeldUp { cause = finishDecoding() }
         if cause == nil, unsafe !parser.hasFinalHead { cause = EngineFailure(kind: .head(.cutShort), message: "") }
         return unsafe TransferEnd(failure: cause, trailers: parser.trailers, report: report)
@@ -89,6 +91,12 @@ extension Transfer {
     private func clarify(_ failure: EngineFailure) -> EngineFailure {
         let (hasHead, isHTTP2) = unsafe (parser.hasFinalHead, parser.isHTTP2)
         return switch failure.kind {
+        // It was sent once more, or would have been.
+        case .bodyNotReplayable where hasHead, .connect where hasHead, .nameResolution where hasHead,
+            .tlsHandshake where hasHead, .untrusted where hasHead, .proxy where hasHead:
+            Self.answerWasReset
+        // That it is the server's end libcurl only believes.
+        case .emptyReply where log != nil && failure.code == Int(CURLE_GOT_NOTHING.rawValue): brokenStream() ?? failure
         case .bodyCutShort where !hasHead: failure.as(.emptyReply)
         case .emptyReply where hasHead: failure.as(.bodyCutShort)
         case .send where attempts == 0, .receive where attempts == 0: failure.as(.connect)

@@ -11,7 +11,7 @@ extension Transfer {
     func mayRepeat() -> Bool {
         guard unsafe !parser.hasFinalHead else {
             // The answer is there; what libcurl does not like about it is no reason to ask again.
-            failure = EngineFailure(kind: .head(.secondHead), message: "")
+            failure = unsafe parser.isHTTP2 ? Self.answerWasReset : EngineFailure(kind: .head(.secondHead), message: "")
             return false
         }
         guard options.mayBeReplayed || isRefused || isUnsent else {

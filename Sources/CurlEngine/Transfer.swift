@@ -45,6 +45,8 @@ package final class Transfer: @unchecked Sendable {
     var mustFinishEarly = false
     /// Where the chunks of an early answer end, if it has any.
     var chunks: ChunkScanner?
+    /// What libcurl's log says of an HTTP/2 connection, where nothing else does.
+    var log: ConnectionLog?
     /// Takes the content codings off the body, where it has any.
     var decoder: ContentDecoder?
     /// libcurl has finished while decoded bytes waited for their reader.

@@ -44,7 +44,7 @@ extension TrellisError {
         case .timedOut(.total): .deadline
         case .cancelled: .cancelled
         case .exchangeFailed(.send): .send
-        case .exchangeFailed(.receive), .exchangeFailed(.connectionLost): .receive
+        case .exchangeFailed(.receive), .exchangeFailed(.connectionLost), .exchangeFailed(.flooded): .receive
         case .exchangeFailed(.http2): .http2
         case .exchangeFailed(.http3): .http3
         case .invalidResponse(.malformed), .invalidResponse(.headTooLarge): .malformedResponse
@@ -98,6 +98,8 @@ extension TrellisError {
     /// circuits begin with. Their exceptions are named where they are made.
     var isTransient: Bool {
         switch reason {
+        // A server does not do that by chance.
+        case .exchangeFailed(.flooded): false
         case .connectionFailed, .timedOut(.connect), .timedOut(.responseHead), .timedOut(.idle), .exchangeFailed,
             .invalidResponse(.bodyCutShort), .limited:
             true

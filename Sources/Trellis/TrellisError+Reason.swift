@@ -106,6 +106,9 @@ extension TrellisError {
         case http2(String)
         /// The same for HTTP/3.
         case http3(String)
+        /// The server kept the connection busy with what brings nothing, such as empty frames, for more than a second of
+        /// processor time; the connection was cut.
+        case flooded
     }
 
     /// Why a response cannot be used.
@@ -216,6 +219,8 @@ extension TrellisError.Reason: CustomStringConvertible {
             "the connection was lost, and the request may have arrived, so it was not sent again"
         case .exchangeFailed(.http2(let why)): "HTTP/2 failed: \(why)"
         case .exchangeFailed(.http3(let why)): "HTTP/3 failed: \(why)"
+        case .exchangeFailed(.flooded):
+            "the server kept the connection busy without progress for more than 1 s of processor time"
         case .invalidResponse(.malformed(let why)): "the response is malformed: \(why)"
         case .invalidResponse(.headTooLarge(let limit)): "the response's head exceeds \(limit) bytes"
         case .invalidResponse(.bodyCutShort(let why)): "the response's body was cut short: \(why)"

@@ -56,6 +56,15 @@ class Stream:
             self._do("send_data", piece, end_stream=end and not data)
             await self.connection.writer.drain()
 
+    async def data_with(self, data, rest):
+        """Sends data and bytes that need not be HTTP/2 in one piece."""
+        self.connection.protocol.send_data(self.id, data)
+        self.raw(self.connection.protocol.data_to_send() + rest)
+
+    async def answered(self):
+        """Returns when the client has read what was sent so far: it has answered a PING."""
+        await self.connection.ping()
+
     def end(self):
         self._do("end_stream")
 
@@ -90,8 +99,11 @@ class Connection:
         )
         self.protocol = h2.connection.H2Connection(configuration)
         self.reader, self.writer, self.play = reader, writer, play
+        # Nothing that comes is looked at any more, not even the client's farewell.
+        self.is_deaf = False
         self._streams, self._tasks = {}, set()
         self._window = asyncio.Event()
+        self._pong = asyncio.Event()
 
     async def run(self):
         data = await self.reader.readexactly(16)
@@ -101,9 +113,10 @@ class Connection:
         self.flush()
         try:
             while data := data or await self.reader.read(65536):
-                for event in self.protocol.receive_data(data):
-                    self._handle(event)
-                self.flush()
+                if not self.is_deaf:
+                    for event in self.protocol.receive_data(data):
+                        self._handle(event)
+                    self.flush()
                 data = b""
         except h2.exceptions.ProtocolError:
             self.flush()
@@ -119,6 +132,12 @@ class Connection:
     def flush(self):
         if data := self.protocol.data_to_send():
             self.writer.write(data)
+
+    async def ping(self):
+        self._pong.clear()
+        self.protocol.ping(b"in order")
+        self.flush()
+        await self._pong.wait()
 
     async def window_opened(self):
         self._window.clear()
@@ -137,6 +156,8 @@ class Connection:
                 self.protocol.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             case h2.events.StreamEnded():
                 self._streams[event.stream_id].ended.set()
+            case h2.events.PingAckReceived():
+                self._pong.set()
             case h2.events.WindowUpdated() | h2.events.RemoteSettingsChanged():
                 self._window.set()
 

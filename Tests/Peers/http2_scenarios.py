@@ -9,6 +9,9 @@ import collections
 
 from h2.errors import ErrorCodes
 
+from http2_flood import flood
+from http2_violations import violation
+
 HALF = b"x" * 50
 _attempts = collections.Counter()
 _held = collections.defaultdict(list)
@@ -36,10 +39,10 @@ async def echo(stream):
     await stream.data(body, end=True)
 
 
-async def rst(stream, where, code):
+async def rst(stream, where, code, length="with-length"):
     """RST_STREAM with CODE, at `before-head`, `after-head` or `in-body`."""
     if where != "before-head":
-        stream.head(fields=[("content-length", "100")])
+        stream.head(fields=[("content-length", "100")] if length == "with-length" else [])
     if where == "in-body":
         await stream.data(HALF)
     stream.reset(ErrorCodes[code])
@@ -93,6 +96,43 @@ async def goaway(stream, where, key=""):
         stream.close_connection()
     else:
         await stream.data(HALF, end=True)
+
+
+async def goaway_whole(stream, where, end):
+    """GOAWAY that covers the stream, `before-head` or `in-body` of a whole answer without a length, whose end comes
+    `at-once` or in a frame of its `own`."""
+    if where == "before-head":
+        stream.goaway(stream.id)
+    stream.head()
+    if where == "in-body":
+        stream.goaway(stream.id)
+    await stream.data(HALF, end=end == "at-once")
+    if end == "own":
+        stream.end()
+
+
+async def broken(stream, name, where, length):
+    """The violation NAME, after which the connection stays open on this side: `before-head`, `after-head`, `in-body`, behind
+    a body that is `filled` but has not ended, or in one piece with part of the body (`at-once`)."""
+    if where != "before-head":
+        stream.head(fields=[("content-length", "100")] if length == "with-length" else [])
+    if where in ("in-body", "filled"):
+        await stream.data(HALF * (2 if where == "filled" else 1))
+    if where in ("after-head", "in-body", "filled"):
+        # So that the client has read everything before it: what TLS records hold is read one by one, TCP is not.
+        await stream.answered()
+    stream.connection.is_deaf = True
+    if where == "at-once":
+        await stream.data_with(HALF, violation(name, stream.id))
+    else:
+        stream.raw(violation(name, stream.id))
+
+
+async def cut_when_filled(stream):
+    """A body that fills its length but does not end, and then the end of the connection."""
+    stream.head(fields=[("content-length", "50")])
+    await stream.data(HALF)
+    stream.close_connection()
 
 
 async def goaway_error(stream, code):

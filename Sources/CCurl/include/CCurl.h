@@ -157,6 +157,18 @@ bool ccurl_socket_is_open(int fd);
 // the end of a conversation that is over: reading finds the orderly end, whatever the peer of the old one still sends, and not
 // a byte can be sent. True if it was ended.
 bool ccurl_socket_end_if_unclean(int fd);
+// The one sleeper's sleep until the next waking; a waking that comes first ends it at once.
+void ccurl_watchdog_sleep(void);
+void ccurl_watchdog_wake(void);
+// A clock for the processor time of the calling thread that other threads can read.
+int32_t ccurl_thread_cpu_clock(void);
+// The time of a clock in nanoseconds; 0 where its thread has ended.
+uint64_t ccurl_clock_ns(int32_t clock);
+// The bytes that have come in on a TCP socket; -1 where the system does not say.
+int64_t ccurl_socket_received(int fd);
+// Ends a connection in both directions. The descriptor stays open.
+void ccurl_socket_shut_down(int fd);
+
 // A non-blocking socket that closes on exec.
 int ccurl_socket_open(const struct curl_sockaddr *_Nonnull address);
 

@@ -26,6 +26,7 @@ extension TransportFailure {
         case .contentCoding: .invalidResponse(.contentCoding(text))
         case .http2: .exchangeFailed(.http2(text))
         case .http3: .exchangeFailed(.http3(text))
+        case .flooded: .exchangeFailed(.flooded)
         case .bodyNotReplayable: .bodyFailed(.notReplayable)
         case .bodyFile(let path): .bodyFailed(.file(path: path, why: text))
         case .replayRefused: .exchangeFailed(.connectionLost)

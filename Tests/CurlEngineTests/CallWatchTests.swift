@@ -1,0 +1,159 @@
+import CCurl
+import Dispatch
+import Glibc
+import Synchronization
+import Testing
+
+@testable import CurlEngine
+
+/// The measure and the aim of the watchdog, without libcurl.
+struct CallWatchTests {
+    /// The socket that a peer floods, and another.
+    @Test(.timeLimit(.minutes(1)))
+    func socketThatKeepsACallBusyIsShutDown() async throws {
+        let quiet = try LoopbackPair(), flooded = try LoopbackPair()
+        flooded.flood()
+        let watch = CallWatch()
+        Watchdog.shared.add(watch)
+        defer { Watchdog.shared.remove(watch) }
+        watch.didOpen(quiet.client)
+        watch.didOpen(flooded.client)
+        watch.begin()
+        // It ends with the socket only.
+        flooded.readToTheEnd()
+        #expect(watch.end() == flooded.client)
+        #expect(watch.end() == nil)
+        #expect(quiet.isOpen)
+        // The number of a socket that was closed is anybody's.
+        watch.willClose(flooded.client)
+        watch.willClose(quiet.client)
+    }
+
+    @Test func timeThatTheThreadDidNotUseDoesNotCount() throws {
+        let pair = try LoopbackPair()
+        let watch = CallWatch(dog: Watchdog()) { 7_000_000_000 }
+        watch.didOpen(pair.client)
+        watch.begin()
+        for _ in 0..<100 {
+            pair.send(100_000)
+            #expect(watch.look())
+            pair.read(100_000)
+        }
+        #expect(watch.end() == nil)
+        #expect(pair.isOpen)
+    }
+
+    @Test func workWithoutBytesCutsNothing() throws {
+        let pair = try LoopbackPair()
+        let time = Atomic<UInt64>(0)
+        let watch = CallWatch(dog: Watchdog()) { time.add(200_000_000, ordering: .relaxed).newValue }
+        watch.didOpen(pair.client)
+        watch.begin()
+        for _ in 0..<100 { #expect(watch.look()) }
+        #expect(watch.end() == nil)
+        #expect(pair.isOpen)
+    }
+
+    @Test func manyShortCallsCutNothing() throws {
+        let pair = try LoopbackPair()
+        let time = Atomic<UInt64>(0)
+        let watch = CallWatch(dog: Watchdog()) { time.add(200_000_000, ordering: .relaxed).newValue }
+        watch.didOpen(pair.client)
+        for _ in 0..<100 {
+            watch.begin()
+            pair.send(100_000)
+            #expect(watch.look())
+            pair.read(100_000)
+            #expect(watch.end() == nil)
+        }
+        #expect(pair.isOpen)
+    }
+
+    @Test func engineThatDoesNothingLetsTheWatchdogSleep() {
+        let watch = CallWatch(dog: Watchdog()) { 0 }
+        watch.begin()
+        #expect(watch.hasMoved)
+        #expect(watch.look())
+        _ = watch.end()
+        #expect(watch.hasMoved)
+        #expect(watch.look())
+        #expect(!watch.hasMoved)
+        #expect(!watch.look())
+        watch.begin()
+        #expect(watch.hasMoved)
+    }
+}
+
+/// Both ends of a TCP connection over loopback.
+private final class LoopbackPair: Sendable {
+    let client: Int32
+    private let server: Int32
+
+    init() throws {
+        let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(listener) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        self.client = client
+        let isConnected = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                unsafe bind(listener, pointer, size) == 0 && listen(listener, 1) == 0
+                    && getsockname(listener, pointer, &size) == 0 && connect(client, pointer, size) == 0
+            }
+        }
+        server = accept(listener, nil, nil)
+        try #require(isConnected && server >= 0)
+    }
+
+    deinit {
+        close(client)
+        close(server)
+    }
+
+    /// Writes without end, on a thread of its own, as long as the other end takes it.
+    func flood() {
+        DispatchQueue.global().async { [self] in
+            let bytes = [UInt8](repeating: 0, count: 1 << 16)
+            while unsafe Glibc.send(server, bytes, bytes.count, Int32(MSG_NOSIGNAL)) > 0 {}
+        }
+    }
+
+    /// Reads as fast as bytes come, and looks again at once where none have.
+    func readToTheEnd() {
+        var bytes = [UInt8](repeating: 0, count: 1 << 12)
+        while true {
+            let count = unsafe recv(client, &bytes, bytes.count, Int32(MSG_DONTWAIT))
+            if count == 0 || count < 0 && errno != EAGAIN { return }
+        }
+    }
+
+    func send(_ count: Int) {
+        var left = count
+        let bytes = [UInt8](repeating: 0, count: count)
+        while left > 0 {
+            let sent = unsafe Glibc.send(server, bytes, left, Int32(MSG_NOSIGNAL))
+            guard sent > 0 else { return }
+            left -= sent
+        }
+    }
+
+    func read(_ count: Int) {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var left = count
+        while left > 0 {
+            let got = unsafe recv(client, &bytes, left, 0)
+            guard got > 0 else { return }
+            left -= got
+        }
+    }
+
+    /// Whether there is neither an end nor a failure.
+    var isOpen: Bool {
+        var byte: UInt8 = 0
+        let count = unsafe recv(client, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+        return count > 0 || count < 0 && errno == EAGAIN
+    }
+}

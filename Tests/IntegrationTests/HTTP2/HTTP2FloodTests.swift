@@ -1,0 +1,65 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// A server that floods its connection with frames that bring nothing. Before 8.1 one call into libcurl lasts as long as the
+/// flood.
+///
+/// Serialized, because all tests share one peer and each waits until it has no connection.
+@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+struct HTTP2FloodTests {
+    private static let started = Peer.started("http2.py")
+    static let kinds = ["empty-data", "padded-data", "window-updates", "unknown-frames"]
+
+    @Test(arguments: HTTP2Peer.Way.allCases, kinds)
+    func floodInABodyEndsItsRequestAndNoOther(_ way: HTTP2Peer.Way, _ kind: String) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        let stream = try await peer.session.stream(peer.request("/flood/\(kind)/in-body", idle: .seconds(4)))
+        let isBegun = LoopbackServer.Gate()
+        async let end: Void = expectFlood {
+            for try await _ in stream.body { isBegun.open() }
+        }
+        try await isBegun.opened()
+        try await peer.answersElsewhere()
+        await end
+        try await peer.leavesNothing()
+    }
+
+    @Test func floodInsteadOfAHeadEndsItsRequestAndNoOther() async throws {
+        let peer = try await HTTP2Peer(Self.started, .tls)
+        let flooded = try peer.request("/flood/unknown-frames/before-head", idle: .seconds(4))
+        async let end: Void = expectFlood { try await peer.session.data(flooded) }
+        for _ in 0..<20 { try await peer.answersElsewhere() }
+        await end
+        try await peer.leavesNothing()
+    }
+
+    /// Where libcurl comes up for air, as newer ones do, the flood is a body or a head on which nothing comes; and newer ones
+    /// take some of these frames for an error.
+    private func expectFlood<Success>(_ work: () async throws -> Success) async {
+        let error = await expectFailure([.receive, .idleTimeout, .http2], of: work)
+        guard error?.kind == .receive else { return }
+        #expect(error?.reason == .exchangeFailed(.flooded))
+        #expect(error?.isRetryable == false)
+    }
+}
+
+extension HTTP2Peer {
+    fileprivate func request(_ path: String, idle: Duration) throws -> Request {
+        try request(path).withTimeouts(Timeouts(idle: idle))
+    }
+
+    /// A request to another origin is answered: over a connection that nobody floods.
+    fileprivate func answersElsewhere() async throws {
+        let url = try peer.url("other-\(way.rawValue)", "/ok/1000", scheme: way == .tls ? "https" : "http")
+        let (data, _) = try await session.data(url)
+        #expect(data.count == 1000)
+    }
+
+    /// After the session's shutdown the server has no connection.
+    fileprivate func leavesNothing() async throws {
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import HTTPTypes
+import Testing
+import Trellis
+
+/// An answer over HTTP/2 is whole, or it is an error: also where it says nothing of its length, so that only END_STREAM (RFC
+/// 9113, section 8.1) tells.
+///
+/// Serialized, because all tests share one peer and each waits until it has no connection.
+@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+struct HTTP2TruthTests {
+    private static let started = Peer.started("http2.py")
+
+    static let violations = [
+        "large-frame", "settings-length", "data-of-no-stream", "interleaved", "window-overflow", "compression",
+    ]
+
+    /// The server does not close the connection, as that would be another kind of end.
+    @Test(arguments: HTTP2Peer.Way.allCases, violations.product(["after-head", "in-body", "at-once"]))
+    func bodyWithoutLengthOnABrokenConnection(_ way: HTTP2Peer.Way, _ row: Pair) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        let path = "/broken/\(row.first)/\(row.second)/without-length"
+        await peer.fails(path, with: .http2)
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: HTTP2Peer.Way.allCases, ["before-head", "after-head", "in-body", "filled"])
+    func bodyWithLengthOnABrokenConnection(_ way: HTTP2Peer.Way, _ place: String) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        await peer.fails("/broken/large-frame/\(place)/with-length", with: .http2)
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: HTTP2Peer.Way.allCases)
+    func connectionThatEndsBeforeTheStreamOfAFilledBody(_ way: HTTP2Peer.Way) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        await peer.fails("/cut-when-filled", with: .http2, .truncatedBody)
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    /// The connection goes here too, but in order.
+    @Test(arguments: HTTP2Peer.Way.allCases, ["before-head", "in-body"].product(["at-once", "own"]))
+    func wholeBodyWithoutLengthBeforeTheEndThatGoAwayAnnounces(_ way: HTTP2Peer.Way, _ row: Pair) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        let (data, _) = try await peer.session.data(peer.request("/goaway-whole/\(row.first)/\(row.second)"))
+        #expect(data.count == 50)
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    /// The request goes out again over HTTP/1.1 only where nothing has been answered.
+    @Test(
+        arguments: [HTTPRequest.Method.get, .post],
+        ["after-head", "in-body"].product(["with-length", "without-length"]))
+    func http11RequiredAfterTheHeadIsAnErrorOfHTTP2(_ method: HTTPRequest.Method, _ row: Pair) async throws {
+        let peer = try await HTTP2Peer(Self.started, .tls)
+        let request = try peer.request("/rst/\(row.first)/HTTP_1_1_REQUIRED/\(row.second)").withMethod(method)
+        let error = await expectFailure([.http2]) { try await peer.session.data(request) }
+        #expect(error?.description.contains("HTTP_1_1_REQUIRED") == true, "\(error?.description ?? "")")
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    @Test func serverThatAgreesOnHTTP2AndSpeaksHTTP1() async throws {
+        let peer = try await HTTP2Peer(Self.started, .tls)
+        let url = try peer.peer.url("impostor")
+        await expectFailure([.http2]) { try await peer.session.data(url) }
+        try await peer.isHealthyAndLeavesNothing()
+    }
+}
+
+/// Two arguments of a test in one.
+struct Pair: Sendable, CustomTestStringConvertible {
+    let first: String
+    let second: String
+    var testDescription: String { "\(first), \(second)" }
+}
+
+extension [String] {
+    /// Each of these with each of the others.
+    func product(_ others: [String]) -> [Pair] {
+        flatMap { first in others.map { Pair(first: first, second: $0) } }
+    }
+}
