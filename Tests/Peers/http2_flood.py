@@ -25,7 +25,9 @@ async def flood(stream, kind, where):
     stream.connection.is_deaf = True
     writer = stream.connection.writer
     writer.transport.set_write_buffer_limits(high=8 * PIECE)
-    while not writer.is_closing():
+    # It ends by itself: whoever started the peer may be gone.
+    end = asyncio.get_running_loop().time() + 60
+    while not writer.is_closing() and asyncio.get_running_loop().time() < end:
         writer.write(piece)
         await writer.drain()
         # A client that keeps up never makes it wait, and the other connections want their turn.

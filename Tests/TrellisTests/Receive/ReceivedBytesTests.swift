@@ -30,7 +30,9 @@ struct ReceivedBytesTests {
         defer { file.discard() }
         let validator = StrongValidator.entityTag("\"a\"")
         #expect(
-            file.takeNote(ResumeData(url: "u\u{E9}", path: file.path, done: [], totalBytes: 1, validator: validator)))
+            file.takeNote(
+                ResumeData(url: "u\u{E9}", path: file.path, done: [], totalBytes: 1, validator: validator),
+                isDurable: false))
         #expect(file.found(for: "u\u{E9}") != nil)
         #expect(file.found(for: "ue\u{301}") == nil)
     }
