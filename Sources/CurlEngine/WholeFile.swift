@@ -1,3 +1,4 @@
+private import CCurl
 package import FoundationEssentials
 private import Glibc
 
