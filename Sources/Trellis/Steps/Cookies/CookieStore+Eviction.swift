@@ -14,40 +14,62 @@ extension CookieStore {
         if let victim { remove(at: victim, of: domain) }
     }
 
-    /// Takes cookies until no more are left than may be in all.
+    /// Removes cookies until no more are left than the limit for all of them.
     mutating func evict(at now: Date) {
         guard count > limits.total else { return }
-        removeAll { $0.isExpired(at: now) }
+        removeExpired(at: now)
         // Of domains with more than their share, first what is not secure.
-        evict { !$0.isSecure && $1 > CookieLimits.fairShare }
-        evict { $1 > CookieLimits.fairShare }
-        evict { _, _ in true }
+        evictFromCrowded { !$0.isSecure }
+        evictFromCrowded { _ in true }
+        evictOldest()
     }
 
-    /// Takes those that may go, as long as they may: a domain can come down to its share.
-    private mutating func evict(where mayGo: (_ cookie: Cookie, _ siblings: Int) -> Bool) {
-        guard count > limits.total else { return }
-        var candidates: [Candidate] = []
-        for (domain, list) in entries {
-            for entry in list where mayGo(entry.cookie, list.count) { candidates.append(Candidate(entry, domain)) }
+    /// Removes the oldest cookies of the domains that have more than their share, until each is down to it.
+    private mutating func evictFromCrowded(where mayGo: (Cookie) -> Bool) {
+        guard count > limits.total, !crowded.isEmpty else { return }
+        var candidates: [EvictionCandidate] = []
+        for domain in crowded {
+            for entry in entries[domain] ?? [] where mayGo(entry.cookie) {
+                candidates.append(EvictionCandidate(entry, domain))
+            }
         }
-        if count == limits.total + 1 {
-            // A full jar that gets one more, again and again.
-            candidates = candidates.min(by: <).map { [$0] } ?? []
-        } else {
-            candidates.sort(by: <)
-        }
-        for candidate in candidates where count > limits.total {
-            guard let list = entries[candidate.domain],
-                let index = list.firstIndex(where: { $0.order == candidate.order }),
-                mayGo(list[index].cookie, list.count)
-            else { continue }
+        candidates.sort(by: <)
+        for candidate in candidates where count > limits.total && crowded.contains(candidate.domain) {
+            guard let index = index(of: candidate) else { continue }
             remove(at: index, of: candidate.domain)
         }
     }
 
-    /// What is to be known of one that may go; copies of whole cookies would cost more.
-    private struct Candidate: Comparable {
+    /// Removes the cookies that were not used for the longest time.
+    ///
+    /// A full jar that gets one more again and again must not sort all of them each time. The eighth of the cookies that is oldest is
+    /// sorted once and kept in `oldest`; those of them that were used since are passed over, and no other cookie is older.
+    private mutating func evictOldest() {
+        while count > limits.total {
+            while let candidate = oldest.popLast() {
+                guard let index = index(of: candidate) else { continue }
+                remove(at: index, of: candidate.domain)
+                if count <= limits.total { return }
+            }
+            var candidates: [EvictionCandidate] = []
+            candidates.reserveCapacity(count)
+            for (domain, list) in entries {
+                for entry in list { candidates.append(EvictionCandidate(entry, domain)) }
+            }
+            candidates.sort(by: <)
+            oldest = candidates.prefix(max(limits.total / 8, count - limits.total)).reversed()
+        }
+    }
+
+    /// The index of the candidate's entry in its domain; `nil` where it is gone, or was used since.
+    private func index(of candidate: EvictionCandidate) -> Int? {
+        entries[candidate.domain]?.firstIndex {
+            $0.order == candidate.order && $0.cookie.lastAccessed == candidate.lastAccessed
+        }
+    }
+
+    /// A cookie that may be evicted, without the cookie: copies of whole cookies would cost more.
+    struct EvictionCandidate: Sendable {
         let lastAccessed: Date
         let order: UInt64
         let domain: String
@@ -58,8 +80,9 @@ extension CookieStore {
             self.domain = domain
         }
 
-        static func < (left: Candidate, right: Candidate) -> Bool {
-            (left.lastAccessed, left.order) < (right.lastAccessed, right.order)
+        static func < (left: EvictionCandidate, right: EvictionCandidate) -> Bool {
+            left.lastAccessed == right.lastAccessed
+                ? left.order < right.order : left.lastAccessed < right.lastAccessed
         }
     }
 }
@@ -86,8 +109,9 @@ extension CookieStore {
             for index in list.indices {
                 let cookie = list[index].cookie
                 guard let old = known.first(where: { cookie.isSaved(by: $0.cookie) }) else { continue }
-                entries[domain]?[index].cookie = old.cookie
+                replace(at: index, of: domain, by: old.cookie)
             }
         }
+        oldest = []
     }
 }

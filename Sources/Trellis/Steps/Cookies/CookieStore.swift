@@ -9,13 +9,26 @@ struct CookieStore: Sendable {
         let order: UInt64
     }
 
+    /// Where an entry is: its domain, and its place in the order of creation, which no other entry has.
+    struct Place: Sendable, Hashable {
+        let domain: String
+        let order: UInt64
+
+        static func == (left: Place, right: Place) -> Bool { left.order == right.order }
+        func hash(into hasher: inout Hasher) { hasher.combine(order) }
+    }
+
     let limits: CookieLimits
     private let suffixes: PublicSuffixes
     var entries: [String: [Entry]] = [:]
     private(set) var count = 0
     private var nextOrder: UInt64 = 0
-    /// No cookie ends before it.
-    private var nextEnd = Date.distantFuture
+    /// When each cookie that expires does so: the next one to expire is found without a look at the others.
+    private var ends = KeyedHeap<Place, Date>()
+    /// The eviction candidates: see `evictOldest`.
+    var oldest: [EvictionCandidate] = []
+    /// The domains with more cookies than `CookieLimits.fairShare`.
+    private(set) var crowded: Set<String> = []
     /// How many cookies with `Secure` have a name. Few names are both.
     private var secureNames: [String: Int] = [:]
 
@@ -106,7 +119,6 @@ struct CookieStore: Sendable {
             if let index { remove(at: index, of: cookie.domain) }
             return index != nil
         }
-        if let end = cookie.expires, end < nextEnd { nextEnd = end }
         guard let index else {
             add(cookie)
             if let excess = entries[cookie.domain], excess.count > limits.perDomain { evict(fromDomain: cookie.domain) }
@@ -117,15 +129,33 @@ struct CookieStore: Sendable {
         cookie.created = old.cookie.created
         countName(of: old.cookie, -1)
         countName(of: cookie, 1)
-        entries[cookie.domain]?[index] = Entry(cookie: cookie, order: old.order)
+        replace(at: index, of: cookie.domain, by: cookie)
         return !cookie.isSaved(by: old.cookie)
     }
 
     private mutating func add(_ cookie: Cookie) {
         entries[cookie.domain, default: []].append(Entry(cookie: cookie, order: nextOrder))
+        if let end = cookie.expires { ends.set(Place(domain: cookie.domain, order: nextOrder), to: end) }
         nextOrder += 1
         count += 1
         countName(of: cookie, 1)
+        noteCrowd(of: cookie.domain)
+    }
+
+    /// Puts another cookie in the place of an entry's, which keeps its order.
+    mutating func replace(at index: Int, of domain: String, by cookie: Cookie) {
+        guard let order = entries[domain]?[index].order else { return }
+        entries[domain]?[index] = Entry(cookie: cookie, order: order)
+        let place = Place(domain: domain, order: order)
+        if let end = cookie.expires { ends.set(place, to: end) } else { ends.remove(place) }
+    }
+
+    private mutating func noteCrowd(of domain: String) {
+        if entries[domain]?.count ?? 0 > CookieLimits.fairShare {
+            crowded.insert(domain)
+        } else if !crowded.isEmpty {
+            crowded.remove(domain)
+        }
     }
 
     // MARK: Removing
@@ -142,7 +172,9 @@ struct CookieStore: Sendable {
         guard let entry = entries[domain]?.remove(at: index) else { return }
         count -= 1
         countName(of: entry.cookie, -1)
+        if entry.cookie.expires != nil { ends.remove(Place(domain: domain, order: entry.order)) }
         if entries[domain]?.isEmpty == true { entries[domain] = nil }
+        noteCrowd(of: domain)
     }
 
     mutating func removeAll(where isUnwanted: (Cookie) -> Bool) {
@@ -151,12 +183,17 @@ struct CookieStore: Sendable {
         }
     }
 
-    /// "The user agent MUST evict all expired cookies" whenever there is one. To look costs one comparison until the first
-    /// of them ends.
+    /// Removes the cookies that have expired ("the user agent MUST evict all expired cookies" whenever there is one). Costs one
+    /// comparison where none has, and O(log n) for each that has.
     mutating func removeExpired(at now: Date) {
-        guard nextEnd <= now else { return }
-        removeAll { $0.isExpired(at: now) }
-        nextEnd = entries.values.lazy.joined().compactMap(\.cookie.expires).min() ?? .distantFuture
+        while let next = ends.first, next.key <= now {
+            let place = next.member
+            guard let index = entries[place.domain]?.firstIndex(where: { $0.order == place.order }) else {
+                ends.remove(place)
+                continue
+            }
+            remove(at: index, of: place.domain)
+        }
     }
 
     private mutating func countName(of cookie: Cookie, _ change: Int) {

@@ -182,6 +182,55 @@ struct CookieStoreTests {
         #expect(!names.contains("n4") && names.contains("n5") && !names.contains("old"))
     }
 
+    /// The cookies that stay are those of the plain rule, worked out anew each time, whatever was sent and stored before.
+    @Test func aFullJarLosesTheOneNotUsedForLongest() throws {
+        var store = CookieStore(limits: CookieLimits(total: 40), suffixes: .test)
+        var model: [(domain: String, used: Date)] = []
+        var random = SeededGenerator(seed: 7)
+        for _ in 0..<3_000 {
+            clock.advance(by: 1)
+            let domain = "h\(random.next() % 100).example.org"
+            let known = model.firstIndex { $0.domain == domain }
+            if random.next() % 3 == 0 {
+                _ = store.cookies(for: try CookieStore.url("http://\(domain)/"), at: clock.now)
+                if let known { model.append((model.remove(at: known).domain, clock.now)) }
+            } else {
+                _ = store.receive(["a=1"], from: try CookieStore.url("http://\(domain)/"), at: clock.now)
+                if let known { model.remove(at: known) }
+                model.append((domain, clock.now))
+                if model.count > 40 { model.removeFirst() }
+            }
+            try #require(Set(store.all.map(\.domain)) == Set(model.map(\.domain)))
+        }
+    }
+
+    /// One more cookie in a full jar takes a candidate that is known: the jar is looked through once in an eighth of its size.
+    @Test func aFullJarIsNotSortedForEachCookie() throws {
+        var store = CookieStore(limits: CookieLimits(total: 80), suffixes: .test)
+        var left: [Int] = []
+        for host in 0..<93 {
+            _ = store.receive(["a=1"], from: try CookieStore.url("http://h\(host).example.org/"), at: clock.now)
+            if host >= 80 { left.append(store.oldest.count) }
+        }
+        #expect(left == [9, 8, 7, 6, 5, 4, 3, 2, 1, 0, 9, 8, 7])
+    }
+
+    @Test func eachCookieExpiresAtItsTimeWhicheverCameFirst() async {
+        let jar = jar()
+        let lives = [30, 10, 50, 20, 40, 0].shuffled()
+        await jar.store(
+            lives.map { $0 == 0 ? "n0=session" : "n\($0)=v; Max-Age=\($0)" }, from: "http://example.org/")
+        // A cookie that is stored again expires when its last field says.
+        await jar.store(["n20=v; Max-Age=60", "n50=v"], from: "http://example.org/")
+        var names: [Set<String>] = []
+        for _ in 0..<7 {
+            names.append(Set(await jar.all.map(\.name)))
+            clock.advance(by: 10)
+        }
+        #expect(names.map(\.count) == [6, 5, 5, 4, 3, 3, 2])
+        #expect(names.last == ["n0", "n50"])
+    }
+
     @Test func aFieldHasALimit() throws {
         let value = String(repeating: "v", count: 100)
         let fields = (0..<10).map { "\($0)=\(value)" }
