@@ -85,13 +85,16 @@ extension TrellisError {
     /// The request was ended on purpose.
     public var isCancellation: Bool { if case .cancelled = reason { true } else { false } }
 
-    /// The server may have seen part of the request. `false` only where it is certain that it did not.
-    public var maySentBytes: Bool { phase == .sending || phase == .receiving || phase == .answered }
+    /// A server may have seen part of the request, or of an earlier attempt or hop of its call. `false` only where it is certain
+    /// that none did.
+    public var maySentBytes: Bool { earlierTraffic != .none || hasReachedServer }
 
-    /// The same request may succeed if it is sent again: the failure is one of the moment, and sending again does no harm
-    /// because the method is idempotent (RFC 9110, section 9.2.2) or nothing was sent.
+    private var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .answered }
+
+    /// The same call may succeed if it is made again: the failure is one of the moment, and sending again does no harm because
+    /// nothing was sent, or only requests whose methods are idempotent (RFC 9110, section 9.2.2), those before a redirect included.
     public var isRetryable: Bool {
-        isTransient && (!maySentBytes || (method?.isIdempotent ?? false))
+        isTransient && earlierTraffic != .other && (!hasReachedServer || (method?.isIdempotent ?? false))
     }
 
     /// The failure is one of the moment, whatever the request was: the one judgement that retries, downloads, event sources and

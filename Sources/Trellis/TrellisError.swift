@@ -29,6 +29,8 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var bodyExcerpt: BodyExcerpt?
     /// How often a download had been interrupted and gone on by itself; 0 for other requests.
     public internal(set) var interruptions = 0
+    /// What the call had sent before the request that failed.
+    var earlierTraffic = EarlierTraffic.none
     /// What was followed up to the failure, where no response tells.
     var followed: [Redirect] = []
 
@@ -72,6 +74,16 @@ extension TrellisError {
     }
 }
 
+/// What a call has sent in attempts and hops that are over.
+enum EarlierTraffic: UInt8, Sendable, Comparable {
+    case none
+    /// Requests with idempotent methods (RFC 9110, section 9.2.2).
+    case idempotent
+    case other
+
+    static func < (left: EarlierTraffic, right: EarlierTraffic) -> Bool { left.rawValue < right.rawValue }
+}
+
 extension TrellisError: CustomStringConvertible {
     /// A sentence for people.
     public var description: String {
@@ -88,7 +100,10 @@ extension TrellisError: CustomStringConvertible {
 extension TrellisError {
     private var isLimit: Bool { if case .limited = reason { true } else { false } }
 
-    private var activity: String { isHeldByLimit ? "waiting for its turn" : phase.activity }
+    private var activity: String {
+        if isHeldByLimit { return "waiting for its turn" }
+        return phase == .composing && earlierTraffic != .none ? "between two attempts" : phase.activity
+    }
 }
 
 extension TrellisError: LocalizedError {

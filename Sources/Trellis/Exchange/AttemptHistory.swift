@@ -39,7 +39,7 @@ final class AttemptHistory: Sendable {
     /// The request goes out.
     func begin() {
         permission?.isUsed()
-        if redirects.isEmpty { starts?.add() }
+        starts?.add(attempt)
     }
 
     func tell(_ kind: RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }

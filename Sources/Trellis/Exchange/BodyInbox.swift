@@ -125,6 +125,8 @@ final class BodyInbox: Sendable {
     private func poll() -> Next {
         state.withLock { state in
             if state.bytes.count > 0 { return Self.take(&state) }
+            // Bytes may have been dropped since, so that the end is not this reader's.
+            if state.isAbandoned { return .end(.failure(CancellationError())) }
             if let end = state.end { return .end(end) }
             return state.reader == nil ? .wait : .busy
         }
@@ -158,7 +160,7 @@ final class BodyInbox: Sendable {
 
     private func cancelRead() {
         let reader = state.withLock { state -> CheckedContinuation<Data?, any Error>? in
-            state.isAbandoned = true
+            if state.end == nil { state.isAbandoned = true }
             defer { state.reader = nil }
             return state.reader
         }

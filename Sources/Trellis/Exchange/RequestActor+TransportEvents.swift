@@ -2,36 +2,78 @@ import CurlEngine
 import FoundationEssentials
 
 /// The transport's calls, from whatever thread they come.
+///
+/// Those of an attempt that was dropped, because the server did not meet its expectation, change nothing any more:
+/// ``LaterAttempt`` receives those of the attempt that came in its place.
 extension RequestActor: TransportEvents {
     nonisolated func transportIsConnected() {
-        if executor.isCurrent { return onEngineThread.connected() }
-        enter { $0.connected() }
+        if executor.isCurrent { return first?.connected() ?? () }
+        enter { $0.first?.connected() }
     }
 
     nonisolated func transportDidReceiveInformational(_ head: ResponseHead) {
-        enter { $0.receivedInformational(head) }
+        enter { if $0.first != nil { $0.receivedInformational(head) } }
     }
 
     nonisolated func transportDidReceiveHead(_ head: ResponseHead) {
-        if executor.isCurrent { return onEngineThread.received(head) }
-        enter { $0.received(head) }
+        if executor.isCurrent { return first?.received(head) ?? () }
+        enter { $0.first?.received(head) }
     }
 
     nonisolated func transportDidReceiveBody(_ bytes: RawSpan) {
-        if executor.isCurrent { return onEngineThread.received(bytes) }
+        if executor.isCurrent { return first?.received(bytes) ?? () }
+        let copy = [UInt8](copying: bytes)
+        enter { request in
+            if let first = request.first { copy.withBytes { first.received($0) } }
+        }
+    }
+
+    nonisolated func transportNeedsBody() { enter { if $0.first != nil { $0.roomForBody() } } }
+
+    nonisolated func transportDidSendBody(_ count: Int) {
+        if executor.isCurrent { return first?.sentBody(count) ?? () }
+        enter { $0.first?.sentBody(count) }
+    }
+
+    nonisolated func transportDidEnd(_ end: TransportEnd) {
+        if executor.isCurrent { return first?.ended(end) ?? () }
+        enter { $0.first?.ended(end) }
+    }
+
+    /// The request, on its engine thread, as long as its first attempt is its present one.
+    private nonisolated var first: (any RequestEntry)? {
+        let request = onEngineThread
+        return request.hasDroppedExpectation ? nil : request
+    }
+}
+
+/// Receives the transport's calls for the attempt that goes out without an expectation, after the first one was dropped.
+final class LaterAttempt: TransportEvents {
+    private let request: RequestActor
+
+    init(_ request: RequestActor) { self.request = request }
+
+    func transportIsConnected() { enter { $0.connected() } }
+
+    func transportDidReceiveInformational(_ head: ResponseHead) { enter { $0.receivedInformational(head) } }
+
+    func transportDidReceiveHead(_ head: ResponseHead) { enter { $0.received(head) } }
+
+    func transportDidReceiveBody(_ bytes: RawSpan) {
+        if request.executor.isCurrent { return request.onEngineThread.received(bytes) }
         let copy = [UInt8](copying: bytes)
         enter { request in copy.withBytes { request.received($0) } }
     }
 
-    nonisolated func transportNeedsBody() { enter { $0.roomForBody() } }
+    func transportNeedsBody() { request.enter { $0.roomForBody() } }
 
-    nonisolated func transportDidSendBody(_ count: Int) {
-        if executor.isCurrent { return onEngineThread.sentBody(count) }
-        enter { $0.sentBody(count) }
-    }
+    func transportDidSendBody(_ count: Int) { enter { $0.sentBody(count) } }
 
-    nonisolated func transportDidEnd(_ end: TransportEnd) {
-        if executor.isCurrent { return onEngineThread.ended(end) }
-        enter { $0.ended(end) }
+    func transportDidEnd(_ end: TransportEnd) { enter { $0.ended(end) } }
+
+    private func enter(_ body: @escaping @Sendable (any RequestEntry) -> Void) {
+        let executor = request.executor
+        if executor.isCurrent { return body(request.onEngineThread) }
+        executor.submit { [request] in body(request.onEngineThread) }
     }
 }

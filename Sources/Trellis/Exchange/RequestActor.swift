@@ -17,15 +17,17 @@ actor RequestActor: EngineActor {
     /// A call in flight sends it: it may go out while the session drains.
     var isPartOfCall = false
     private let transport: any Transport
-    private let admission: any Admission
+    let admission: any Admission
     private(set) var state = RequestState()
 
     // What is performed.
     var task: (any TransportTask)?
     var pump: BodyPump?
     var sink = ResponseSink.memory
-    private var timer: EngineTimer?
-    private var deadlines: Deadlines
+    var timer: EngineTimer?
+    var deadlines: Deadlines
+    /// The time of a handle that was kept for a while begins when it is first resumed.
+    var isClockRunning: Bool
 
     // What has come.
     var head: ResponseHead?
@@ -80,6 +82,7 @@ actor RequestActor: EngineActor {
         self.transport = transport
         self.admission = admission
         deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
+        isClockRunning = !prepared.isDeferred
         lastMove = prepared.start
     }
 
@@ -137,7 +140,7 @@ actor RequestActor: EngineActor {
 
     func handle(_ event: RequestState.Event) {
         let progress = state.progress
-        if state.phase == .initialized, event == .resume { startClock() }
+        if !isClockRunning, event == .resume { startClock() }
         var next = state
         let effects = next.handle(event)
         state = next
@@ -153,13 +156,6 @@ actor RequestActor: EngineActor {
             if let deadline = timer?.deadline, deadline <= earliest { return }
             updateTimer()
         }
-    }
-
-    /// The time of a handle that was kept for a while begins with its start.
-    private func startClock() {
-        guard prepared.isDeferred else { return }
-        deadlines = Deadlines(limits: prepared.limits, start: executor.now)
-        lastMove = deadlines.start
     }
 
     private func perform(_ effects: RequestState.Effects) {
@@ -193,9 +189,14 @@ actor RequestActor: EngineActor {
         lastMove = executor.now
         isAwaitingContinue = prepared.continueWait != nil && !hasDroppedExpectation
         if flow != nil { joinFlow() }
-        task = transport.start(presentRequest, events: self)
+        let isFirst = !hasDroppedExpectation
+        task = transport.start(presentRequest, events: isFirst ? self : LaterAttempt(self))
         // The transport may have answered at once.
         guard !state.isEnded else { return task = nil }
+        if isFirst, hasDroppedExpectation {
+            task?.cancel()
+            return task = nil
+        }
         if flow != nil { beginFlow() }
         if !isAwaitingContinue { startPump() }
     }
@@ -356,37 +357,6 @@ actor RequestActor: EngineActor {
         }
         handle(.complete)
     }
-
-    // MARK: Time
-
-    func updateTimer() {
-        guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
-        if let deadline = timer?.deadline, deadline <= expiry.instant { return }
-        let timer = timer ?? EngineTimer(self)
-        self.timer = timer
-        executor.engineLoop.set(timer, at: expiry.instant)
-    }
-
-    private func nextExpiry(_ progress: RequestState.Progress) -> Deadlines.Expiry? {
-        let activity = task?.activity
-        return deadlines.next(
-            progress, lastMove: max(lastMove, activity?.last ?? lastMove),
-            lastSend: isBodySent ? max(lastMove, activity?.lastSend ?? lastMove) : nil,
-            isHeld: isPausedByReader || state.isSuspended || flow?.isHeld == true)
-    }
-
-    /// The timer is not moved at every byte: it looks at what has happened since.
-    func timerFired() {
-        guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
-        guard expiry.instant <= executor.now else { return updateTimer() }
-        var error = TrellisError(.timedOut(expiry.timeout))
-        if progress == .queued { error.detail = admission.reasonForWaiting(self) }
-        fail(error)
-    }
-}
-
-extension RequestActor: EngineTimerTarget {
-    nonisolated func timerIsDue() { onEngineThread.timerFired() }
 }
 
 extension RequestActor: EngineDelivery {

@@ -8,6 +8,7 @@ protocol RequestEntry: AnyObject, Sendable {
     func admit(isExploring: Bool)
     func connected()
     func received(_ head: ResponseHead)
+    func receivedInformational(_ head: ResponseHead)
     func received(_ bytes: RawSpan)
     func ended(_ end: TransportEnd)
     func timerFired()
@@ -20,6 +21,7 @@ protocol RequestEntry: AnyObject, Sendable {
     func measureDownload(with meter: ProgressBroadcaster)
     func bandwidthIsGranted(by gate: BandwidthGate)
     var isPartOfCall: Bool { get }
+    var hasDroppedExpectation: Bool { get }
     var failure: (any Error)? { get }
     var isEnded: Bool { get }
     var usedSharedConnection: Bool? { get }

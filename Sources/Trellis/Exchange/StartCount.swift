@@ -1,10 +1,11 @@
-import Synchronization
+import CurlEngine
 
-/// How often the request of a call was on its way, counted where attempts go out beside each other.
+/// The attempts of a call that were on their way, counted where attempts go out beside each other.
 final class StartCount: Sendable {
-    private let count = Atomic(0)
+    private let attempts = Locked<Set<Int>>([])
 
-    var value: Int { count.load(ordering: .relaxed) }
+    var value: Int { attempts.withLock { $0.count } }
 
-    func add() { count.add(1, ordering: .relaxed) }
+    /// Counts an attempt, once for all of its hops.
+    func add(_ attempt: Int) { attempts.withLock { _ = $0.insert(attempt) } }
 }

@@ -144,8 +144,10 @@ actor CallActor: EngineActor {
         guard !state.isEnded else { return false }
         if isRegistered { return true }
         isRegistered = course.session.actor.callsOnEngineThread.begin(
-            self, following: course.answered == nil ? nil : first)
+            self, following: course.answered == nil ? nil : first, isPartOfCall: course.isPartOfCall)
         if !isRegistered { cancel(TrellisError(.cancelled(.sessionShutDown))) }
+        // A redirect that answers it is followed by this call, which the session knows already.
+        if isRegistered, course.answered == nil { first?.onEngineThread.joinCall() }
         return isRegistered
     }
 
@@ -165,7 +167,7 @@ actor CallActor: EngineActor {
 
     func arrive(_ result: Result<StepResponse, any Error>) {
         guard !state.isEnded else { return }
-        self.result = result
+        self.result = result.mapError(withEarlierTraffic)
         // The session's end is that of its calls.
         if case .failure(let error as TrellisError) = result, error.isCancellation { return handle(.cancel) }
         handle(.finish)
@@ -191,7 +193,15 @@ actor CallActor: EngineActor {
             // The attempt knows best what it was doing.
             if let failure = attempt.onEngineThread.failure { result = .failure(failure) }
         }
+        result = result?.mapError(withEarlierTraffic)
         handle(event)
+    }
+
+    /// The error, with what the call had sent before the request that failed.
+    private func withEarlierTraffic(_ error: any Error) -> any Error {
+        guard var error = error as? TrellisError else { return error }
+        error.earlierTraffic = max(error.earlierTraffic, record.withLock { $0.traffic })
+        return error
     }
 
     /// The attempts that have not ended, the last behind the others.

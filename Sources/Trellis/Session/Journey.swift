@@ -11,6 +11,9 @@ final class Course: Sendable {
     /// What the first request on the wire has brought already.
     let answered: StepResponse?
 
+    /// The call stands for others, which are in flight.
+    var isPartOfCall: Bool { depth > 0 }
+
     init(
         _ session: Session, _ surroundings: AttachedSteps, isCollected: Bool, depth: Int, answered: StepResponse?
     ) {
@@ -89,7 +92,7 @@ final class Journey: Sendable {
         try await step.send(request, context: context, next: NextStep(depth: depth, next))
     }
 
-    /// As often as the retriers want.
+    /// Runs the first attempt, and further ones where there is anything that asks for them.
     @inline(never)
     fileprivate func attempts(at request: Request) async throws -> StepResponse {
         if steps.steps.hedging != nil { return try await retried(at: request, hedged: true) }
@@ -113,6 +116,7 @@ final class Journey: Sendable {
             end = await journey.judged(end)
             guard let wait = try await journey.retry(after: end, of: request) else { return try end.result.get() }
             known = nil
+            if case .success(let answer) = end.result { await answer.discard(journey.context) }
             try await journey.context.wait(for: wait)
             journey = journey.again()
         }
@@ -218,7 +222,7 @@ final class Journey: Sendable {
                 context: context)
         else { return nil }
         tell { .redirected(redirect) }
-        await answer.discard()
+        await answer.discard(context)
         var context = context
         context.follow(redirect, to: hop)
         return (hop.adapted, Journey(self, context))

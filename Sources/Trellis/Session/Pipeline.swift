@@ -102,6 +102,7 @@ extension Session {
         answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord())
     ) -> CallActor {
         let surroundings = request.attachedSteps.map { AttachedSteps(steps, followedBy: $0) } ?? steps
+        if answered != nil { record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
         let course = Course(self, surroundings, isCollected: isCollected, depth: 0, answered: answered)
         return call(
             request, course, start, first, limit: preparation.limits(of: request, isCollected: isCollected).total,
@@ -140,6 +141,17 @@ extension Session {
         _ request: Request, _ journey: Journey, _ turn: LimitTurn?
     ) async throws -> StepResponse {
         let attempt = try journey.first ?? nextAttempt(request, journey, turn)
+        do {
+            let answer = try await answer(to: attempt, journey)
+            journey.situation.note(request)
+            return answer
+        } catch {
+            journey.situation.note(request, error)
+            throw error
+        }
+    }
+
+    private func answer(to attempt: RequestActor, _ journey: Journey) async throws -> StepResponse {
         guard journey.situation.isCollected else {
             return try await stream(attempt) { try await journey.call.head($0, inbox: $1) }
         }
@@ -159,7 +171,8 @@ extension Session {
         let prepared = try preparation.prepare(
             request, isCollected: situation.isCollected, start: situation.deadline.start, history: history)
         situation.record.withLock { $0.sent = prepared }
-        return attempt(prepared, readers: situation.isCollected ? situation.record : nil)
+        let mayCut = situation.isCollected && !situation.surroundings.mayChangeAnswers
+        return attempt(prepared, readers: mayCut ? situation.record : nil)
     }
 }
 

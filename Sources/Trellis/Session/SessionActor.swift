@@ -90,9 +90,11 @@ actor SessionActor: EngineActor {
 
     /// A call starts. `false`: the session takes no more of them.
     ///
-    /// - Parameter request: The request that was answered with a redirect before there was a call.
-    func begin(_ call: CallActor, following request: RequestActor?) -> Bool {
-        let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? false
+    /// - Parameters:
+    ///   - request: The request that was answered with a redirect before there was a call.
+    ///   - isPartOfCall: Calls in flight wait for its answer.
+    func begin(_ call: CallActor, following request: RequestActor?, isPartOfCall: Bool) -> Bool {
+        let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? isPartOfCall
         guard !isShutDown || isInFlight else {
             resumeIfEmpty()
             return false
@@ -171,7 +173,7 @@ extension SessionActor: @preconcurrency Admission {}
 
 /// How calls enter the session from code that runs on its engine thread anyway. Every call traps on any other thread.
 protocol CallAdmission: AnyObject, Sendable {
-    func begin(_ call: CallActor, following request: RequestActor?) -> Bool
+    func begin(_ call: CallActor, following request: RequestActor?, isPartOfCall: Bool) -> Bool
     func didEnd(_ call: CallActor)
 }
 

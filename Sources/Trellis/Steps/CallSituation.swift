@@ -47,8 +47,20 @@ struct CallRecord: Sendable {
     var wait: CallWait?
     /// What its readers accept.
     var conditions = CallConditions()
+    /// What its attempts and hops that are over have sent.
+    var traffic = EarlierTraffic.none
     /// The versions of the credentials with which it was sent again, by the keepers that renewed them.
     var renewals: [ObjectIdentifier: Int] = [:]
+}
+
+extension CallSituation {
+    /// Notes how a request on the wire ended.
+    func note(_ request: Request, _ error: (any Error)? = nil) {
+        guard let error = error as? TrellisError, !error.maySentBytes else {
+            let traffic: EarlierTraffic = request.method.isIdempotent ? .idempotent : .other
+            return record.withLock { $0.traffic = max($0.traffic, traffic) }
+        }
+    }
 }
 
 extension Locked: HeadJudge where Value == CallRecord {

@@ -53,15 +53,19 @@ final class AttachedSteps: RequestAttachment {
     let steps: Steps
     /// As they were given.
     let given: Steps
+    /// A step may make another answer of one that its caller would refuse, and then needs the whole body of that.
+    let mayChangeAnswers: Bool
 
     init(_ given: Steps) {
         self.given = given
         steps = given.withWholeInterceptors
+        mayChangeAnswers = steps.mayChangeAnswers
     }
 
     /// The steps of a session, and behind them those of a request.
     init(_ session: AttachedSteps, followedBy request: AttachedSteps) {
         steps = session.steps.followed(by: request.steps)
         given = steps
+        mayChangeAnswers = session.mayChangeAnswers || request.mayChangeAnswers
     }
 }

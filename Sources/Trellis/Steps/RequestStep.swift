@@ -21,6 +21,14 @@ public protocol RequestStep: Sendable {
     func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse
 }
 
+/// A step that hands on the answers that come, unread and unchanged.
+protocol AnswerForwardingStep: RequestStep {}
+
+extension Steps {
+    /// A step of the user's may make another answer of one that came.
+    var mayChangeAnswers: Bool { (calls + attempts).contains { !($0 is any AnswerForwardingStep) } }
+}
+
 /// What lies behind a step.
 public struct NextStep: Sendable {
     /// How many of the steps around the call have run then; `nil` behind one around an attempt.

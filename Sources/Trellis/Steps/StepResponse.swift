@@ -52,12 +52,27 @@ public struct StepResponse: Sendable {
 }
 
 extension StepResponse {
-    /// Nobody wants the body: a short one is read, so that its connection can be kept.
-    func discard() async {
+    /// The bytes of an unwanted body that are read so that its connection can be kept.
+    private static let discardLimit = 64 << 10
+    /// The time in which they have to come.
+    private static let discardPatience = Duration.seconds(1)
+
+    /// Ends the transfer of a body that nobody wants. A short body that comes at once is read, so that its connection can be kept;
+    /// any other is cut off, so that a slow or long one neither holds the call up nor keeps its connection slot.
+    func discard(_ context: CallContext) async {
         guard case .source(let token) = content else { return }
-        var remaining = 64 << 10
-        if let length = response.headerFields[.contentLength].flatMap({ Int($0) }), length > remaining { return }
-        while remaining > 0, let chunk = try? await token.source.next() { remaining -= chunk.count }
+        defer { token.source.cancel(explicitly: false) }
+        let length = response.headerFields[.contentLength].flatMap { Int($0) } ?? 0
+        guard length <= Self.discardLimit else { return }
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask {
+                var remaining = Self.discardLimit
+                while remaining > 0, let chunk = try? await token.source.next() { remaining -= chunk.count }
+            }
+            group.addTask { try? await context.wait(for: Self.discardPatience) }
+            await group.next()
+            group.cancelAll()
+        }
     }
 }
 

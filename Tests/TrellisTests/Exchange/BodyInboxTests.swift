@@ -2,6 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 import Testing
+import TrellisTesting
 
 @testable import Trellis
 
@@ -54,6 +55,31 @@ struct BodyInboxTests {
         inbox.finish(.failure(TrellisError(.other("x"))))
         #expect(try await inbox.next() == Data([1]))
         for _ in 0..<2 { await #expect(throws: TrellisError.self) { try await inbox.next() } }
+    }
+
+    /// A read that was cancelled ends the transfer, and what comes until that is known is dropped.
+    @Test func aReaderBehindACancelledOneIsNotToldThatTheBodyIsWhole() async throws {
+        let reading = Task { [inbox] in try await inbox.next() }
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        append(1)
+        inbox.finish(.success(Self.response))
+        await #expect(throws: CancellationError.self) { try await inbox.next() }
+        await #expect(throws: CancellationError.self) { try await inbox.finalResponse() }
+    }
+
+    @Test func aReaderBehindACancelledOneGetsWhatHadEndedBefore() async throws {
+        append(1)
+        inbox.finish(.success(Self.response))
+        let gate = LoopbackServer.Gate()
+        let reading = Task { [inbox] in
+            try? await gate.opened()
+            return try await inbox.next()
+        }
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        #expect(try await inbox.next() == Data([1]))
+        #expect(try await inbox.next() == nil)
     }
 
     @Test func theFirstEndCounts() async throws {

@@ -1,4 +1,6 @@
+import CurlEngine
 import FoundationEssentials
+import HTTPTypes
 import Testing
 import TrellisTesting
 
@@ -112,6 +114,40 @@ struct ContinueTests {
         second.receiveHead(status: 417)
         second.end()
         #expect(try await answer.value == 417)
+    }
+
+    /// A transport that answers within `start`, and whose cancelled attempts go on to their end.
+    private final class Hasty: Transport, TransportTask {
+        let requests = Locked<[TransportRequest]>([])
+
+        func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+            let isFirst = requests.withLock { requests in
+                requests.append(request)
+                return requests.count == 1
+            }
+            events.transportIsConnected()
+            events.transportDidReceiveHead(ResponseHead(status: isFirst ? .expectationFailed : .ok))
+            [1, 2, 3].withBytes { events.transportDidReceiveBody($0) }
+            events.transportDidEnd(TransportEnd(report: TransportReport()))
+            return self
+        }
+
+        func cancel() {}
+        func pauseReceiving(_ isPaused: Bool) {}
+        func suspend(_ isSuspended: Bool) {}
+        func send(_ chunk: Data) {}
+        func pauseSending(_ isPaused: Bool) {}
+        func finishSending() {}
+        func stopSending() {}
+        var report: TransportReport { TransportReport() }
+    }
+
+    @Test func theRestOfA417ThatIsNotWantedChangesNothing() async throws {
+        let transport = Hasty()
+        let session = Session(transport: transport)
+        let (data, response) = try await session.data(Self.request(Self.body()))
+        #expect(response.status == .ok && data == Data([1, 2, 3]))
+        #expect(transport.requests.withLock { $0.map { $0.request.headerFields[.expect] } } == ["100-continue", nil])
     }
 
     @Test(arguments: [true, false])

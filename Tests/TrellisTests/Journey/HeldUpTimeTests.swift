@@ -37,6 +37,21 @@ struct HeldUpTimeTests {
         return (stream, attempt)
     }
 
+    @Test func theTimeOfAHandleThatIsSuspendedBeforeItsStartBeginsWithItsStart() async throws {
+        let handle = scripted.session.request(request(Timeouts(connect: nil, idle: nil, total: .seconds(50))))
+        handle.suspend()
+        await scripted.advance(by: .seconds(100))
+        #expect(await handle.state == .suspended)
+        handle.resume()
+        let attempt = try await scripted.transport.nextAttempt()
+        await scripted.advance(by: .seconds(49))
+        attempt.connect()
+        attempt.receiveHead()
+        attempt.receiveBody("late")
+        attempt.end()
+        #expect(try await handle.string() == "late")
+    }
+
     @Test func aBodyThatItsReaderPausesIsNotIdle() async throws {
         let (stream, attempt) = try await pausedStream(Timeouts(idle: .seconds(9), total: nil))
         await scripted.advance(by: .seconds(1000))
@@ -98,7 +113,7 @@ struct HeldUpTimeTests {
     }
 
     @Test func aParkedRequestDoesNotOutliveTheTotal() async throws {
-        let handle = scripted.session.request(request(Timeouts(total: .seconds(50))))
+        let handle = scripted.session.request(request(Timeouts(connect: nil, idle: nil, total: .seconds(50))))
         handle.suspend()
         let answer = Task { try await handle.response() }
         await scripted.advance(by: .seconds(50))

@@ -36,6 +36,28 @@ struct AttemptValidationTests {
         return (Session(configuration: configuration, transport: transport), transport)
     }
 
+    /// Turns a page that is refused into one that is not.
+    private struct Forgiving: RequestStep {
+        func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+            let answer = try await next(request)
+            return StepResponse(to: request, status: .ok, body: answer.data ?? Data())
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func aStepThatMakesAnotherAnswerGetsTheWholeBody(isAroundCalls: Bool) async throws {
+        let text = String(repeating: "x", count: 200_000)
+        var configuration = SessionConfiguration()
+        if isAroundCalls {
+            configuration.steps.calls.append(Forgiving())
+        } else {
+            configuration.steps.attempts.append(Forgiving())
+        }
+        let transport = MockTransport { _ in MockResponse(status: 404, body: Data(text.utf8)) }
+        let session = Session(configuration: configuration, transport: transport)
+        #expect(try await session.string("http://a.example/").utf8.count == 200_000)
+    }
+
     @Test func anAnswerThatIsRefusedIsAFailedAttempt() async throws {
         let asked = Asked()
         let (session, transport) = session(asked) { .text($0 == 1 ? "stale" : "fresh") }

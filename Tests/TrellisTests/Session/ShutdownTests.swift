@@ -238,6 +238,57 @@ struct ShutdownTests {
         await end
     }
 
+    @Test func aSharedCallOfWhatIsInFlightGoesOut() async throws {
+        let (gate, entered) = (LoopbackServer.Gate(), LoopbackServer.Gate())
+        let scripted = steppedSession {
+            $0.calls = [GatedStep(gate: gate, entered: entered), SingleFlight()]
+        }
+        let task = outcome { [session = scripted.session] in
+            String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)
+        }
+        try await entered.opened()
+        async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
+        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        gate.open()
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead()
+        attempt.receiveBody("shared")
+        attempt.end()
+        #expect(await task.value == .answer("shared"))
+        await end
+    }
+
+    private struct GatedStep: RequestStep {
+        let gate: LoopbackServer.Gate
+        let entered: LoopbackServer.Gate
+
+        func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+            entered.open()
+            try await gate.opened()
+            return try await next(request)
+        }
+    }
+
+    /// The answer comes before the handle's call has heard of its first request.
+    @Test func aHandleThatWasRedirectedAtOnceIsForgotten() async throws {
+        let clock = TestClock()
+        let transport = MockTransport { exchange in
+            exchange.url.hasSuffix("/next")
+                ? MockResponse(status: 200) : MockResponse(status: 302, headerFields: [.location: "/next"])
+        }
+        let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)
+        for _ in 0..<50 {
+            let handle = session.request("http://localhost/")
+            handle.resume()
+            // Answered before its call begins.
+            while await session.liveRequestCount > 0 { await session.settle() }
+            #expect(try await handle.response().1.status == .ok)
+        }
+        // The clock stands still: this returns because nothing is in flight.
+        await session.shutdown(drainingFor: .seconds(1_000))
+    }
+
     @Test func aCallThatStartsDuringTheDrainIsRefused() async throws {
         let scripted = steppedSession { $0.adapters.append(Adapter { request, _ in request }) }
         let handle = scripted.session.request("http://localhost/")

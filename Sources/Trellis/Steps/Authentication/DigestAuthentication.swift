@@ -17,7 +17,7 @@ import HTTPTypes
 ///
 /// A request with an `Authorization` field or with a name and password in its URL keeps its own. One whose body cannot be sent
 /// again fails with an error of kind ``TrellisError/Kind/bodyNotReplayable`` if it is refused.
-public final class DigestAuthentication: RequestStep, RedactedDescription {
+public final class DigestAuthentication: AnswerForwardingStep, RedactedDescription {
     private let username: String
     private let password: String
     /// `nil`: that of each call's own URL.
@@ -68,8 +68,7 @@ public final class DigestAuthentication: RequestStep, RedactedDescription {
             guard request.body?.isReplayable ?? true else {
                 throw FailedAttempt(request: request, response: answer.response).isNotReplayable
             }
-            // So that the connection can be used again.
-            _ = try? await answer.body.collect(upTo: 64 << 10)
+            await answer.discard(context)
             (authorized, space) = (again, known)
             answer = try await next(authorized)
         }

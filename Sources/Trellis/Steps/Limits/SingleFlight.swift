@@ -20,7 +20,7 @@ import CurlEngine
 /// - It has no limit in total: it goes on as long as anybody waits for it, however early the first came. The other limits of
 ///   ``Timeouts`` hold.
 /// - Its failure is the failure of all, and its metrics are in all answers.
-public final class SingleFlight: RequestStep {
+public final class SingleFlight: AnswerForwardingStep {
     private struct Key: Hashable {
         let request: SingleFlightKey
         /// The session, by its thread.

@@ -79,7 +79,8 @@ public struct RetryPolicy: RequestInterceptor {
 
     /// ``RetryResult/retryAfter(_:)``, or no opinion.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
-        let delay = delay(after: attempt, attempt: context.attempt, random: random(), now: .now)
+        // Hedges are attempts beside its retries.
+        let delay = delay(after: attempt, attempt: context.attempt - context.hedges, random: random(), now: .now)
         guard let delay else { return .doNotRetry }
         // Checked before the budget, which is not to pay for a retry that never begins.
         if let remaining = context.remainingTime, delay >= remaining { return .doNotRetry }

@@ -113,6 +113,40 @@ struct HedgingTests {
         #expect(String(decoding: data, as: UTF8.self) == "sorry")
     }
 
+    @Test func hedgesUseUpNoRetries() async throws {
+        let session = session(HedgingPolicy(after: .seconds(1), maximumExtraAttempts: 2)) {
+            $0.steps.intercept(with: RetryPolicy(retryLimit: 1, budget: nil) { 0 })
+        }
+        let task = Task { try await session.data("http://a.example/") }
+        let attempts = [
+            try await transport.nextAttempt(), try await hedge(session), try await hedge(session, count: 3),
+        ]
+        for attempt in attempts {
+            answer(attempt, "", status: 503)
+            await session.settle()
+        }
+        answer(try await transport.nextAttempt(), "retried")
+        #expect(String(decoding: try await task.value.0, as: UTF8.self) == "retried")
+    }
+
+    @Test func aRetryBehindARedirectIsHedgedToo() async throws {
+        let session = session {
+            $0.steps.retriers = [Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry }]
+        }
+        let task = Task { try await session.data("http://a.example/") }
+        let first = try await transport.nextAttempt()
+        first.connect()
+        first.receiveHead(status: 302, headerFields: [.location: "/next"])
+        first.end()
+        answer(try await transport.nextAttempt(), "", status: 503)
+        let retried = try await transport.nextAttempt()
+        #expect(retried.request.url == "http://a.example/next")
+        let hedge = try await hedge(session, count: 4)
+        #expect(hedge.request.url == "http://a.example/next")
+        answer(hedge, "hedged")
+        #expect(String(decoding: try await task.value.0, as: UTF8.self) == "hedged")
+    }
+
     @Test func aFailureBeforeTheDelayIsTheRetriers() async throws {
         let session = session {
             $0.steps.retriers = [Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry }]

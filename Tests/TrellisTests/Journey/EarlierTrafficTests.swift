@@ -1,0 +1,101 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Errors of calls that had sent something before the request that failed.
+@Suite(.timeLimit(.minutes(1)))
+struct EarlierTrafficTests {
+    let clock = TestClock()
+
+    private func session(
+        _ transport: any Transport, _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        change(&configuration)
+        return Session(configuration: configuration, transport: transport, clock: clock)
+    }
+
+    private func failure(_ body: () async throws -> Void) async throws -> TrellisError {
+        try #require(await #expect(throws: TrellisError.self) { try await body() })
+    }
+
+    /// Answers a POST with a redirect, and cannot connect for the GET behind it.
+    private static let redirecting = MockTransport { exchange in
+        if exchange.request.method == .get {
+            throw TransportFailure(.connectionFailed(.unreachable("refused")))
+        }
+        return MockResponse(status: 303, headerFields: [.location: "/next"])
+    }
+
+    @Test(arguments: [false, true], [HTTPRequest.Method.post, .put])
+    func anAnsweredRequestBeforeARedirectWasSent(hasSteps: Bool, _ method: HTTPRequest.Method) async throws {
+        let session = session(Self.redirecting) {
+            if hasSteps { $0.steps.adapters.append(Adapter { request, _ in request }) }
+        }
+        let error = try await failure {
+            _ = try await session.data(
+                Request("http://a.example/", method: method, body: .string("x", contentType: "a/b")))
+        }
+        #expect(error.reason == .connectionFailed(.unreachable("refused")))
+        #expect(error.method == .get)
+        #expect(error.maySentBytes)
+        #expect(error.isRetryable == (method == .put))
+    }
+
+    /// The error of a POST that is retried once, whose attempts end as a script says.
+    private func failure(of script: (ScriptedAttempt, _ isFirst: Bool) -> Void) async throws -> TrellisError {
+        let transport = ScriptedTransport(clock: clock)
+        let session = session(transport) {
+            $0.steps.retriers.append(Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
+        }
+        let task = Task { try await session.data(Request("http://a.example/", method: .post)) }
+        script(try await transport.nextAttempt(), true)
+        script(try await transport.nextAttempt(), false)
+        return try await failure { _ = try await task.value }
+    }
+
+    @Test func anAttemptThatWasSentCountsWhereTheNextCouldNotConnect() async throws {
+        let error = try await failure { attempt, isFirst in
+            guard isFirst else { return attempt.fail(.connectionFailed(.unreachable("refused"))) }
+            attempt.connect()
+            attempt.receiveHead(status: 503)
+            attempt.end()
+        }
+        #expect(error.phase == .connecting)
+        #expect(error.maySentBytes && !error.isRetryable)
+    }
+
+    @Test func nothingWasSentWhereNothingWas() async throws {
+        let error = try await failure { attempt, _ in attempt.fail(.connectionFailed(.unreachable("refused"))) }
+        #expect(!error.maySentBytes && error.isRetryable)
+    }
+
+    @Test func aDeadlineBetweenTwoAttemptsTellsThatTheFirstWasSent() async throws {
+        let asked = LoopbackServer.Gate()
+        let session = session(MockTransport { _ in MockResponse(status: 503) }) {
+            $0.steps.retriers.append(
+                Retrier { _, _ in
+                    asked.open()
+                    try? await LoopbackServer.Gate().opened()
+                    return .doNotRetry
+                })
+        }
+        let task = Task { [clock] in
+            try await asked.opened()
+            clock.advance(by: .seconds(10))
+        }
+        let error = try await failure {
+            var request = Request("http://a.example/", method: .post)
+            request.timeouts = Timeouts(total: .seconds(10))
+            _ = try await session.data(request)
+        }
+        try await task.value
+        #expect(error.reason == .timedOut(.total))
+        #expect(error.maySentBytes)
+        #expect("\(error)".contains("between two attempts"))
+    }
+}

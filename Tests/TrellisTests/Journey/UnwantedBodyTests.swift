@@ -1,0 +1,73 @@
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Bodies of streams that nobody wants: those of redirects, of answers that are retried, and of challenges.
+@Suite(.timeLimit(.minutes(1)))
+struct UnwantedBodyTests {
+    /// Moves the clock on until the next attempt has come: all of them at once have one connection slot.
+    private func next(_ scripted: Scripted, _ count: Int) async throws -> ScriptedAttempt {
+        while scripted.transport.attempts.count < count { await scripted.advance(by: .milliseconds(100)) }
+        return try await scripted.transport.nextAttempt()
+    }
+
+    private func finish(_ attempt: ScriptedAttempt, _ opening: Task<StreamResponse, any Error>) async throws {
+        attempt.connect()
+        attempt.receiveHead()
+        attempt.receiveBody("there")
+        attempt.end()
+        #expect(try await opening.value.chunks.collect(upTo: 100) == Data("there".utf8))
+    }
+
+    @Test(arguments: [nil, "20", "10000000"])
+    func aRedirectIsFollowedThoughItsBodyNeverEnds(length: String?) async throws {
+        let scripted = Scripted.narrow
+        let opening = Task { [session = scripted.session] in try await session.stream("http://localhost/") }
+        let first = try await next(scripted, 1)
+        first.connect()
+        first.receiveHead(status: 302, headerFields: HTTPFields(location: "/next", length: length))
+        first.receiveBody("moved")
+        let second = try await next(scripted, 2)
+        #expect(second.request.url == "http://localhost/next")
+        #expect(first.count(of: .cancel) == 1)
+        #expect(scripted.clock.now.elapsed <= .seconds(2))
+        try await finish(second, opening)
+    }
+
+    @Test func anAnswerThatIsRetriedGivesItsConnectionBack() async throws {
+        let scripted = Scripted {
+            $0.limits.total = 1
+            $0.steps.retriers.append(Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
+        }
+        let opening = Task { [session = scripted.session] in try await session.stream("http://localhost/") }
+        let first = try await next(scripted, 1)
+        first.connect()
+        first.receiveHead(status: 503)
+        let second = try await next(scripted, 2)
+        #expect(first.count(of: .cancel) == 1)
+        try await finish(second, opening)
+    }
+
+    @Test func aShortBodyIsReadSoThatItsConnectionIsKept() async throws {
+        let scripted = Scripted.narrow
+        let opening = Task { [session = scripted.session] in try await session.stream("http://localhost/") }
+        let first = try await next(scripted, 1)
+        first.connect()
+        first.receiveHead(status: 302, headerFields: HTTPFields(location: "/next", length: "5"))
+        first.receiveBody("moved")
+        first.end()
+        let second = try await scripted.transport.nextAttempt()
+        #expect(first.count(of: .cancel) == 0)
+        try await finish(second, opening)
+    }
+}
+
+extension HTTPFields {
+    fileprivate init(location: String, length: String?) {
+        self = [.location: location]
+        if let length { self[.contentLength] = length }
+    }
+}
