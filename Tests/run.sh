@@ -8,6 +8,8 @@
 #   … --soak-only                    of those only the 100,000 requests with cancellations
 #   … --filter PATTERN               only the tests that match, as `swift test --filter` has it
 #
+# The soak over origins sends 20,000 requests to 500 origins; TRELLIS_SOAK_ORIGINS_REQUESTS says how many, forty to an origin.
+#
 # Suites whose servers are missing are skipped with a line that says so; with CI=true they fail instead.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -148,6 +150,8 @@ esac
 
 step "dependencies" twice swift package resolve || finish
 step "build" swift build --build-tests ${build_options[@]+"${build_options[@]}"} || finish
+# A sanitizer's memory is not the client's.
+if ! $quick && [ -z "$sanitizer" ]; then export TRELLIS_SOAK_ORIGINS_REQUESTS=${TRELLIS_SOAK_ORIGINS_REQUESTS:-20000}; fi
 $soak_only || test_on "the system's $(libcurl_version)"
 $quick && finish
 

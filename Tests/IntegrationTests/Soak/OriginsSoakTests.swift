@@ -18,9 +18,12 @@ struct OriginsSoakTests {
     func nothingGrowsWithTheRequests() async throws {
         let server = try LoopbackServer { try Self.serve($0) }
         let port = server.port
-        await #expect(processExitsWith: .success) { [port = port as Int] in
+        let result = await #expect(processExitsWith: .success, observing: [\.standardOutputContent]) {
+            [port = port as Int] in
             try await OriginsSoak(requests: OriginsSoakTests.requests ?? 4_000, port: port).run()
         }
+        let output = String(decoding: result?.standardOutputContent ?? [], as: UTF8.self)
+        for line in output.split(separator: "\n") where line.hasPrefix("soak:") { print(line) }
         #expect(server.errors.isEmpty)
     }
 
