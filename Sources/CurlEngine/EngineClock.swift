@@ -37,7 +37,9 @@ extension Duration {
 }
 
 /// Where the engine takes the time of its own timers from: the system, or a test that moves it by hand.
-package protocol EngineClock: Sendable {
+///
+/// A reference, because every call keeps it.
+package protocol EngineClock: AnyObject, Sendable {
     /// The present instant.
     func now() -> EngineInstant
     /// How long the loop may sleep until `deadline`, or `nil` where time moves only by hand.
@@ -47,10 +49,15 @@ package protocol EngineClock: Sendable {
 }
 
 /// The monotonic clock of the system.
-package struct MonotonicClock: EngineClock {
-    package init() {}
+package final class MonotonicClock: EngineClock {
+    package static let system = MonotonicClock()
 
-    package func now() -> EngineInstant { EngineInstant(nanoseconds: ccurl_monotonic_ns()) }
+    private init() {}
+
+    /// The present instant of the system.
+    package static func now() -> EngineInstant { EngineInstant(nanoseconds: ccurl_monotonic_ns()) }
+
+    package func now() -> EngineInstant { Self.now() }
 
     package func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? {
         deadline.nanoseconds > now.nanoseconds ? deadline.nanoseconds - now.nanoseconds : 0

@@ -16,7 +16,7 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
     private var position = 0
 
     /// An executor whose timers follow `clock`.
-    package init(clock: any EngineClock = MonotonicClock()) {
+    package init(clock: any EngineClock = MonotonicClock.system) {
         loop = EventLoop(clock: clock)
         clock.onAdvance { [weak self] in self?.submit {} }
     }

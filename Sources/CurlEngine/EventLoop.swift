@@ -39,7 +39,7 @@ package final class EventLoop {
         self.clock = clock
         usesSystemClock = clock is MonotonicClock
         presentInstant = clock.now()
-        systemNow = MonotonicClock().now()
+        systemNow = MonotonicClock.now()
     }
 
     // MARK: Timers
@@ -120,7 +120,7 @@ package final class EventLoop {
 
     /// Takes the time, for everything up to the next turn.
     func readClocks() {
-        systemNow = MonotonicClock().now()
+        systemNow = MonotonicClock.now()
         presentInstant = usesSystemClock ? systemNow : clock.now()
     }
 

@@ -162,7 +162,7 @@ final class MultiHandle {
             ? nil
             : milliseconds == 0
                 ? EngineInstant(nanoseconds: 0)
-                : MonotonicClock().now().advanced(by: .milliseconds(milliseconds))
+                : MonotonicClock.now().advanced(by: .milliseconds(milliseconds))
     }
 
     /// The next transfer that has ended, with libcurl's result.

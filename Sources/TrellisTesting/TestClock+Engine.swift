@@ -3,7 +3,7 @@ public import Trellis
 
 extension TestClock {
     /// The clock as a session's engine sees it.
-    package struct EngineSide: EngineClock {
+    package final class EngineSide: EngineClock {
         private let clock: TestClock
 
         fileprivate init(_ clock: TestClock) { self.clock = clock }

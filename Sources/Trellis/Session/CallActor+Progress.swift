@@ -5,7 +5,7 @@ import Synchronization
 extension CallActor {
     /// The progress of the request's body.
     nonisolated var uploadProgress: ProgressBroadcaster {
-        Self.meter(uploadMeter, clock) { made in
+        Self.meter(uploadMeter, course.session.clock) { made in
             enter { call in
                 call.attempt?.onEngineThread.measureUpload(with: made)
                 if call.hasEnded { made.finish() }
@@ -15,7 +15,7 @@ extension CallActor {
 
     /// The progress of the answer's body.
     nonisolated var downloadProgress: ProgressBroadcaster {
-        Self.meter(downloadMeter, clock) { made in
+        Self.meter(downloadMeter, course.session.clock) { made in
             enter { call in
                 call.attempt?.onEngineThread.measureDownload(with: made)
                 if call.hasEnded { made.finish() }

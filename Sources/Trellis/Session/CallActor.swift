@@ -19,8 +19,7 @@ actor CallActor: EngineActor {
     /// When the call was made; `nil`: when it is started.
     private nonisolated let start: EngineInstant?
     private nonisolated let limit: UInt64?
-    nonisolated let clock: any EngineClock
-    private nonisolated let course: Course
+    nonisolated let course: Course
     private nonisolated let hasBegun = Atomic(false)
     /// What is known of the call under way.
     nonisolated let record: Locked<CallRecord>
@@ -28,8 +27,9 @@ actor CallActor: EngineActor {
     private var state = CallState()
     private var driver: Task<Void, Never>?
     private var timer: EngineTimer?
-    /// Readers that wait, by their number.
-    private var waiters: [(reader: UInt64, reply: Reply<StepResponse>)] = []
+    /// Readers that wait, by their number. Most calls have one, and then no array.
+    private var waiter: Waiter?
+    private var otherWaiters: [Waiter] = []
     /// Readers that left before it was heard that they wait.
     private var early: Set<UInt64> = []
     private var isRegistered = false
@@ -44,21 +44,25 @@ actor CallActor: EngineActor {
 
     init(
         _ request: Request, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
-        clock: any EngineClock, hub: EventHub, course: Course, record: Locked<CallRecord>
+        hub: EventHub, course: Course, record: Locked<CallRecord>
     ) {
         self.record = record
         id = Self.count.add(1, ordering: .relaxed).newValue
-        observer = hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil
+        observer = hub.isObserved ? CallObserver(hub: hub, id: id, clock: course.session.clock) : nil
         self.request = request
         self.first = first
         self.start = start
         attempt = first
         self.limit = limit
         self.executor = executor
-        self.clock = clock
         self.course = course
         residence = executor.residence
         observer?.tell(.created(request))
+    }
+
+    private struct Waiter {
+        let reader: UInt64
+        let reply: Reply<StepResponse>
     }
 
     private static let count = Atomic<UInt64>(0)
@@ -101,6 +105,7 @@ actor CallActor: EngineActor {
     /// In the task that asks first: its priority and its task-local values are the journey's.
     private nonisolated func begin() {
         guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
+        let clock = course.session.clock
         let deadline = CallDeadline(start: start ?? clock.now(), limit: limit, clock: clock)
         let driver = Task(executorPreference: globalConcurrentExecutor) { [course] in
             let result: Result<StepResponse, any Error>
@@ -119,19 +124,24 @@ actor CallActor: EngineActor {
         if let result { return reply.resume(with: hasLeft ? .failure(CancellationError()) : result) }
         record.withLock { $0.conditions.add(conditions) }
         guard register() else { return reply.resume(with: result ?? .failure(CancellationError())) }
-        waiters.append((reader, reply))
+        let waiter = Waiter(reader: reader, reply: reply)
+        if self.waiter == nil { self.waiter = waiter } else { otherWaiters.append(waiter) }
         if hasLeft { leave(reader) } else { handle(.begin) }
     }
 
     /// A reader's task was cancelled.
     func leave(_ reader: UInt64) {
         guard !state.isEnded else { return }
-        guard let index = waiters.firstIndex(where: { $0.reader == reader }) else {
+        if let waiter, waiter.reader == reader {
+            self.waiter = otherWaiters.isEmpty ? nil : otherWaiters.removeFirst()
+            waiter.reply.resume(with: .failure(CancellationError()))
+        } else if let index = otherWaiters.firstIndex(where: { $0.reader == reader }) {
+            otherWaiters.remove(at: index).reply.resume(with: .failure(CancellationError()))
+        } else {
             early.insert(reader)
             return
         }
-        waiters.remove(at: index).reply.resume(with: .failure(CancellationError()))
-        if waiters.isEmpty { cancel(CancellationError()) }
+        if waiter == nil { cancel(CancellationError()) }
     }
 
     private func start(_ conditions: ReadingConditions?) {
@@ -269,8 +279,10 @@ actor CallActor: EngineActor {
         case .success(let answer): observer?.tell(.finished(answer.response))
         case .failure(let error): observer?.tell(.failed(error))
         }
-        for (_, reply) in waiters { reply.resume(with: result) }
-        waiters = []
+        waiter?.reply.resume(with: result)
+        for waiter in otherWaiters { waiter.reply.resume(with: result) }
+        waiter = nil
+        otherWaiters = []
         early = []
         if isRegistered { course.session.actor.callsOnEngineThread.didEnd(self) }
     }

@@ -32,7 +32,7 @@ extension DataRequest {
 extension TransferProgressSequence {
     /// That of a transfer that never began.
     fileprivate static var ended: TransferProgressSequence {
-        let meter = ProgressBroadcaster(clock: MonotonicClock())
+        let meter = ProgressBroadcaster(clock: MonotonicClock.system)
         meter.finish()
         return meter.values
     }

@@ -114,7 +114,7 @@ extension Session {
         _ record: Locked<CallRecord>
     ) -> CallActor {
         CallActor(
-            request, first: first, start: start, limit: limit, executor: engine, clock: clock, hub: hub, course: course,
+            request, first: first, start: start, limit: limit, executor: engine, hub: hub, course: course,
             record: record)
     }
 

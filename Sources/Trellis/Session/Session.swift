@@ -32,14 +32,14 @@ public final class Session: Sendable {
         let preparation = RequestPreparation(configuration)
         let transport = LibcurlTransport(
             executor: engine, configuration: EngineConfiguration(configuration, preparation))
-        self.init(configuration, preparation, engine, transport, MonotonicClock())
+        self.init(configuration, preparation, engine, transport, MonotonicClock.system)
     }
 
     /// A session on another transport, for tests and for servers in the same process.
     public convenience init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: any Transport
     ) {
-        self.init(configuration: configuration, transport: transport, clock: MonotonicClock())
+        self.init(configuration: configuration, transport: transport, clock: MonotonicClock.system)
     }
 
     /// A session on another transport whose time limits follow another clock.

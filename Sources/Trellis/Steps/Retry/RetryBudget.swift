@@ -25,7 +25,7 @@ public final class RetryBudget: Sendable {
     ///   - minimumRetries: how many retries there may be in a window beside that; 10 unless given.
     ///   - window: how long requests and retries count; 10 s unless given.
     public convenience init(ratio: Double = 0.1, minimumRetries: Int = 10, window: Duration = .seconds(10)) {
-        self.init(ratio: ratio, minimumRetries: minimumRetries, window: window, clock: MonotonicClock())
+        self.init(ratio: ratio, minimumRetries: minimumRetries, window: window, clock: MonotonicClock.system)
     }
 
     package init(ratio: Double = 0.1, minimumRetries: Int = 10, window: Duration = .seconds(10), clock: any EngineClock)
