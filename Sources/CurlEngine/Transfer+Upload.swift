@@ -50,6 +50,9 @@ extension Transfer {
         delegate?.transferNeedsBody()
     }
 
+    /// libcurl has asked for bytes of the body, and there were none: all that were handed over are on their way.
+    package var awaitsBody: Bool { isSendingPaused && !isSendingStopped && !upload.isAtEnd }
+
     // MARK: To libcurl
 
     /// Room for bytes of the request body.

@@ -51,6 +51,8 @@ final class MockExchange: TransportTask {
         events.transportNeedsBody()
     }
 
+    var awaitsBody: Bool { !state.value.isBodyComplete }
+
     func finishSending() { state.update { $0.isBodyComplete = true } }
 
     // MARK: The conversation

@@ -32,6 +32,7 @@ public final class ScriptedAttempt: TransportTask {
         var lastActivity: EngineInstant?
         var lastSend: EngineInstant?
         var hasSentHead = false
+        var awaitsBody = false
     }
 
     /// The request as the transport got it.
@@ -42,7 +43,7 @@ public final class ScriptedAttempt: TransportTask {
     init(_ request: TransportRequest, events: any TransportEvents, clock: TestClock?) {
         self.request = request
         self.clock = clock
-        state = .init(State(events: events))
+        state = .init(State(events: events, awaitsBody: request.hasStreamedBody))
     }
 
     // MARK: What the exchange asked
@@ -82,17 +83,20 @@ public final class ScriptedAttempt: TransportTask {
     /// Records the call.
     public func send(_ chunk: Data) {
         let now = clock?.engineSide.now()
-        note(.send(chunk)) { ($0.lastActivity, $0.lastSend) = (now, now) }
+        note(.send(chunk)) { ($0.lastActivity, $0.lastSend, $0.awaitsBody) = (now, now, false) }
     }
 
     /// Records the call.
     public func pauseSending(_ isPaused: Bool) { note(.pauseSending(isPaused)) }
 
     /// Records the call.
-    public func finishSending() { note(.finishSending) }
+    public func finishSending() { note(.finishSending) { $0.awaitsBody = false } }
 
     /// Records the call.
-    public func stopSending() { note(.stopSending) }
+    public func stopSending() { note(.stopSending) { $0.awaitsBody = false } }
+
+    /// From the beginning and from ``needBody()`` on, until a chunk comes.
+    public var awaitsBody: Bool { state.value.awaitsBody }
 
     /// What the attempt says it measured. Set it before the event that makes the exchange look.
     public var report: TransportReport {
@@ -124,7 +128,10 @@ public final class ScriptedAttempt: TransportTask {
     }
 
     /// There is room for more of the request's body.
-    public func needBody() { state.value.events?.transportNeedsBody() }
+    public func needBody() {
+        state.update { $0.awaitsBody = true }
+        state.value.events?.transportNeedsBody()
+    }
 
     /// A head with a status of 1xx has come.
     public func receiveInformational(status: Int, headerFields: HTTPFields = [:]) {

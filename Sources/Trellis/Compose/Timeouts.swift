@@ -8,8 +8,9 @@
 /// request.timeouts = Timeouts(idle: nil)            // no limit on silence
 /// ```
 ///
-/// All are kept by the framework's own timers. Time in which the reader of a stream, or ``DataRequest/suspend()``, holds up
-/// the transfer does not count as idle, but it counts towards ``total``.
+/// All are kept by the framework's own timers. Time in which the reader of a stream, ``DataRequest/suspend()``, a limit on bandwidth
+/// or the source of the request's body, which has no bytes yet, holds up the transfer does not count as idle, but it counts towards
+/// ``total``. A source that never goes on holds up an upload for ever, unless a total is named.
 public struct Timeouts: Sendable, Hashable {
     private var namedConnect: Duration?
     private var namedResponseHead: Duration?

@@ -5,30 +5,27 @@ import CurlEngine
 actor BandwidthGate: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
-    private nonisolated let limit: BandwidthLimit
-    private var share: BandwidthShare<ObjectIdentifier>?
+    private var share: BandwidthShare<ObjectIdentifier>
     private var members: [ObjectIdentifier: RequestActor] = [:]
     private var timer: EngineTimer?
 
     init(_ limit: BandwidthLimit, executor: EngineExecutor) {
-        self.limit = limit
         self.executor = executor
         residence = executor.residence
+        share = BandwidthShare(limit, at: EngineInstant(nanoseconds: 0))
     }
 
     /// `true`: the transfer may move bytes; otherwise it hears of it through ``RequestEntry/bandwidthIsGranted(by:)``.
     func join(_ request: RequestActor) -> Bool {
-        var share = share ?? BandwidthShare(limit, at: executor.now)
         members[ObjectIdentifier(request)] = request
         let mayGo = share.join(ObjectIdentifier(request), at: executor.now)
-        self.share = share
         setTimer()
         return mayGo
     }
 
     /// The transfer has moved bytes. The result is as for ``join(_:)``.
     func spend(_ bytes: Int, by request: RequestActor) -> Bool {
-        let mayGoOn = share?.spend(bytes, by: ObjectIdentifier(request), at: executor.now) ?? true
+        let mayGoOn = share.spend(bytes, by: ObjectIdentifier(request), at: executor.now)
         if !mayGoOn { setTimer() }
         return mayGoOn
     }
@@ -36,12 +33,12 @@ actor BandwidthGate: EngineActor {
     /// The transfer is over.
     func leave(_ request: RequestActor) {
         guard members.removeValue(forKey: ObjectIdentifier(request)) != nil else { return }
-        share?.leave(ObjectIdentifier(request))
+        share.leave(ObjectIdentifier(request))
         setTimer()
     }
 
     private func setTimer() {
-        guard let next = share?.nextGrant else {
+        guard let next = share.nextGrant else {
             if let timer { executor.engineLoop.cancel(timer) }
             timer = nil
             return
@@ -52,7 +49,7 @@ actor BandwidthGate: EngineActor {
     }
 
     func grant() {
-        let granted = share?.grants(at: executor.now) ?? []
+        let granted = share.grants(at: executor.now)
         setTimer()
         for member in granted { members[member]?.onEngineThread.bandwidthIsGranted(by: self) }
     }

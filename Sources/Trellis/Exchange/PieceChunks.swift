@@ -10,10 +10,13 @@ struct PieceChunks: Sendable {
     }
 
     private let pieces: [Piece]
+    /// The length of all, where that of each is known.
+    let length: Int64?
 
     /// Finds the sizes of the files.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; of kind ``TrellisError/Kind/invalidRequest`` where the
+    ///   lengths cannot be those of a body.
     init(_ sources: [RequestBody.Source]) throws(TrellisError) {
         var pieces: [Piece] = []
         for source in sources {
@@ -25,14 +28,30 @@ struct PieceChunks: Sendable {
             }
         }
         self.pieces = pieces
+        length = try Self.length(of: pieces)
     }
 
-    /// The length of all, where that of each is known.
-    var length: Int64? {
-        pieces.reduce(0) { total, piece in
-            guard let total, let length = piece.length else { return nil }
-            return total + length
+    /// The sum, `nil` where one of the lengths is not known.
+    private static func length(of pieces: [Piece]) throws(TrellisError) -> Int64? {
+        var (total, isKnown) = (Int64(0), true)
+        for piece in pieces {
+            try check(length: piece.length)
+            let (sum, overflow) = total.addingReportingOverflow(piece.length ?? 0)
+            guard !overflow else {
+                throw TrellisError(.invalidRequest(.body("its parts are longer than can be counted")))
+            }
+            total = sum
+            if piece.length == nil { isKnown = false }
         }
+        return isKnown ? total : nil
+    }
+
+    /// Looks whether a body can have the length that its maker has announced.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest``.
+    static func check(length: Int64?) throws(TrellisError) {
+        guard let length, length < 0 else { return }
+        throw TrellisError(.invalidRequest(.body("its length is \(length)")))
     }
 
     /// All can be sent a second time.

@@ -33,6 +33,9 @@ extension RequestActor {
         updateTimer()
     }
 
+    /// All that the source has brought is on its way, and it owes more. The peer is not idle then, and has all its time afterwards.
+    var awaitsSource: Bool { !isBodySent && !isAwaitingContinue && task?.awaitsBody == true }
+
     /// The answer has come, and says that the rest of the body is not wanted: the source ends, and nothing more is sent.
     func stopSending() {
         guard let pump else { return }

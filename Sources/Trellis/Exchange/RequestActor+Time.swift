@@ -27,6 +27,7 @@ extension RequestActor {
 
     /// The timer is not moved at every byte: it looks at what has happened since.
     func timerFired() {
+        if awaitsSource { lastMove = executor.now }
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         guard expiry.instant <= executor.now else { return updateTimer() }
         var error = TrellisError(.timedOut(expiry.timeout))

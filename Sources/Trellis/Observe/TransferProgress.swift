@@ -36,6 +36,6 @@ public struct TransferProgress: Sendable, Hashable {
         guard completedBytes < totalBytes else { return .zero }
         guard let bytesPerSecond, bytesPerSecond > 0 else { return nil }
         // A century is long enough.
-        return .seconds(min(Double(totalBytes - completedBytes) / bytesPerSecond, 3_153_600_000))
+        return .seconds(min((Double(totalBytes) - Double(completedBytes)) / bytesPerSecond, 3_153_600_000))
     }
 }

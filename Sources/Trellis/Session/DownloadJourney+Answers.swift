@@ -142,7 +142,7 @@ extension DownloadJourney {
         coded?.measure(with: run.progress)
         var rhythm = DownloadRhythm(now: session.clock.now())
         while let chunk = try await answer.source.next() {
-            if let end, offset + Int64(chunk.count) > end {
+            if let end, Int64(chunk.count) > end - offset {
                 representation = nil
                 throw Interruption(
                     TrellisError(.invalidResponse(.malformed("the part is longer than it said"))).about(

@@ -196,7 +196,7 @@ final class DownloadParts: Sendable {
             isEmpty = false
             var rest = segments.withLock { $0.rest(of: id) }
             // A part that is longer than it said may be one of something else.
-            guard rest.isEmpty || rest.lowerBound + Int64(chunk.count) <= end else { throw Useless() }
+            guard rest.isEmpty || Int64(chunk.count) <= end - rest.lowerBound else { throw Useless() }
             var gained = 0
             // More than once where others have just given back what comes behind it.
             while !chunk.isEmpty, !rest.isEmpty {

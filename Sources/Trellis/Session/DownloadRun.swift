@@ -71,14 +71,16 @@ final class DownloadRun: Sendable {
 
     /// Starts the work, once, in the task that asks first: its priority and its task-local values are the download's.
     func begin() -> Task<DownloadedFile, any Error> {
-        state.withLock { state in
-            if let task = state.task { return task }
+        let (task, isEnded) = state.withLock { state in
+            if let task = state.task { return (task, false) }
             let task = Task(executorPreference: DiskExecutor.shared) { try await self.run() }
             state.task = task
             state.start = clock.now()
-            if state.call.isEnded { task.cancel() } else { _ = state.call.handle(.begin) }
-            return task
+            if !state.call.isEnded { _ = state.call.handle(.begin) }
+            return (task, state.call.isEnded)
         }
+        if isEnded { task.cancel() }
+        return task
     }
 
     func resume() { handle(.resume) }

@@ -228,20 +228,12 @@ final class Journey: Sendable {
         return (hop.adapted, Journey(self, context))
     }
 
-    /// Once a request on the wire: with its cookies, the steps around it, and inside of them the exchange.
+    /// Once a hop: the steps around it, and inside of them each request on the wire.
     @inline(never)
     private func hop(_ request: Request) async throws -> StepResponse {
         if isFirst, let answered = situation.answered { return answered }
-        if steps.steps.cookies != nil { return try await hopWithCookies(request) }
         if steps.steps.attempts.isEmpty { return try await exchange(request) }
         return try await throughAttempts(request, 0)
-    }
-
-    @inline(never)
-    private func hopWithCookies(_ request: Request) async throws -> StepResponse {
-        let answer = try await throughAttempts(await addingCookies(to: request), 0)
-        await keepCookies(of: answer, to: request)
-        return answer
     }
 
     @inline(never)
@@ -267,11 +259,25 @@ final class Journey: Sendable {
         }
     }
 
-    /// When the limits of the request's host let it go.
+    /// A request on the wire, as often as the steps around it want: with its cookies.
     @inline(__always)
     private func exchange(_ request: Request) async throws -> StepResponse {
         try Task.checkCancellation()
-        return steps.steps.hasLimits ? try await exchangeInTurn(request) : try await exchangeAtOnce(request)
+        return steps.steps.cookies == nil
+            ? try await exchangeWithinLimits(request) : try await exchangeWithCookies(request)
+    }
+
+    @inline(never)
+    private func exchangeWithCookies(_ request: Request) async throws -> StepResponse {
+        let answer = try await exchangeWithinLimits(await addingCookies(to: request))
+        await keepCookies(of: answer, to: request)
+        return answer
+    }
+
+    /// When the limits of the request's host let it go.
+    @inline(__always)
+    private func exchangeWithinLimits(_ request: Request) async throws -> StepResponse {
+        steps.steps.hasLimits ? try await exchangeInTurn(request) : try await exchangeAtOnce(request)
     }
 
     @inline(never)

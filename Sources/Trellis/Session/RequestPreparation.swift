@@ -177,6 +177,7 @@ struct RequestPreparation: Sendable {
                 }
             )
         case .stream(let length, let isReplayable, let chunks):
+            try PieceChunks.check(length: length)
             return (.stream(length: length), .init(length: length, isReplayable: isReplayable, chunks: chunks))
         case .multipart(let form):
             let pieces = try PieceChunks(form.pieces())

@@ -1,4 +1,5 @@
-/// An interceptor that was added to both lists of ``Steps`` at once. Its identity tells that the two entries are one.
+/// An interceptor that was added to both lists of ``Steps`` or of an ``Interceptor`` at once. Its identity tells that the two entries
+/// are one.
 final class InstalledInterceptor: RequestInterceptor {
     let interceptor: any RequestInterceptor
 
@@ -18,23 +19,33 @@ protocol OneSidedInterceptor: RequestInterceptor {}
 
 extension Steps {
     /// The same steps, with both halves of each interceptor.
+    var withWholeInterceptors: Steps {
+        var whole = self
+        (whole.adapters, whole.retriers) = InstalledInterceptor.whole(adapters, retriers)
+        return whole
+    }
+}
+
+extension InstalledInterceptor {
+    /// Both lists, with both halves of each interceptor.
     ///
     /// An interceptor that stands in one list alone gets its other half at the end of the other list. One that stands in both is
     /// complete: two entries are the same interceptor if they are one object, or values of one type.
-    var withWholeInterceptors: Steps {
-        var whole = self
-        whole.adapters = adapters.map { ($0 as? InstalledInterceptor)?.interceptor ?? $0 }
-        whole.retriers = retriers.map { ($0 as? InstalledInterceptor)?.interceptor ?? $0 }
+    static func whole(
+        _ adapters: [any RequestAdapter], _ retriers: [any RequestRetrier]
+    ) -> ([any RequestAdapter], [any RequestRetrier]) {
+        var wholeAdapters = adapters.map { ($0 as? InstalledInterceptor)?.interceptor ?? $0 }
+        var wholeRetriers = retriers.map { ($0 as? InstalledInterceptor)?.interceptor ?? $0 }
         var halves = adapters.compactMap(half)
         for retrier in retriers.compactMap(half) {
             if let index = halves.firstIndex(where: { $0.isSame(as: retrier) }) {
                 halves.remove(at: index)
             } else {
-                whole.adapters.append(retrier)
+                wholeAdapters.append(retrier)
             }
         }
-        for adapter in halves { whole.retriers.append(adapter) }
-        return whole
+        for adapter in halves { wholeRetriers.append(adapter) }
+        return (wholeAdapters, wholeRetriers)
     }
 }
 

@@ -10,6 +10,9 @@ extension RequestInterceptor {
 }
 
 /// Several adapters and retriers as one: first the adapters, then those of the interceptors; the same with the retriers.
+///
+/// A ``RequestInterceptor`` among the adapters or retriers alone, such as a ``RetryPolicy`` among the retriers, is installed whole, as in
+/// ``Steps``: its other half comes last in the other list.
 public struct Interceptor: RequestInterceptor {
     /// Asked first, in this order; the first failure ends it.
     public let adapters: [any RequestAdapter]
@@ -21,8 +24,8 @@ public struct Interceptor: RequestInterceptor {
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []
     ) {
-        self.adapters = adapters + interceptors
-        self.retriers = retriers + interceptors
+        let installed = interceptors.map { InstalledInterceptor($0) }
+        (self.adapters, self.retriers) = InstalledInterceptor.whole(adapters + installed, retriers + installed)
     }
 
     /// What the adapters make of it, one after the other.

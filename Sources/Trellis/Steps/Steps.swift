@@ -29,10 +29,11 @@ public struct Steps: Sendable {
     public var redirects: RedirectPolicy?
     /// Is asked about each redirect that would be followed; `nil`: the session's, and for a session ``Redirector/follow``.
     public var redirectHandler: (any RedirectHandler)?
-    /// Where cookies come from and go to; `nil`: to the session's, and for a session that none are kept.
-    public var cookies: (any CookieStorage)?
     /// Stand around each request on the wire, the first outermost.
     public var attempts: [any RequestStep] = []
+    /// Where cookies come from and go to, inside of the ``attempts``; `nil`: to the session's, and for a session that none are
+    /// kept.
+    public var cookies: (any CookieStorage)?
     /// Leaves hosts alone that fail; `nil`: the session's, and for a session that none is left alone.
     public var circuitBreaker: CircuitBreaker?
     /// Hold each request on the wire up until its turn, inside of everything else.

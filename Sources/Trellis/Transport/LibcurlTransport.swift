@@ -40,6 +40,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
     func finishSending() { transfer?.finishSending() }
     func stopSending() { transfer?.stopSending() }
     func pauseSending(_ isPaused: Bool) { transfer?.pauseSending(isPaused) }
+    var awaitsBody: Bool { transfer?.awaitsBody ?? false }
     var countsSentBody: Bool { true }
     var receivedBodyBytes: Int64? { transfer?.receivedBytes }
     var report: TransportReport { transfer.map { TransportReport($0.report) } ?? TransportReport() }

@@ -61,6 +61,9 @@ public protocol TransportTask: AnyObject, Sendable {
     var report: TransportReport { get }
     /// When bytes last moved, in either direction and in that of the request; `nil`: not known.
     var activity: TransportActivity? { get }
+    /// Whether the attempt could send more of the request's body at once, and has none of it: the body's source is what is waited
+    /// for then, and not the peer. No limit on idle time is held against that.
+    var awaitsBody: Bool { get }
     /// Whether the attempt tells of the bytes of the request's body that it takes
     /// (``TransportEvents/transportDidSendBody(_:)``); otherwise a chunk counts as sent when it is handed over.
     var countsSentBody: Bool { get }
@@ -84,6 +87,8 @@ public struct TransportActivity: Sendable {
 extension TransportTask {
     /// Nothing.
     public func pauseSending(_ isPaused: Bool) {}
+    /// Not known: the peer is waited for.
+    public var awaitsBody: Bool { false }
     /// It does not.
     public var countsSentBody: Bool { false }
     /// Not known.

@@ -22,8 +22,9 @@ struct BodySourceTests {
     func sourceThatNeverYields(_ length: Int64?) async throws {
         let server = try reading()
         var request = server.request
-        request.timeouts = .impatient
-        await expectFailure([.idleTimeout]) {
+        // It is not the server that is silent.
+        request.timeouts = Timeouts(idle: .milliseconds(100), total: .milliseconds(500))
+        await expectFailure([.deadline]) {
             try await server.session.upload(.stream(BodySource.stalled(), length: length), to: request)
         }
         try await server.isHealthyAndLeavesNothing()
@@ -37,6 +38,23 @@ struct BodySourceTests {
         await expectFailure([.deadline]) {
             try await server.session.upload(.stream(BodySource.stalled(after: "start"), length: length), to: request)
         }
+        try await server.isHealthyAndLeavesNothing()
+    }
+
+    /// More than all buffers on the way can hold.
+    @Test func sourceThatStopsYieldingBeforeAServerThatDoesNotRead() async throws {
+        let over = LoopbackServer.Gate()
+        let server = try Misbehaviour { connection, _ in
+            try connection.wait(for: over)
+            connection.reset()
+        }
+        var request = server.request
+        request.timeouts = .impatient
+        let chunk = String(repeating: "x", count: 64 << 20)
+        await expectFailure([.idleTimeout]) {
+            try await server.session.upload(.stream(BodySource.stalled(after: chunk)), to: request)
+        }
+        over.open()
         try await server.isHealthyAndLeavesNothing()
     }
 

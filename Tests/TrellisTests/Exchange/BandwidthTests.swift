@@ -146,6 +146,28 @@ struct BandwidthTests {
         response.cancel()
     }
 
+    /// A copy of the accounts would make each transfer that joins cost as much as all before it, on the engine thread.
+    @Test func joiningALimitCopiesNobodysAccount() async throws {
+        let scripted = Scripted {
+            $0.bandwidth.download = Self.limit
+            $0.limits.total = 200
+            $0.limits.perOrigin = 200
+        }
+        let gate = try #require(scripted.session.flow(of: Request("http://slow.example/"))?.receiving.gates.first)
+        var (address, moves) = (UInt(0), 0)
+        var answers: [Task<Int, any Error>] = []
+        for _ in 0..<200 {
+            answers.append(try await answer(scripted).0)
+            let now = try storageAddress("share", "accounts", in: gate)
+            if now != address { moves += 1 }
+            address = now
+        }
+        // They move as they grow, to twice the size each time.
+        #expect(moves <= 10)
+        for answer in answers { answer.cancel() }
+        await scripted.session.shutdown()
+    }
+
     @Test func withoutALimitThereIsNothing() async throws {
         let scripted = Scripted()
         let request = Request("http://fast.example/").withBandwidth()

@@ -121,4 +121,48 @@ struct HeldUpTimeTests {
         #expect(error?.kind == .deadline)
         #expect(error?.phase == .queued)
     }
+
+    // MARK: The source of an upload
+
+    private func upload() async throws -> (AsyncStream<Data>.Continuation, Task<Int, any Error>, ScriptedAttempt) {
+        let (chunks, source) = AsyncStream.makeStream(of: Data.self)
+        var request = Request("http://localhost/", method: .put, body: .stream(chunks))
+        request.timeouts = Timeouts(responseHead: .seconds(7), idle: .seconds(9), total: nil)
+        let answer = Task { [request, session = scripted.session] in try await session.data(request).1.status.code }
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        return (source, answer, attempt)
+    }
+
+    private static let chunk = Data("chunk".utf8)
+
+    @Test func anUploadWhoseSourceIsQuietIsNotIdle() async throws {
+        let (source, answer, attempt) = try await upload()
+        await scripted.advance(by: .seconds(1000))
+        #expect(attempt.count(of: .cancel) == 0, "nothing has come that could be sent")
+        source.yield(Self.chunk)
+        try await attempt.wait(for: .send(Self.chunk))
+        attempt.needBody()
+        await scripted.advance(by: .seconds(1000))
+        #expect(attempt.count(of: .cancel) == 0, "the first chunk has gone, and no other has come")
+        source.finish()
+        try await attempt.wait(for: .finishSending)
+        attempt.receiveHead(status: 201)
+        attempt.end()
+        #expect(try await answer.value == 201)
+    }
+
+    @Test func aPeerThatDoesNotTakeWhatTheSourceHasBroughtIsIdle() async throws {
+        let (source, answer, attempt) = try await upload()
+        await scripted.advance(by: .seconds(1000))
+        await scripted.advance(by: .seconds(5))
+        source.yield(Self.chunk)
+        try await attempt.wait(for: .send(Self.chunk))
+        await scripted.advance(by: .seconds(9) - .nanoseconds(1))
+        #expect(attempt.count(of: .cancel) == 0)
+        await scripted.advance(by: .nanoseconds(1))
+        #expect(attempt.count(of: .cancel) == 1)
+        let error = await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(error?.reason == .timedOut(.idle))
+    }
 }

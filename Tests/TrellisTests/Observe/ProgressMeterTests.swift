@@ -55,6 +55,11 @@ struct ProgressMeterTests {
         #expect(meter.progress(at: Self.at(9000)).bytesPerSecond == 5)
     }
 
+    @Test func theRestOfMoreThanCanBeCountedTakesACentury() {
+        let progress = TransferProgress(completedBytes: -10, totalBytes: .max, bytesPerSecond: 1)
+        #expect(progress.estimatedTimeLeft == .seconds(3_153_600_000))
+    }
+
     @Test mutating func startingOverGoesBack() {
         _ = meter.advance(by: 500, at: Self.at(100))
         meter.jump(to: 0, at: Self.at(200))

@@ -41,6 +41,14 @@ struct RequestPreparationBodyTests {
         #expect(try RequestPreparationTests.prepare(request).streamedBody?.isReplayable == false)
     }
 
+    @Test(arguments: [-1, .min] as [Int64])
+    func aNegativeLengthIsAnError(_ length: Int64) {
+        let chunks = AsyncStream<Data> { $0.finish() }
+        let request = Request("http://localhost/", method: .post, body: .stream(chunks, length: length))
+        let error = #expect(throws: TrellisError.self) { try RequestPreparationTests.prepare(request) }
+        #expect(error?.reason == .invalidRequest(.body("its length is \(length)")))
+    }
+
     @Test func bytesInMemoryCanBeSentTwice() throws {
         let request = Request("http://localhost/", method: .put, body: .data(Data(count: 1 << 20)))
         #expect(try RequestPreparationTests.prepare(request).streamedBody?.isReplayable == true)

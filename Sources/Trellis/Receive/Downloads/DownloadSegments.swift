@@ -127,7 +127,7 @@ struct DownloadSegments: Hashable, Sendable {
     /// Bytes have been written from the beginning of the rest on; returns how many of them were missing.
     mutating func advance(_ id: ID, by count: Int) -> Int {
         guard var segment = segment(of: id), let start = segment.runners[id] else { return 0 }
-        let position = min(start + Int64(count), segment.end)
+        let position = start + min(Int64(count), segment.end - start)
         let gained = max(0, position - segment.position)
         segment.runners[id] = position
         segment.position += gained

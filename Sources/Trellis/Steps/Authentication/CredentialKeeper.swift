@@ -27,6 +27,22 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         }
     }
 
+    /// What the end of a refresh leaves behind. It is let go of without the lock: handlers of a cancellation and the end of a
+    /// credential or an error are code of the user's, which may ask for the credential.
+    private struct Leftovers {
+        let waiting: RefreshLine.Waiting
+        let timer: Task<Void, Never>?
+        var cancelled: Task<Void, Never>?
+        var credential: Credential?
+        var failure: (any Error)?
+
+        func letGo() {
+            timer?.cancel()
+            cancelled?.cancel()
+            waiting.letGo()
+        }
+    }
+
     /// What a call does next.
     private enum Step {
         case goOn
@@ -64,13 +80,16 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
     var credential: Credential? {
         get { state.withLock { $0.credential } }
         set {
-            let waiting = state.withLock { state in
-                state.credential = newValue
+            let leftovers = state.withLock { state in
+                let (refresh, old) = (state.refresh, state.credential)
                 state.machine.replace(hasCredential: newValue != nil)
-                state.refresh?.cancel()
-                return end(&state, newValue == nil ? .failure(AuthenticationError.missingCredential) : .success(()))
+                var leftovers = end(
+                    &state, newValue == nil ? .failure(AuthenticationError.missingCredential) : .success(()))
+                (leftovers.cancelled, leftovers.credential) = (refresh, old)
+                state.credential = newValue
+                return leftovers
             }
-            waiting.letGo()
+            leftovers.letGo()
         }
     }
 
@@ -136,11 +155,10 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
 
     var waitingCount: Int { line.waitingCount }
 
-    /// Ends the refresh under way. Returns those who wait for it, to be let go without the lock.
-    private func end(_ state: inout State, _ result: Result<Void, any Error>) -> RefreshLine.Waiting {
-        state.timer?.cancel()
-        (state.refresh, state.timer) = (nil, nil)
-        return line.end(with: result)
+    /// Ends the refresh under way.
+    private func end(_ state: inout State, _ result: Result<Void, any Error>) -> Leftovers {
+        defer { (state.refresh, state.timer) = (nil, nil) }
+        return Leftovers(waiting: line.end(with: result), timer: state.timer)
     }
 
     // MARK: The refresh
@@ -168,22 +186,25 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
 
     private func refreshed(_ number: Int, _ credential: Credential) {
         let isExpired = credential.requiresRefresh
-        let waiting: RefreshLine.Waiting? = state.withLock { state in
+        let leftovers: Leftovers? = state.withLock { state in
             guard state.machine.refreshed(number, requiresRefresh: isExpired) else { return nil }
-            state.credential = credential
-            state.failure = nil
-            return end(&state, .success(()))
+            var leftovers = end(&state, .success(()))
+            (leftovers.credential, leftovers.failure) = (state.credential, state.failure)
+            (state.credential, state.failure) = (credential, nil)
+            return leftovers
         }
-        waiting?.letGo()
+        leftovers?.letGo()
     }
 
     private func failed(_ number: Int, _ error: any Error, cancelling cancels: Bool = false) {
-        let waiting: RefreshLine.Waiting? = state.withLock { state in
+        let leftovers: Leftovers? = state.withLock { state in
             guard state.machine.refreshFailed(number) else { return nil }
-            if cancels { state.refresh?.cancel() }
+            let refresh = cancels ? state.refresh : nil
+            var leftovers = end(&state, .failure(error))
+            (leftovers.cancelled, leftovers.failure) = (refresh, state.failure)
             state.failure = error
-            return end(&state, .failure(error))
+            return leftovers
         }
-        waiting?.letGo()
+        leftovers?.letGo()
     }
 }

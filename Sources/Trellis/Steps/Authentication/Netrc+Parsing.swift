@@ -5,7 +5,12 @@ extension Netrc {
     /// follows a `#` at the beginning of a token is a comment, to the end of the line. `account` is ignored, and so are macros,
     /// which end with an empty line.
     ///
-    /// - Throws: ``AuthenticationError/malformedNetrc(line:)`` for quotes that do not end in their line.
+    /// A value may stand on the line after its keyword. Where one is missing, readers differ in what they take for it, and curl
+    /// sends one machine's password, or the next keyword, to another: so a `#`, and a `machine` or `default` that begins a line, is an
+    /// error in the place of a value. A value that is one of these stands in double quotes.
+    ///
+    /// - Throws: ``AuthenticationError/malformedNetrc(line:)`` for quotes that do not end in their line, and for such a missing
+    ///   value.
     public init(parsing text: String) throws(AuthenticationError) {
         var parser = NetrcParser()
         for line in text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
@@ -32,14 +37,29 @@ private struct NetrcParser {
             isInMacro = !rest.isEmpty
             return
         }
+        var isAtStart = true
         while true {
             rest = rest.drop { $0 <= 0x20 }
-            guard let first = rest.first, first != UInt8(ascii: "#") else { return }
-            let token = first == UInt8(ascii: "\"") ? try quoted(&rest) : Self.plain(&rest)
-            take(token)
+            guard let first = rest.first else { return }
+            if first == UInt8(ascii: "#") {
+                guard expectation == .keyword else { throw .malformedNetrc(line: lineNumber) }
+                return
+            }
+            if first == UInt8(ascii: "\"") {
+                take(try quoted(&rest))
+            } else {
+                let token = Self.plain(&rest)
+                if isAtStart, expectation != .keyword, Self.beginsEntry(token) {
+                    throw .malformedNetrc(line: lineNumber)
+                }
+                take(token)
+            }
             if isInMacro { return }
+            isAtStart = false
         }
     }
+
+    private static func beginsEntry(_ token: String) -> Bool { ["machine", "default"].contains(token.lowercased()) }
 
     private static func plain(_ rest: inout Substring.UTF8View) -> String {
         let token = rest.prefix { $0 > 0x20 }

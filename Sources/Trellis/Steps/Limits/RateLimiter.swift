@@ -30,11 +30,11 @@ public final class RateLimiter: Sendable {
         /// Tells it from those before it.
         var pumpNumber = 0
 
-        mutating func stopPump() {
-            pump?.cancel()
-            pump = nil
+        /// Nobody waits any more. The pump is to be cancelled without the lock.
+        mutating func takePump() -> Task<Void, Never>? {
+            defer { (pump, waiters) = (nil, [:]) }
             pumpNumber += 1
-            waiters = [:]
+            return pump
         }
 
         /// The one whose turn comes next.
@@ -92,11 +92,14 @@ public final class RateLimiter: Sendable {
     /// The request that was let go has not gone out: another may go in its place.
     func giveBack(_ token: Int, host: String, _ context: CallContext) {
         let now = context.now
-        withHost(host, at: now) { state in
+        let replaced = withHost(host, at: now) { state -> Task<Void, Never>? in
             state.queue.giveBack(token)
             // The turn of those who wait may have come.
-            if let next = state.next { startPump(&state, host, of: next.call, at: now) }
+            guard let next = state.next else { return nil }
+            defer { startPump(&state, host, of: next.call, at: now) }
+            return state.pump
         }
+        replaced?.cancel()
     }
 
     /// What keeps a request waiting, for errors.
@@ -156,13 +159,13 @@ public final class RateLimiter: Sendable {
     }
 
     private func leave(_ ticket: UInt64, _ host: String) {
-        let waiter = withHost(host, at: EngineInstant(nanoseconds: 0)) { host in
+        let (waiter, pump) = withHost(host, at: EngineInstant(nanoseconds: 0)) { host in
             host.queue.leave(ticket)
             let waiter = host.waiters.removeValue(forKey: ticket)
             // The next turn may be far off, and nobody waits for it.
-            if host.waiters.isEmpty { host.stopPump() }
-            return waiter
+            return (waiter, host.waiters.isEmpty ? host.takePump() : nil)
         }
+        pump?.cancel()
         waiter?.reply.resume(with: .failure(CancellationError()))
     }
 
@@ -179,9 +182,9 @@ public final class RateLimiter: Sendable {
 
     // MARK: Waking
 
-    /// On the pool, and on the clock of one of those who wait. It keeps none of them. Takes the place of the one before it.
+    /// On the pool, and on the clock of one of those who wait. It keeps none of them. Takes the place of the one before it,
+    /// which the caller cancels.
     private func startPump(_ state: inout Host, _ host: String, of call: CallSituation, at now: EngineInstant) {
-        state.pump?.cancel()
         state.pumpNumber += 1
         let (number, engine, clock) = (state.pumpNumber, call.engine, call.deadline.clock)
         state.pump = Task(executorPreference: globalConcurrentExecutor) {

@@ -33,7 +33,6 @@ public final class SingleFlight: AnswerForwardingStep {
 
     private struct Flight {
         let call: any SharedCall
-        let start: EngineInstant
         var task: Task<Void, Never>?
         /// By ticket, which tells who came first.
         var waiters: [UInt64: Reply<StepResponse>] = [:]
@@ -81,16 +80,16 @@ public final class SingleFlight: AnswerForwardingStep {
         _ key: Key, _ ticket: UInt64, _ reply: Reply<StepResponse>, _ context: CallContext,
         _ makeCall: () -> any SharedCall
     ) {
-        let (flight, isNew) = state.withLock { state in
-            let known = state.flights[key]
-            var flight = known ?? Flight(call: makeCall(), start: context.now)
-            flight.waiters[ticket] = reply
-            state.flights[key] = flight
-            return (flight, known == nil)
+        let (call, isNew) = state.withLock { state in
+            let known = state.flights[key]?.call
+            let call = known ?? makeCall()
+            // In its place: a copy would be one of all who wait.
+            state.flights[key, default: Flight(call: call)].waiters[ticket] = reply
+            return (call, known == nil)
         }
         context.call.record.withLock { $0.wait = .sharedAnswer(since: context.now) }
-        context.call.observer?.tell(.joined(callID: flight.call.id))
-        if isNew { depart(key, flight.call) }
+        context.call.observer?.tell(.joined(callID: call.id))
+        if isNew { depart(key, call) }
     }
 
     /// Sends the request, in a task that no waiter's cancellation reaches.

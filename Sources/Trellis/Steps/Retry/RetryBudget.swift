@@ -72,7 +72,9 @@ extension RetryBudget {
         /// Takes a retry, if there is one left.
         mutating func withdraw(at now: EngineInstant) -> Bool {
             window.advance(to: now)
-            guard Double(window.marked + 1 - minimumRetries) <= Double(window.total) * ratio else { return false }
+            guard Double(window.marked + 1) - Double(minimumRetries) <= Double(window.total) * ratio else {
+                return false
+            }
             window.countMarkedAlone(at: now)
             return true
         }

@@ -79,6 +79,22 @@ struct MultipartStreamTests {
         #expect(transport.requests.isEmpty)
     }
 
+    private static let impossible: [[Int64]] = [[.max], [.max, .max], [.max - 10], [-1], [5, -1], [.min]]
+
+    @Test(arguments: impossible)
+    func lengthsThatNoBodyCanHaveAreAnError(_ lengths: [Int64]) async throws {
+        var form = MultipartFormData(boundary: "B")
+        for length in lengths { form.append(.stream(Self.chunks("abc"), length: length), withName: "s") }
+        let error = #expect(throws: TrellisError.self) { try form.contentLength() }
+        #expect(error?.kind == .invalidRequest)
+        let transport = MockTransport { _ in .init() }
+        let failure = await #expect(throws: TrellisError.self) {
+            try await Session(transport: transport).upload(multipart: form, to: "http://localhost/")
+        }
+        #expect(failure?.kind == .invalidRequest)
+        #expect(transport.startedCount == 0)
+    }
+
     // MARK: As a request
 
     @Test(arguments: [10, 200_000])

@@ -34,6 +34,13 @@ struct DownloadSegmentsTests {
         #expect(segments.doneCount == 600)
     }
 
+    @Test func moreThanTheEndOfAllThatCanBeCountedDoesNotCount() {
+        var segments = DownloadSegments(total: .max, done: [0..<(.max - 10)])
+        let id = segments.take() ?? 0
+        #expect(segments.advance(id, by: 100) == 10)
+        #expect(segments.isWhole)
+    }
+
     @Test mutating func whatIsGivenBackIsForOthers() {
         let ids = take(2)
         _ = segments.advance(ids[1], by: 100)

@@ -60,6 +60,19 @@ struct DigestAuthenticationTests {
         #expect(world.sent("cnonce") == ["-", "client-1", "client-1"])
     }
 
+    /// Servers tie their nonces to a session, which the challenge begins.
+    @Test func theCookieOfAChallengeComesBackWithTheAnswer() async throws {
+        var challenge = Self.challenge("1")
+        var fields = challenge.head.headerFields
+        fields[.setCookie] = "session=1"
+        challenge.head = ResponseHead(status: .unauthorized, headerFields: fields)
+        let world = World([challenge, .text("yes")]) { $0.steps.cookies = CookieJar() }
+        let request = Request("http://a.example/", headerFields: [.cookie: "own=0"])
+        #expect(try await world.session.data(request).1.status == .ok)
+        #expect(world.sent("nonce") == ["-", "1"])
+        #expect(world.transport.requests.map { $0.request.headerFields[.cookie] } == ["own=0", "own=0; session=1"])
+    }
+
     @Test func aWrongPasswordIsTriedOnce() async throws {
         let world = World([Self.challenge("1"), Self.challenge("2"), Self.challenge("3")])
         let (data, response) = try await world.session.data("http://a.example/")

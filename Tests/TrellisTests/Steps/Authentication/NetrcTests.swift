@@ -41,6 +41,14 @@ struct NetrcTests {
             Entry(machine: "x"), ada),
         Row("macdef init\r\nmachine evil\r\n\r\nmachine a.example login ada password secret", ada),
         Row("macdef unfinished\nmachine a.example login ada"),
+        Row(
+            "machine a.example login ada password \"#s3cret\" # not this\nmachine b.example login bob password x",
+            Entry(machine: "a.example", login: "ada", password: "#s3cret"),
+            Entry(machine: "b.example", login: "bob", password: "x")),
+        Row(
+            "machine a.example login ada password\n\"machine\"",
+            Entry(machine: "a.example", login: "ada", password: "machine")),
+        Row("machine\na.example\nlogin\nada\npassword\nsecret", ada),
         Row("machine"), Row("machine a.example login", Entry(machine: "a.example")),
         Row("machine login password secret", Entry(machine: "login", password: "secret")),
     ]
@@ -52,6 +60,19 @@ struct NetrcTests {
         ("machine a.example password \"secret", 1), ("\nmachine a\npassword \"x\\\ny\"", 3), ("\"", 1), ("a \"\\\"", 1),
     ])
     func quotesThatDoNotEndAreAnError(_ text: String, _ line: Int) {
+        #expect(throws: AuthenticationError.malformedNetrc(line: line)) { try Netrc(parsing: text) }
+    }
+
+    /// curl 7.88 takes the next keyword for the value, and so sends a machine what is another's.
+    @Test(arguments: [
+        ("machine a.example login ann password #s3cret\nmachine b.example login bob password x", 1),
+        ("machine a.example login ann password # it\nis-here", 1), ("machine a.example login #ann", 1),
+        ("machine # none", 1), ("machine a.example account #1", 1), ("macdef #", 1),
+        ("machine a.example login ann password\nmachine b.example login bob password x", 2),
+        ("machine a.example login\n\n  default login bob password x", 3),
+        ("machine a.example login ann password\r\nMACHINE b.example", 2),
+    ])
+    func aMissingValueIsAnError(_ text: String, _ line: Int) {
         #expect(throws: AuthenticationError.malformedNetrc(line: line)) { try Netrc(parsing: text) }
     }
 

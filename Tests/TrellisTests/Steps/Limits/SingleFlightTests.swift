@@ -173,6 +173,22 @@ struct SingleFlightTests {
         try await attempt.wait(for: .cancel)
     }
 
+    /// A copy of the table of those that wait would make each that joins cost as much as all before it.
+    @Test func joiningCopiesNobody() async throws {
+        var tasks: [Task<(Data, Response), any Error>] = []
+        var (address, moves) = (UInt(0), 0)
+        for count in 1...200 {
+            tasks.append(await ask(waiting: count))
+            let now = try storageAddress("state", "value", "flights", "*", "waiters", in: flight)
+            if now != address { moves += 1 }
+            address = now
+        }
+        // It moves as it grows, to twice the size each time.
+        #expect(moves <= 10)
+        answer(try await transport.nextAttempt())
+        for task in tasks { _ = try await task.value }
+    }
+
     @Test func itIsAnEventAndACallOfItsOwn() async throws {
         let events = session.events
         let task = await ask(waiting: 1)

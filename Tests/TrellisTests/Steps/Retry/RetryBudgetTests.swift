@@ -18,6 +18,7 @@ struct RetryBudgetTests {
         arguments: [
             (0, 0.1, 10, 10), (100, 0.1, 10, 20), (1000, 0.1, 10, 110), (99, 0.1, 0, 9), (100, 0.1, 0, 10),
             (9, 0.1, 0, 0), (100, 0, 0, 0), (100, 1, 0, 100), (100, 0.1, -5, 5),
+            (100, 0.1, .min, 0),
         ] as [(Int, Double, Int, Int)])
     func aPartOfTheRequestsAndSomeBeside(_ requests: Int, _ ratio: Double, _ minimum: Int, _ retries: Int) {
         var account = Self.account(ratio: ratio, minimum: minimum)
