@@ -9,8 +9,8 @@
 /// ```
 ///
 /// All are kept by the framework's own timers. Time in which the reader of a stream, ``DataRequest/suspend()``, a limit on bandwidth
-/// or the source of the request's body, which has no bytes yet, holds up the transfer does not count as idle, but it counts towards
-/// ``total``. A source that never goes on holds up an upload for ever, unless a total is named.
+/// or, until the answer begins, the source of the request's body, which has no bytes yet, holds up the transfer does not count as
+/// idle, but it counts towards ``total``. A source that never goes on holds up an upload for ever, unless a total is named.
 public struct Timeouts: Sendable, Hashable {
     private var namedConnect: Duration?
     private var namedResponseHead: Duration?
