@@ -44,12 +44,16 @@ extension DownloadFile {
 
     private static func own(_ number: Int, _ place: String) -> String { "\(place)\(suffix).\(number)" }
 
-    /// Deletes what processes left that ended suddenly.
+    /// Deletes what processes left that ended suddenly: up to a gap in the numbers, or as far as the system lets it look.
     private static func removeDead(from first: Int, _ place: String) {
-        var (number, missing) = (first, 0)
-        while missing < 8 {
-            missing = PartialFile.removeDead(path: own(number, place)) ? 0 : missing + 1
-            number += 1
+        var missing = 0
+        for number in first..<first + 1000 {
+            switch PartialFile.removeDead(path: own(number, place)) {
+            case .removed, .held: missing = 0
+            case .missing: missing += 1
+            case .unknown: return
+            }
+            if missing == 8 { return }
         }
     }
 
