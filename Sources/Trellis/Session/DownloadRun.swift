@@ -90,8 +90,16 @@ final class DownloadRun: Sendable {
             defer { if !isHeld { state.whenResumed = [:] } }
             return (Array(state.sources.values), isHeld ? [] : Array(state.whenResumed.values), isHeld)
         }
-        for source in sources { source.hold(isHeld) }
+        for source in sources { hold(source, isHeld) }
         for waiter in waiters { waiter.resume() }
+    }
+
+    /// Tells a source whether it is held up. The download may be let go on meanwhile, and others tell the source that: the last word
+    /// has to be what is true by then.
+    private func hold(_ source: any ChunkSource, _ isHeld: Bool) {
+        source.hold(isHeld)
+        let isHeldNow = phase == .suspended
+        if isHeldNow != isHeld { hold(source, isHeldNow) }
     }
 
     func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) {
@@ -163,7 +171,7 @@ final class DownloadRun: Sendable {
             return state.call.phase == .suspended
         }
         defer { state.withLock { $0.sources[id] = nil } }
-        if isHeld { source.hold(true) }
+        if isHeld { hold(source, true) }
         return try await body()
     }
 
