@@ -113,7 +113,7 @@ private final class DownloadBatchWork: Sendable {
     private func fill() {
         while let index = state.withLock({ $0.start(of: downloads.count, limit: limit) }) {
             let download = downloads[index]
-            let task = download.start()
+            let task = download.startInBatch()
             Task(executorPreference: globalConcurrentExecutor) { [self] in
                 let result = await task.result
                 end(DownloadOutcome(index: index, download: download, result: result))

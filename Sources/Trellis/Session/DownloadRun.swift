@@ -21,9 +21,38 @@ final class DownloadRun: Sendable {
         /// Those who wait until it goes on.
         var whenResumed: [Int: CheckedContinuation<Void, Never>] = [:]
         var waiterCount = 0
+        /// A batch waits for its end.
+        var isAwaitedByBatch = false
+        var result: Result<DownloadedFile, any Error>?
+        var whenEnded: [Int: CheckedContinuation<DownloadedFile, any Error>] = [:]
         var response: Result<Response, any Error>?
-        var whenAnswered: [CheckedContinuation<Response, any Error>] = []
+        var whenAnswered: [Int: CheckedContinuation<Response, any Error>] = [:]
         var resumeData: ResumeData?
+
+        mutating func nextWaiter() -> Int {
+            waiterCount += 1
+            return waiterCount
+        }
+
+        /// Somebody waits for its file or for its response besides one reader.
+        var hasOtherReaders: Bool { isAwaitedByBatch || whenEnded.count + whenAnswered.count > 1 }
+
+        /// What is to be done about its cancellation; `nil`: it has ended already.
+        mutating func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) -> Cancellation? {
+            guard !call.isEnded else { return nil }
+            _ = call.handle(.cancel)
+            end = error
+            keepsPartialFile = keeps
+            defer { whenResumed = [:] }
+            return Cancellation(task: task, held: Array(whenResumed.values))
+        }
+    }
+
+    /// What a cancellation leaves to be done.
+    private struct Cancellation: Sendable {
+        let task: Task<DownloadedFile, any Error>?
+        /// Those who waited until it goes on.
+        let held: [CheckedContinuation<Void, Never>]
     }
 
     let progress: ProgressBroadcaster
@@ -57,6 +86,12 @@ final class DownloadRun: Sendable {
 
     /// From now on it starts when a batch says so, and not with its readers of progress.
     func joinBatch() { state.withLock { $0.isInBatch = true } }
+
+    /// Starts for a batch, which waits for the end.
+    func beginInBatch() -> Task<DownloadedFile, any Error> {
+        state.withLock { $0.isAwaitedByBatch = true }
+        return begin()
+    }
 
     /// Somebody reads its progress.
     func beginForReader() {
@@ -103,20 +138,15 @@ final class DownloadRun: Sendable {
     }
 
     func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) {
-        let (task, waiters) = state.withLock { state in
-            guard !state.call.isEnded else {
-                return (Task<DownloadedFile, any Error>?.none, [CheckedContinuation<Void, Never>]())
-            }
-            _ = state.call.handle(.cancel)
-            state.end = error
-            state.keepsPartialFile = keeps
-            defer { state.whenResumed = [:] }
-            return (state.task, Array(state.whenResumed.values))
-        }
-        task?.cancel()
-        for waiter in waiters { waiter.resume() }
+        perform(state.withLock { $0.cancel(error, keepingPartialFile: keeps) })
+    }
+
+    private func perform(_ cancellation: Cancellation?) {
+        guard let cancellation else { return }
+        cancellation.task?.cancel()
+        for waiter in cancellation.held { waiter.resume() }
         // Nobody else would say so.
-        if task == nil, phase == .cancelled { progress.finish() }
+        if cancellation.task == nil { progress.finish() }
     }
 
     func resumeDataAtEnd() async -> ResumeData? {
@@ -125,18 +155,60 @@ final class DownloadRun: Sendable {
         return resumeData
     }
 
-    func response() async throws -> Response {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let response = state.withLock { state in
-                    if state.response == nil { state.whenAnswered.append(continuation) }
-                    return state.response
+    /// The file, for one more reader. Starts the download, unless it was started. A cancelled task leaves it to the other readers;
+    /// with the last of them the download ends, and its end is waited for.
+    func value() async throws -> DownloadedFile { try await read(\.result, \.whenEnded) }
+
+    /// The response that is accepted first, in the same way.
+    func response() async throws -> Response { try await read(\.response, \.whenAnswered) }
+
+    private func read<Value: Sendable>(
+        _ result: any KeyPath<State, Result<Value, any Error>?> & Sendable,
+        _ waiters: any WritableKeyPath<State, [Int: CheckedContinuation<Value, any Error>]> & Sendable
+    ) async throws -> Value {
+        let reader = state.withLock { $0.nextWaiter() }
+        do {
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    let known = state.withLock { state in
+                        if state[keyPath: result] == nil { state[keyPath: waiters][reader] = continuation }
+                        return state[keyPath: result]
+                    }
+                    if let known { return continuation.resume(with: known) }
+                    // The handler may have come before it could find anything.
+                    if Task.isCancelled { leave(reader) }
+                    _ = begin()
                 }
-                if let response { continuation.resume(with: response) }
+            } onCancel: {
+                leave(reader)
             }
-        } onCancel: {
-            cancel(CancellationError())
+        } catch is CancellationError {
+            if Task.isCancelled { throw CancellationError() }
+            // It has ended with its other readers.
+            throw account.complete(TrellisError(.cancelled(.explicitly)))
         }
+    }
+
+    /// Tasks that wait for the file or for the response; for tests.
+    var readerCount: Int { state.withLock { $0.whenEnded.count + $0.whenAnswered.count } }
+
+    /// A reader's task was cancelled.
+    private func leave(_ reader: Int) {
+        let (file, response, cancellation) = state.withLock { state in
+            var cancellation: Cancellation?
+            var file: CheckedContinuation<DownloadedFile, any Error>?
+            var response: CheckedContinuation<Response, any Error>?
+            if state.hasOtherReaders {
+                file = state.whenEnded.removeValue(forKey: reader)
+                response = state.whenAnswered.removeValue(forKey: reader)
+            } else if state.whenEnded[reader] != nil || state.whenAnswered[reader] != nil {
+                cancellation = state.cancel(CancellationError())
+            }
+            return (file, response, cancellation)
+        }
+        file?.resume(throwing: CancellationError())
+        response?.resume(throwing: CancellationError())
+        perform(cancellation)
     }
 
     // MARK: Called by the work
@@ -157,8 +229,8 @@ final class DownloadRun: Sendable {
     private func answer(_ response: Result<Response, any Error>) {
         let waiters = state.withLock { state in
             if state.response == nil { state.response = response }
-            defer { state.whenAnswered = [] }
-            return state.whenAnswered
+            defer { state.whenAnswered = [:] }
+            return state.whenAnswered.values
         }
         for waiter in waiters { waiter.resume(with: response) }
     }
@@ -181,10 +253,7 @@ final class DownloadRun: Sendable {
     func pass() async throws {
         try Task.checkCancellation()
         guard phase == .suspended else { return }
-        let id = state.withLock { state in
-            state.waiterCount += 1
-            return state.waiterCount
-        }
+        let id = state.withLock { $0.nextWaiter() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isHeld = state.withLock { state in
@@ -202,11 +271,10 @@ final class DownloadRun: Sendable {
     }
 
     private func run() async throws -> DownloadedFile {
-        defer { progress.finish() }
         do {
             try Task.checkCancellation()
             let file = try await work(self)
-            state.withLock { _ = $0.call.handle(.finish) }
+            finish(.success(file))
             return file
         } catch {
             let error = state.withLock { state in
@@ -214,8 +282,20 @@ final class DownloadRun: Sendable {
                 return state.end ?? error
             }
             let failure = account.complete(error)
+            finish(.failure(failure))
             answer(.failure(failure))
             throw failure
         }
+    }
+
+    private func finish(_ result: Result<DownloadedFile, any Error>) {
+        let readers = state.withLock { state in
+            _ = state.call.handle(.finish)
+            state.result = result
+            defer { state.whenEnded = [:] }
+            return state.whenEnded.values
+        }
+        progress.finish()
+        for reader in readers { reader.resume(with: result) }
     }
 }

@@ -19,6 +19,90 @@ struct DownloadReaderTests {
         session = Session(transport: transport, clock: clock)
     }
 
+    private func answer(_ attempt: ScriptedAttempt) {
+        attempt.connect()
+        attempt.receiveHead(headerFields: [.eTag: "\"a\"", .contentLength: "10"])
+        attempt.receiveBody("0123456789")
+        attempt.end()
+    }
+
+    private static let file = DownloadedFile(
+        path: "f", size: 1, resumedBytes: 0,
+        response: Response(responseHead: ResponseHead(status: .ok), url: "http://a.example/f"), interruptions: 0,
+        metrics: Metrics())
+
+    // MARK: One download
+
+    /// Readers of either kind, of whom the first leaves.
+    @Test(arguments: [true, false]) func oneWhoLeavesLeavesItToTheOthers(_ wantsFile: Bool) async throws {
+        let gate = LoopbackServer.Gate()
+        let run = DownloadRun(clock: session.clock) { _ in
+            try await gate.opened()
+            return Self.file
+        }
+        let leaving = Task {
+            if wantsFile { _ = try await run.value() } else { _ = try await run.response() }
+        }
+        let staying = Task { try await run.value() }
+        while run.readerCount < 2 { await Task.yield() }
+        leaving.cancel()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        #expect(run.phase == .resumed)
+        gate.open()
+        #expect(try await staying.value.path == "f")
+    }
+
+    @Test func withTheLastOfThemItEnds() async throws {
+        let download = session.download("http://a.example/f", to: .file(path))
+        let readers = [Task { _ = try await download.value }, Task { _ = try await download.response }]
+        let attempt = try await transport.nextAttempt()
+        for reader in readers { reader.cancel() }
+        for reader in readers { await #expect(throws: CancellationError.self) { try await reader.value } }
+        try await attempt.wait(for: .cancel)
+        #expect(download.state == .cancelled)
+        // Whoever comes now is not cancelled itself.
+        let late = await #expect(throws: TrellisError.self) { try await download.value }
+        #expect(late?.kind == .cancelled && late?.url == "http://a.example/f")
+    }
+
+    @Test func oneWhoCameCancelledLeavesItToTheOthers() async throws {
+        let download = session.download("http://a.example/f", to: .file(path))
+        let staying = Task { try await download.value }
+        let attempt = try await transport.nextAttempt()
+        let gate = LoopbackServer.Gate()
+        let leaving = Task {
+            try? await gate.opened()
+            return try await download.value
+        }
+        leaving.cancel()
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        answer(attempt)
+        #expect(try await staying.value.size == 10)
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    // MARK: Several
+
+    /// The batch waits for it too.
+    @Test func oneWhoLeavesADownloadLeavesItToItsBatch() async throws {
+        let download = session.download("http://a.example/f", to: .file(path))
+        var iterator = session.downloads(of: [download]).makeAsyncIterator()
+        async let outcome = iterator.next()
+        let attempt = try await transport.nextAttempt()
+        let gate = LoopbackServer.Gate()
+        let leaving = Task {
+            try? await gate.opened()
+            return try await download.value
+        }
+        leaving.cancel()
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        answer(attempt)
+        #expect(try await outcome?.result.get().size == 10)
+        try FileManager.default.removeItem(atPath: path)
+    }
+
     // MARK: Held up
 
     /// Keeps what it is told, after something else has happened.
