@@ -39,6 +39,9 @@ public struct DownloadRequest: Sendable {
 
     func joinBatch() { run.joinBatch() }
 
+    /// Ends the download, unless it has started.
+    func leaveBatch() { run.leaveBatch() }
+
     func end(_ error: any Error) { run.cancel(error) }
 
     /// The file, whole and in its place.

@@ -93,6 +93,9 @@ final class DownloadRun: Sendable {
         return begin()
     }
 
+    /// The batch ends. Without it the download would never start, and its readers of progress would wait for ever.
+    func leaveBatch() { perform(state.withLock { $0.task == nil ? $0.cancel(CancellationError()) : nil }) }
+
     /// Somebody reads its progress.
     func beginForReader() {
         guard state.withLock({ !$0.isInBatch && $0.task == nil && !$0.call.isEnded }) else { return }

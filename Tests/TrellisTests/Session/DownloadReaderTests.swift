@@ -103,6 +103,34 @@ struct DownloadReaderTests {
         try FileManager.default.removeItem(atPath: path)
     }
 
+    /// Nobody would start a download whose batch has gone: those who watch it are told the end.
+    @Test func aBatchThatIsLeftEndsWhatWaitsForItsTurn() async throws {
+        let downloads = (0..<3).map { session.download("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
+        let batch = session.downloads(of: downloads, maximumConcurrency: 1)
+        let watching = Task { for await _ in downloads[2].progress {} }
+        let reading = Task {
+            for await outcome in batch { return outcome.index }
+            return -1
+        }
+        answer(try await transport.nextAttempt())
+        #expect(await reading.value == 0)
+        await watching.value
+        #expect(downloads[2].state == .cancelled)
+        try FileManager.default.removeItem(atPath: "\(path)-0")
+    }
+
+    /// One that somebody has started is theirs.
+    @Test func aBatchThatIsLeftEndsNothingThatOthersHaveStarted() async throws {
+        let download = session.download("http://a.example/f", to: .file(path))
+        var iterator: DownloadBatch.AsyncIterator? = session.downloads(of: [download]).makeAsyncIterator()
+        let reading = Task { try await download.value }
+        let attempt = try await transport.nextAttempt()
+        _ = iterator.take()
+        answer(attempt)
+        #expect(try await reading.value.size == 10)
+        try FileManager.default.removeItem(atPath: path)
+    }
+
     // MARK: Held up
 
     /// Keeps what it is told, after something else has happened.
