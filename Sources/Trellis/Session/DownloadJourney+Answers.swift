@@ -128,7 +128,7 @@ extension DownloadJourney {
         run.accept(response)
     }
 
-    private func serverChecksum(_ response: Response, isWhole: Bool) -> Checksum? {
+    func serverChecksum(_ response: Response, isWhole: Bool) -> Checksum? {
         guard options.verifiesDigestFields, checksum == nil else { return nil }
         return DigestFields.checksum(response.headerFields, isWhole: isWhole)
     }

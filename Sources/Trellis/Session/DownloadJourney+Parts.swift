@@ -34,7 +34,11 @@ extension DownloadJourney {
             mustBeOne = true
             return false
         }
-        if let last = fetching.response { response = last }
+        if let last = fetching.response {
+            response = last
+            // What was begun earlier may have been told none.
+            if digests.checksum == nil { digests.restart(serverChecksum(last, isWhole: false)) }
+        }
         self.parts = nil
         offset = parts.total
         return true
