@@ -55,7 +55,7 @@ struct DownloadJourney {
         request.timeouts = timeouts
         self.request = request
         run.account.begin(request)
-        guard let resumeData, resumeData.url != ResumeData.name(of: request.url) else { return }
+        guard let resumeData, !resumeData.url.hasSameBytes(as: ResumeData.name(of: request.url)) else { return }
         throw TrellisError(.downloadFailed(.resumeData("it is of \(URLRedaction.redact(resumeData.url))")))
     }
 
