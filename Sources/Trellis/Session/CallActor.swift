@@ -114,6 +114,9 @@ actor CallActor: EngineActor {
 
     var phase: RequestPhase { state.phase }
 
+    /// It belongs to something that the session knows: it may start while the session drains.
+    nonisolated var isInFlight: Bool { course.isInFlight }
+
     func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?) {
         let hasLeft = early.remove(reader) != nil
         if let result { return reply.resume(with: hasLeft ? .failure(CancellationError()) : result) }

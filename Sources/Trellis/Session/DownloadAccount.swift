@@ -64,7 +64,7 @@ final class DownloadAccount: Sendable {
     ) async throws -> Value {
         let answer: StreamResponse
         do {
-            answer = try await session.open(request)
+            answer = try await session.open(request, isInFlight: true)
         } catch {
             if let error = error as? TrellisError {
                 state.withLock { $0.tally.end(error.metrics, error.redirects) }
