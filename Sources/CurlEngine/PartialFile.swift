@@ -45,7 +45,13 @@ package final class PartialFile: Sendable {
                 throw failure
             }
             // Whoever had the lock may have given the file its name, or deleted it.
-            guard unsafe lstat(path, &named) == 0, named.st_ino == status.st_ino, named.st_dev == status.st_dev else {
+            guard unsafe lstat(path, &named) == 0 else {
+                let failure = errno == ENOENT ? nil : FileReader.Failure.system
+                close(descriptor)
+                if let failure { throw failure }
+                continue
+            }
+            guard named.st_ino == status.st_ino, named.st_dev == status.st_dev else {
                 close(descriptor)
                 continue
             }
@@ -66,18 +72,35 @@ package final class PartialFile: Sendable {
 
     deinit { close(descriptor) }
 
+    /// What has become of a file that a process may have left.
+    package enum Remains: Hashable, Sendable {
+        /// It was there, and is not any more.
+        case removed
+        /// It is there: somebody writes to it, or it is somebody else's.
+        case held
+        /// There is none.
+        case missing
+        /// The system does not say.
+        case unknown
+    }
+
     /// Deletes the file at a path, if it is one that nobody writes to any more.
-    ///
-    /// - Returns: Whether there was a file.
-    @discardableResult
-    package static func removeDead(path: String) -> Bool {
+    package static func removeDead(path: String) -> Remains {
         let descriptor = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard descriptor >= 0 else { return errno != ENOENT }
+        guard descriptor >= 0 else {
+            switch errno {
+            case ENOENT: return .missing
+            // A symbolic link, a folder, a socket, a file of another user.
+            case ELOOP, EISDIR, ENXIO, EACCES, EPERM: return .held
+            default: return .unknown
+            }
+        }
         // Whoever is about to take it has not got the lock yet, and sees that it has gone.
         defer { close(descriptor) }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, isNamed(path, descriptor) else { return true }
-        _ = unsafe unlink(path)
-        return true
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, isNamed(path, descriptor), unsafe unlink(path) == 0 else {
+            return .held
+        }
+        return .removed
     }
 
     /// Whether a path leads to an open file that is this user's alone.

@@ -17,4 +17,20 @@ struct PartialFileTests {
         try file.write(Data(count: 10), at: 0)
         #expect(file.length == 10)
     }
+
+    /// What was left goes; what somebody holds stays, and so does what is none of ours.
+    @Test func whatIsLeftOfOthers() throws {
+        let file = try #require(try PartialFile.opened(path: path))
+        defer { file.remove() }
+        #expect(PartialFile.removeDead(path: path) == .held && file.isInPlace)
+        let other = path + "-2"
+        try Data("dead".utf8).write(to: URL(fileURLWithPath: other))
+        #expect(PartialFile.removeDead(path: other) == .removed)
+        #expect(PartialFile.removeDead(path: other) == .missing)
+        try FileManager.default.createSymbolicLink(atPath: other, withDestinationPath: path)
+        defer { try? FileManager.default.removeItem(atPath: other) }
+        #expect(PartialFile.removeDead(path: other) == .held)
+        // The system refuses to look.
+        #expect(PartialFile.removeDead(path: path + String(repeating: "x", count: 300)) == .unknown)
+    }
 }

@@ -14,8 +14,8 @@ actor RequestActor: EngineActor {
     nonisolated let prepared: PreparedRequest
     /// The readers of an answer in memory, where they have conditions.
     nonisolated let readers: (any HeadJudge)?
-    /// A call in flight sends it: it may go out while the session drains.
-    var isPartOfCall = false
+    /// A call or a download in flight sends it: it may go out while the session drains.
+    var isPartOfCall: Bool
     private let transport: any Transport
     let admission: any Admission
     private(set) var state = RequestState()
@@ -72,8 +72,9 @@ actor RequestActor: EngineActor {
 
     init(
         _ prepared: PreparedRequest, executor: EngineExecutor, transport: any Transport, admission: any Admission,
-        flow: TransferFlow? = nil, readers: (any HeadJudge)? = nil
+        flow: TransferFlow? = nil, readers: (any HeadJudge)? = nil, isInFlight: Bool = false
     ) {
+        isPartOfCall = isInFlight
         self.prepared = prepared
         self.readers = readers
         self.flow = flow

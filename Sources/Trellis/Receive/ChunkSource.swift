@@ -14,7 +14,7 @@ package protocol ChunkSource: AnyObject, Sendable {
     var spent: Metrics? { get async }
     /// Ends the transfer, unless it has ended.
     func cancel(explicitly: Bool)
-    /// Stops the transfer's traffic, or lets it go on.
+    /// Stops the transfer's traffic, or lets it go on. The last of several calls holds, whichever threads they come from.
     func hold(_ isHeld: Bool)
 }
 

@@ -119,6 +119,9 @@ actor CallActor: EngineActor {
 
     var phase: RequestPhase { state.phase }
 
+    /// It belongs to something that the session knows: it may start while the session drains.
+    nonisolated var isInFlight: Bool { course.isInFlight }
+
     func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?) {
         let hasLeft = early.remove(reader) != nil
         if let result { return reply.resume(with: hasLeft ? .failure(CancellationError()) : result) }
@@ -154,7 +157,7 @@ actor CallActor: EngineActor {
         guard !state.isEnded else { return false }
         if isRegistered { return true }
         isRegistered = course.session.actor.callsOnEngineThread.begin(
-            self, following: course.answered == nil ? nil : first, isPartOfCall: course.isPartOfCall)
+            self, following: course.answered == nil ? nil : first)
         if !isRegistered { cancel(TrellisError(.cancelled(.sessionShutDown))) }
         // A redirect that answers it is followed by this call, which the session knows already.
         if isRegistered, course.answered == nil { first?.onEngineThread.joinCall() }

@@ -23,8 +23,8 @@ public struct DownloadOutcome: Sendable {
 /// ```
 ///
 /// They start when the first outcome is asked for, each when its turn has come, whoever reads its progress meanwhile. One that fails
-/// keeps none of the others from going on. Leaving the loop, or cancelling its task, ends those that are under way; the sequence then
-/// ends.
+/// keeps none of the others from going on. Leaving the loop, or cancelling its task, ends those that are under way and those whose turn
+/// has not come; the sequence then ends.
 public struct DownloadBatch: AsyncSequence, Sendable {
     /// What has become of a download.
     public typealias Element = DownloadOutcome
@@ -113,7 +113,7 @@ private final class DownloadBatchWork: Sendable {
     private func fill() {
         while let index = state.withLock({ $0.start(of: downloads.count, limit: limit) }) {
             let download = downloads[index]
-            let task = download.start()
+            let task = download.startInBatch()
             Task(executorPreference: globalConcurrentExecutor) { [self] in
                 let result = await task.result
                 end(DownloadOutcome(index: index, download: download, result: result))
@@ -134,12 +134,13 @@ private final class DownloadBatchWork: Sendable {
     }
 
     func cancel() {
-        let (running, reader) = state.withLock { state in
+        let (running, next, reader) = state.withLock { state in
             state.isCancelled = true
             defer { state.reader = nil }
-            return (state.running, state.reader)
+            return (state.running, state.next, state.reader)
         }
         for index in running { downloads[index].end(CancellationError()) }
+        for download in downloads[next...] { download.leaveBatch() }
         reader?.resume(returning: nil)
     }
 }

@@ -18,16 +18,16 @@ extension DownloadJourney {
     private mutating func pause(after error: any Error) async throws {
         guard hasBegun, canResume, !isExhausted,
             let duration = try patience.delay(after: error, canGain: canGain),
-            run.mayGoOn(atMost: options.maximumInterruptions)
+            run.account.mayGoOn(atMost: options.maximumInterruptions)
         else { throw error.cause }
         try await session.wait(duration, after: error, within: deadline)
-        run.interrupt()
+        run.account.interrupt()
     }
 
     private mutating func ask() async throws -> Bool {
         if parts != nil { return try await receiveParts(beginningWith: nil) }
         let question = self.question
-        return try await run.asking(request.asking(question, within: deadline), of: session) { answer in
+        return try await run.account.asking(request.asking(question, within: deadline), of: session) { answer in
             try await run.reading(answer.source) { try await judge(question, answer) }
         }
     }
@@ -128,7 +128,7 @@ extension DownloadJourney {
         run.accept(response)
     }
 
-    private func serverChecksum(_ response: Response, isWhole: Bool) -> Checksum? {
+    func serverChecksum(_ response: Response, isWhole: Bool) -> Checksum? {
         guard options.verifiesDigestFields, checksum == nil else { return nil }
         return DigestFields.checksum(response.headerFields, isWhole: isWhole)
     }

@@ -32,9 +32,14 @@ extension DownloadJourney {
         if let data = resumeData(upTo: offset) { notes?.save(data) }
     }
 
-    /// Before anything is written that leaves gaps: the length of the file tells nothing from then on.
-    func noteBeginning(of parts: DownloadSegments) {
-        if let data = resumeData(done: parts.done) { notes?.begin(data) }
+    /// Before anything is written that leaves gaps: the length of the file tells nothing from then on. Where that cannot be noted, a
+    /// note from before goes, which would take the gaps for bytes.
+    ///
+    /// - Throws: ``TrellisError`` where it does not go.
+    func noteBeginning(of parts: DownloadSegments) throws {
+        guard let notes, let data = resumeData(done: parts.done) else { return }
+        if !notes.begin(data) { try file?.forgetNote() }
+        try notes.check()
     }
 
     /// What notes of parts are made with.

@@ -15,7 +15,7 @@ extension DownloadJourney {
 
     mutating func receiveParts(beginningWith first: StreamResponse?) async throws -> Bool {
         guard let file, let representation, let parts else { return false }
-        noteBeginning(of: parts)
+        try noteBeginning(of: parts)
         let fetching = DownloadParts(
             parts, of: representation, in: file, request: request, session: session, run: run, deadline: deadline,
             options: options, note: noteOfParts)
@@ -34,7 +34,11 @@ extension DownloadJourney {
             mustBeOne = true
             return false
         }
-        if let last = fetching.response { response = last }
+        if let last = fetching.response {
+            response = last
+            // What was begun earlier may have been told none.
+            if digests.checksum == nil { digests.restart(serverChecksum(last, isWhole: false)) }
+        }
         self.parts = nil
         offset = parts.total
         return true

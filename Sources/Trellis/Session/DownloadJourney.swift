@@ -54,8 +54,8 @@ struct DownloadJourney {
             start: session.clock.now(), limit: timeouts.total?.clampedNanoseconds, clock: session.clock)
         request.timeouts = timeouts
         self.request = request
-        run.begin(request)
-        guard let resumeData, resumeData.url != ResumeData.name(of: request.url) else { return }
+        run.account.begin(request)
+        guard let resumeData, !resumeData.url.hasSameBytes(as: ResumeData.name(of: request.url)) else { return }
         throw TrellisError(.downloadFailed(.resumeData("it is of \(URLRedaction.redact(resumeData.url))")))
     }
 
@@ -194,7 +194,7 @@ struct DownloadJourney {
         try await file.finish(size: offset)
         return DownloadedFile(
             path: file.target, size: offset, resumedBytes: resumedBytes, response: response,
-            interruptions: run.interruptions, metrics: run.metrics)
+            interruptions: run.account.interruptions, metrics: run.account.metrics)
     }
 }
 

@@ -119,11 +119,11 @@ final class DownloadParts: Sendable {
             } catch {
                 guard run.isAnswered else { throw error.cause }
                 guard let duration = try patience.delay(after: error, canGain: true),
-                    run.mayGoOn(atMost: options.maximumInterruptions)
+                    run.account.mayGoOn(atMost: options.maximumInterruptions)
                 else { return error.cause }
                 do {
                     try await session.wait(duration, after: error, within: deadline)
-                    run.interrupt()
+                    run.account.interrupt()
                 } catch {
                     // It cannot wait so long; the others may not have to.
                     try Task.checkCancellation()
@@ -137,7 +137,7 @@ final class DownloadParts: Sendable {
     private func ask(for id: DownloadSegments.ID, _ patience: inout DownloadPatience) async throws -> Bool {
         let range = segments.withLock { $0.rest(of: id) }
         let question = DownloadQuestion.part(from: range.lowerBound, to: range.upperBound, of: representation)
-        return try await run.asking(request.asking(question, within: deadline), of: session) { answer in
+        return try await run.account.asking(request.asking(question, within: deadline), of: session) { answer in
             try await judge(answer, to: question, id, &patience)
         }
     }

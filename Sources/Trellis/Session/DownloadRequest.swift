@@ -31,29 +31,30 @@ public struct DownloadRequest: Sendable {
         return DownloadRequest(owner, failure: error)
     }
 
-    /// Starts the download without waiting for it.
-    func start() -> Task<DownloadedFile, any Error> {
-        guard let failure else { return run.begin() }
+    /// Starts the download for a batch.
+    func startInBatch() -> Task<DownloadedFile, any Error> {
+        guard let failure else { return run.beginInBatch() }
         return Task { throw failure }
     }
 
     func joinBatch() { run.joinBatch() }
 
+    /// Ends the download, unless it has started.
+    func leaveBatch() { run.leaveBatch() }
+
     func end(_ error: any Error) { run.cancel(error) }
 
     /// The file, whole and in its place.
     ///
-    /// - Throws: ``TrellisError``; what a validator or the choice of a destination threw; `CancellationError` in a cancelled
-    ///   task, which ends the download.
+    /// A task that is cancelled leaves the download to the other readers of this and of ``response``; with the last of them the
+    /// download ends.
+    ///
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` where the download ended with its other readers; what a
+    ///   validator or the choice of a destination threw; `CancellationError` in a cancelled task.
     public var value: DownloadedFile {
         get async throws {
             if let failure { throw failure }
-            let task = run.begin()
-            return try await withTaskCancellationHandler {
-                try await task.value
-            } onCancel: {
-                run.cancel(CancellationError())
-            }
+            return try await run.value()
         }
     }
 
@@ -64,7 +65,6 @@ public struct DownloadRequest: Sendable {
     public var response: Response {
         get async throws {
             if let failure { throw failure }
-            _ = run.begin()
             return try await run.response()
         }
     }

@@ -21,23 +21,47 @@ final class DownloadRun: Sendable {
         /// Those who wait until it goes on.
         var whenResumed: [Int: CheckedContinuation<Void, Never>] = [:]
         var waiterCount = 0
+        /// A batch waits for its end.
+        var isAwaitedByBatch = false
+        var result: Result<DownloadedFile, any Error>?
+        var whenEnded: [Int: CheckedContinuation<DownloadedFile, any Error>] = [:]
         var response: Result<Response, any Error>?
-        var whenAnswered: [CheckedContinuation<Response, any Error>] = []
+        var whenAnswered: [Int: CheckedContinuation<Response, any Error>] = [:]
         var resumeData: ResumeData?
-        var start: EngineInstant?
-        var request: Request?
-        var tally = DownloadTally()
-        /// How often it asked whether it may go on.
-        var goings = 0
+
+        mutating func nextWaiter() -> Int {
+            waiterCount += 1
+            return waiterCount
+        }
+
+        /// Somebody waits for its file or for its response besides one reader.
+        var hasOtherReaders: Bool { isAwaitedByBatch || whenEnded.count + whenAnswered.count > 1 }
+
+        /// What is to be done about its cancellation; `nil`: it has ended already.
+        mutating func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) -> Cancellation? {
+            guard !call.isEnded else { return nil }
+            _ = call.handle(.cancel)
+            end = error
+            keepsPartialFile = keeps
+            defer { whenResumed = [:] }
+            return Cancellation(task: task, held: Array(whenResumed.values))
+        }
+    }
+
+    /// What a cancellation leaves to be done.
+    private struct Cancellation: Sendable {
+        let task: Task<DownloadedFile, any Error>?
+        /// Those who waited until it goes on.
+        let held: [CheckedContinuation<Void, Never>]
     }
 
     let progress: ProgressBroadcaster
+    let account: DownloadAccount
     private let work: Work
-    private let clock: any EngineClock
     private let state = Locked(State())
 
     init(clock: any EngineClock, work: @escaping Work) {
-        self.clock = clock
+        account = DownloadAccount(clock: clock)
         progress = ProgressBroadcaster(clock: clock)
         self.work = work
     }
@@ -63,6 +87,15 @@ final class DownloadRun: Sendable {
     /// From now on it starts when a batch says so, and not with its readers of progress.
     func joinBatch() { state.withLock { $0.isInBatch = true } }
 
+    /// Starts for a batch, which waits for the end.
+    func beginInBatch() -> Task<DownloadedFile, any Error> {
+        state.withLock { $0.isAwaitedByBatch = true }
+        return begin()
+    }
+
+    /// The batch ends. Without it the download would never start, and its readers of progress would wait for ever.
+    func leaveBatch() { perform(state.withLock { $0.task == nil ? $0.cancel(CancellationError()) : nil }) }
+
     /// Somebody reads its progress.
     func beginForReader() {
         guard state.withLock({ !$0.isInBatch && $0.task == nil && !$0.call.isEnded }) else { return }
@@ -75,7 +108,7 @@ final class DownloadRun: Sendable {
             if let task = state.task { return (task, false) }
             let task = Task(executorPreference: DiskExecutor.shared) { try await self.run() }
             state.task = task
-            state.start = clock.now()
+            account.start()
             if !state.call.isEnded { _ = state.call.handle(.begin) }
             return (task, state.call.isEnded)
         }
@@ -97,25 +130,28 @@ final class DownloadRun: Sendable {
             defer { if !isHeld { state.whenResumed = [:] } }
             return (Array(state.sources.values), isHeld ? [] : Array(state.whenResumed.values), isHeld)
         }
-        for source in sources { source.hold(isHeld) }
+        for source in sources { hold(source, isHeld) }
         for waiter in waiters { waiter.resume() }
     }
 
+    /// Tells a source whether it is held up. The download may be let go on meanwhile, and others tell the source that: the last word
+    /// has to be what is true by then.
+    private func hold(_ source: any ChunkSource, _ isHeld: Bool) {
+        source.hold(isHeld)
+        let isHeldNow = phase == .suspended
+        if isHeldNow != isHeld { hold(source, isHeldNow) }
+    }
+
     func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) {
-        let (task, waiters) = state.withLock { state in
-            guard !state.call.isEnded else {
-                return (Task<DownloadedFile, any Error>?.none, [CheckedContinuation<Void, Never>]())
-            }
-            _ = state.call.handle(.cancel)
-            state.end = error
-            state.keepsPartialFile = keeps
-            defer { state.whenResumed = [:] }
-            return (state.task, Array(state.whenResumed.values))
-        }
-        task?.cancel()
-        for waiter in waiters { waiter.resume() }
+        perform(state.withLock { $0.cancel(error, keepingPartialFile: keeps) })
+    }
+
+    private func perform(_ cancellation: Cancellation?) {
+        guard let cancellation else { return }
+        cancellation.task?.cancel()
+        for waiter in cancellation.held { waiter.resume() }
         // Nobody else would say so.
-        if task == nil, phase == .cancelled { progress.finish() }
+        if cancellation.task == nil { progress.finish() }
     }
 
     func resumeDataAtEnd() async -> ResumeData? {
@@ -124,18 +160,60 @@ final class DownloadRun: Sendable {
         return resumeData
     }
 
-    func response() async throws -> Response {
-        try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let response = state.withLock { state in
-                    if state.response == nil { state.whenAnswered.append(continuation) }
-                    return state.response
+    /// The file, for one more reader. Starts the download, unless it was started. A cancelled task leaves it to the other readers;
+    /// with the last of them the download ends, and its end is waited for.
+    func value() async throws -> DownloadedFile { try await read(\.result, \.whenEnded) }
+
+    /// The response that is accepted first, in the same way.
+    func response() async throws -> Response { try await read(\.response, \.whenAnswered) }
+
+    private func read<Value: Sendable>(
+        _ result: any KeyPath<State, Result<Value, any Error>?> & Sendable,
+        _ waiters: any WritableKeyPath<State, [Int: CheckedContinuation<Value, any Error>]> & Sendable
+    ) async throws -> Value {
+        let reader = state.withLock { $0.nextWaiter() }
+        do {
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    let known = state.withLock { state in
+                        if state[keyPath: result] == nil { state[keyPath: waiters][reader] = continuation }
+                        return state[keyPath: result]
+                    }
+                    if let known { return continuation.resume(with: known) }
+                    // The handler may have come before it could find anything.
+                    if Task.isCancelled { leave(reader) }
+                    _ = begin()
                 }
-                if let response { continuation.resume(with: response) }
+            } onCancel: {
+                leave(reader)
             }
-        } onCancel: {
-            cancel(CancellationError())
+        } catch is CancellationError {
+            if Task.isCancelled { throw CancellationError() }
+            // It has ended with its other readers.
+            throw account.complete(TrellisError(.cancelled(.explicitly)))
         }
+    }
+
+    /// Tasks that wait for the file or for the response; for tests.
+    var readerCount: Int { state.withLock { $0.whenEnded.count + $0.whenAnswered.count } }
+
+    /// A reader's task was cancelled.
+    private func leave(_ reader: Int) {
+        let (file, response, cancellation) = state.withLock { state in
+            var cancellation: Cancellation?
+            var file: CheckedContinuation<DownloadedFile, any Error>?
+            var response: CheckedContinuation<Response, any Error>?
+            if state.hasOtherReaders {
+                file = state.whenEnded.removeValue(forKey: reader)
+                response = state.whenAnswered.removeValue(forKey: reader)
+            } else if state.whenEnded[reader] != nil || state.whenAnswered[reader] != nil {
+                cancellation = state.cancel(CancellationError())
+            }
+            return (file, response, cancellation)
+        }
+        file?.resume(throwing: CancellationError())
+        response?.resume(throwing: CancellationError())
+        perform(cancellation)
     }
 
     // MARK: Called by the work
@@ -156,8 +234,8 @@ final class DownloadRun: Sendable {
     private func answer(_ response: Result<Response, any Error>) {
         let waiters = state.withLock { state in
             if state.response == nil { state.response = response }
-            defer { state.whenAnswered = [] }
-            return state.whenAnswered
+            defer { state.whenAnswered = [:] }
+            return state.whenAnswered.values
         }
         for waiter in waiters { waiter.resume(with: response) }
     }
@@ -170,7 +248,7 @@ final class DownloadRun: Sendable {
             return state.call.phase == .suspended
         }
         defer { state.withLock { $0.sources[id] = nil } }
-        if isHeld { source.hold(true) }
+        if isHeld { hold(source, true) }
         return try await body()
     }
 
@@ -180,10 +258,7 @@ final class DownloadRun: Sendable {
     func pass() async throws {
         try Task.checkCancellation()
         guard phase == .suspended else { return }
-        let id = state.withLock { state in
-            state.waiterCount += 1
-            return state.waiterCount
-        }
+        let id = state.withLock { $0.nextWaiter() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isHeld = state.withLock { state in
@@ -201,82 +276,31 @@ final class DownloadRun: Sendable {
     }
 
     private func run() async throws -> DownloadedFile {
-        defer { progress.finish() }
         do {
             try Task.checkCancellation()
             let file = try await work(self)
-            state.withLock { _ = $0.call.handle(.finish) }
+            finish(.success(file))
             return file
         } catch {
             let error = state.withLock { state in
                 _ = state.call.handle(.finish)
                 return state.end ?? error
             }
-            let failure = complete(error)
+            let failure = account.complete(error)
+            finish(.failure(failure))
             answer(.failure(failure))
             throw failure
         }
     }
 
-    // MARK: What it takes
-
-    /// What is asked for.
-    func begin(_ request: Request) { state.withLock { $0.request = request } }
-
-    /// Whether it may go on once more; counts.
-    func mayGoOn(atMost maximum: Int?) -> Bool {
-        state.withLock { state in
-            state.goings += 1
-            return state.goings <= maximum ?? .max
+    private func finish(_ result: Result<DownloadedFile, any Error>) {
+        let readers = state.withLock { state in
+            _ = state.call.handle(.finish)
+            state.result = result
+            defer { state.whenEnded = [:] }
+            return state.whenEnded.values
         }
-    }
-
-    /// It was interrupted, and goes on.
-    func interrupt() { state.withLock { $0.tally.interruptions += 1 } }
-
-    var interruptions: Int { state.withLock { $0.tally.interruptions } }
-
-    /// What all of it took up to now.
-    var metrics: Metrics {
-        let (tally, start) = state.withLock { ($0.tally, $0.start) }
-        return tally.metrics(total: elapsed(since: start))
-    }
-
-    private func elapsed(since start: EngineInstant?) -> Duration {
-        start.map { .nanoseconds(clock.now().nanoseconds(since: $0)) } ?? .zero
-    }
-
-    /// The error, with what is known of the download.
-    private func complete(_ error: any Error) -> any Error {
-        guard var failure = error as? TrellisError else { return error }
-        let (tally, start, request) = state.withLock { ($0.tally, $0.start, $0.request) }
-        tally.complete(&failure, total: elapsed(since: start))
-        guard failure.url == nil, let request else { return failure }
-        failure.method = request.method
-        failure.url = URLRedaction.redact(request.url)
-        return failure
-    }
-
-    /// Asks, deals with the answer, and keeps account of what that took.
-    func asking<Value>(
-        _ request: Request, of session: Session, _ body: (StreamResponse) async throws -> Value
-    ) async throws -> Value {
-        let answer: StreamResponse
-        do {
-            answer = try await session.open(request)
-        } catch {
-            if let error = error as? TrellisError {
-                state.withLock { $0.tally.end(error.metrics, error.redirects) }
-            }
-            throw error
-        }
-        state.withLock { $0.tally.begin(answer.head.metrics) }
-        let result: Result<Value, any Error>
-        do { result = .success(try await body(answer)) } catch { result = .failure(error) }
-        // What nobody wants any more.
-        answer.cancel()
-        let metrics = await answer.source.spent ?? answer.head.metrics
-        state.withLock { $0.tally.end(metrics, answer.head.redirects) }
-        return try result.get()
+        progress.finish()
+        for reader in readers { reader.resume(with: result) }
     }
 }

@@ -74,22 +74,20 @@ public struct EventSource: AsyncSequence, Sendable {
         private mutating func open() async throws -> Place {
             try Task.checkCancellation()
             let request = state.prepare(try connection.convert())
-            do {
-                let response = try await connection.session.stream(request)
-                try await connection.whenAnswered?(response.head)
-                switch state.judge(
-                    status: response.head.status.code, contentType: response.head.headerFields[.contentType])
-                {
-                case .read:
-                    let parser = ServerSentEventParser(limit: connection.limit, lastEventID: state.lastEventID ?? "")
-                    return .reading(BodyReader(parser, response.chunks))
-                case .stop: return .ended
-                case .fail(let failure):
-                    let answer = Answer(request: request, response: response.head, body: nil)
-                    throw try await response.refuse(answer.error(.validationFailed(failure)))
-                }
-            } catch {
-                return try place(after: error)
+            let response: StreamResponse
+            do { response = try await connection.session.stream(request) } catch { return try place(after: error) }
+            // What it throws is the end, whatever it is.
+            try await connection.whenAnswered?(response.head)
+            switch state.judge(
+                status: response.head.status.code, contentType: response.head.headerFields[.contentType])
+            {
+            case .read:
+                let parser = ServerSentEventParser(limit: connection.limit, lastEventID: state.lastEventID ?? "")
+                return .reading(BodyReader(parser, response.chunks))
+            case .stop: return .ended
+            case .fail(let failure):
+                let answer = Answer(request: request, response: response.head, body: nil)
+                throw try await response.refuse(answer.error(.validationFailed(failure)))
             }
         }
 

@@ -10,13 +10,14 @@ final class Course: Sendable {
     let depth: Int
     /// What the first request on the wire has brought already.
     let answered: StepResponse?
-
-    /// The call stands for others, which are in flight.
-    var isPartOfCall: Bool { depth > 0 }
+    /// The call is part of a download or of another call that the session knows.
+    let isInFlight: Bool
 
     init(
-        _ session: Session, _ surroundings: AttachedSteps, isCollected: Bool, depth: Int, answered: StepResponse?
+        _ session: Session, _ surroundings: AttachedSteps, isCollected: Bool, depth: Int, answered: StepResponse?,
+        isInFlight: Bool = false
     ) {
+        self.isInFlight = isInFlight
         self.session = session
         self.surroundings = surroundings
         self.isCollected = isCollected

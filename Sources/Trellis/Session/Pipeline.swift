@@ -51,22 +51,29 @@ extension Session {
     }
 
     /// Sends a request and returns as soon as the head has come.
-    func open(_ convertible: some RequestConvertible) async throws -> StreamResponse {
+    ///
+    /// - Parameter isInFlight: It belongs to a download that the session knows, and goes out while the session drains.
+    func open(_ convertible: some RequestConvertible, isInFlight: Bool = false) async throws -> StreamResponse {
         let start = clock.now()
         let request = try convertible.asRequest()
         if hasSteps(request) {
-            return StreamResponse(try await call(request, isCollected: false, start: start).answer())
+            return StreamResponse(
+                try await call(request, isCollected: false, start: start, isInFlight: isInFlight).answer())
         }
-        return try await open(plain: request, start)
+        return try await open(plain: request, start, isInFlight)
     }
 
-    private func open(plain request: Request, _ start: EngineInstant) async throws -> StreamResponse {
+    private func open(
+        plain request: Request, _ start: EngineInstant, _ isInFlight: Bool
+    ) async throws -> StreamResponse {
         let prepared = try preparation.prepare(request, isCollected: false, start: start)
-        let attempt = attempt(prepared)
+        let attempt = attempt(prepared, isInFlight: isInFlight)
         let answer = try await stream(attempt) { try await $0.head(inbox: $1) }
         guard answer.response.status.isRedirect else { return StreamResponse(answer) }
         return StreamResponse(
-            try await call(request, isCollected: false, start: start, first: attempt, answered: answer).answer())
+            try await call(
+                request, isCollected: false, start: start, first: attempt, answered: answer, isInFlight: isInFlight
+            ).answer())
     }
 
     private func hasSteps(_ request: Request) -> Bool {
@@ -74,10 +81,12 @@ extension Session {
     }
 
     /// A request as an actor that has not started.
-    private func attempt(_ prepared: PreparedRequest, readers: (any HeadJudge)? = nil) -> RequestActor {
+    private func attempt(
+        _ prepared: PreparedRequest, readers: (any HeadJudge)? = nil, isInFlight: Bool = false
+    ) -> RequestActor {
         RequestActor(
             prepared, executor: engine, transport: transport, admission: actor,
-            flow: flow(of: prepared.transportRequest.request), readers: readers)
+            flow: flow(of: prepared.transportRequest.request), readers: readers, isInFlight: isInFlight)
     }
 
     /// A request for a handle, which starts it. What no step can change is found out now: whether it can be sent.
@@ -96,14 +105,16 @@ extension Session {
     ///   - first: The first attempt, where no step has a say in it.
     ///   - answered: What that attempt has brought already.
     ///   - record: What is known of the call under way.
+    ///   - isInFlight: It belongs to a download that the session knows.
     @inline(never)
     private func call(
         _ request: Request, isCollected: Bool, start: EngineInstant? = nil, first: RequestActor? = nil,
-        answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord())
+        answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord()), isInFlight: Bool = false
     ) -> CallActor {
         let surroundings = request.attachedSteps.map { AttachedSteps(steps, followedBy: $0) } ?? steps
         if answered != nil { record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
-        let course = Course(self, surroundings, isCollected: isCollected, depth: 0, answered: answered)
+        let course = Course(
+            self, surroundings, isCollected: isCollected, depth: 0, answered: answered, isInFlight: isInFlight)
         return call(
             request, course, start, first, limit: preparation.limits(of: request, isCollected: isCollected).total,
             record)
@@ -184,7 +195,8 @@ extension Session: CallOrigin {
         var timeouts = request.timeouts ?? Timeouts()
         timeouts.total = nil
         request.timeouts = timeouts
-        let course = Course(self, call.surroundings, isCollected: true, depth: depth, answered: nil)
+        let course = Course(
+            self, call.surroundings, isCollected: true, depth: depth, answered: nil, isInFlight: true)
         return self.call(request, course, nil, nil, limit: nil, Locked(CallRecord()))
     }
 }

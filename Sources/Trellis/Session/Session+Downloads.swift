@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// What is asked of a download.
 struct DownloadCall: Sendable {
     let request: Request
@@ -59,6 +61,8 @@ extension Session {
                 request: try request.get(), destination: destination, checksum: checksum, options: options,
                 resumeData: resumeData)
             var journey = try DownloadJourney(call, session: self, run: run)
+            guard await actor.begin(run) else { throw TrellisError(.cancelled(.sessionShutDown)) }
+            defer { actor.enter { $0.didEnd(run) } }
             return try await journey.download()
         }
         return DownloadRequest(DownloadOwner(run))

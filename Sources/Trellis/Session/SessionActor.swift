@@ -12,6 +12,8 @@ actor SessionActor: EngineActor {
     private var calls: [ObjectIdentifier: CallActor] = [:]
     /// Requests without steps that were answered with a redirect: the calls that follow it are about to start.
     private var redirected: Set<ObjectIdentifier> = []
+    /// Downloads that have started and have not ended: also while none of their requests is there.
+    private var downloads: [ObjectIdentifier: DownloadRun] = [:]
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
     private struct Member {
@@ -75,7 +77,7 @@ actor SessionActor: EngineActor {
         resumeIfEmpty()
     }
 
-    private var isEmpty: Bool { requests.isEmpty && calls.isEmpty && redirected.isEmpty }
+    private var isEmpty: Bool { requests.isEmpty && calls.isEmpty && redirected.isEmpty && downloads.isEmpty }
 
     private func resumeIfEmpty() {
         guard isEmpty else { return }
@@ -90,12 +92,10 @@ actor SessionActor: EngineActor {
 
     /// A call starts. `false`: the session takes no more of them.
     ///
-    /// - Parameters:
-    ///   - request: The request that was answered with a redirect before there was a call.
-    ///   - isPartOfCall: Calls in flight wait for its answer.
-    func begin(_ call: CallActor, following request: RequestActor?, isPartOfCall: Bool) -> Bool {
-        let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? isPartOfCall
-        guard !isShutDown || isInFlight else {
+    /// - Parameter request: The request that was answered with a redirect before there was a call.
+    func begin(_ call: CallActor, following request: RequestActor?) -> Bool {
+        let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? false
+        guard !isShutDown || isInFlight || call.isInFlight else {
             resumeIfEmpty()
             return false
         }
@@ -137,10 +137,25 @@ actor SessionActor: EngineActor {
         }
     }
 
+    // MARK: Downloads
+
+    /// A download starts. `false`: the session takes no more of them.
+    func begin(_ download: DownloadRun) -> Bool {
+        guard !isShutDown else { return false }
+        downloads[ObjectIdentifier(download)] = download
+        return true
+    }
+
+    /// A download has ended.
+    func didEnd(_ download: DownloadRun) {
+        downloads[ObjectIdentifier(download)] = nil
+        resumeIfEmpty()
+    }
+
     // MARK: End
 
-    /// Takes no more calls and requests; lets those in flight go on for `grace`, with their retries and redirects, then ends
-    /// them. Returns when all have ended.
+    /// Takes no more calls, downloads and requests; lets those in flight go on for `grace`, with their retries, redirects and
+    /// resumptions, then ends them. Returns when all have ended.
     func shutDown(drainingFor grace: Duration) async {
         isShutDown = true
         guard !isEmpty else { return }
@@ -155,6 +170,9 @@ actor SessionActor: EngineActor {
 
     private func cancelAll() {
         redirected = []
+        // They may have to wait for disks, which is not the session's concern.
+        for download in downloads.values { download.cancel(TrellisError(.cancelled(.sessionShutDown))) }
+        downloads = [:]
         for call in calls.values { call.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown))) }
         for request in requests.values.map(\.request) {
             request.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown)))
@@ -173,7 +191,7 @@ extension SessionActor: @preconcurrency Admission {}
 
 /// How calls enter the session from code that runs on its engine thread anyway. Every call traps on any other thread.
 protocol CallAdmission: AnyObject, Sendable {
-    func begin(_ call: CallActor, following request: RequestActor?, isPartOfCall: Bool) -> Bool
+    func begin(_ call: CallActor, following request: RequestActor?) -> Bool
     func didEnd(_ call: CallActor)
 }
 

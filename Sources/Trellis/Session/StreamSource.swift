@@ -32,5 +32,10 @@ final class StreamSource: ChunkSource {
     /// Tells a meter of the body from now on, as it comes over the wire.
     func measure(with meter: ProgressBroadcaster) { actor.enter { $0.measureDownload(with: meter) } }
 
-    func hold(_ isHeld: Bool) { actor.enter { isHeld ? $0.suspend() : $0.resume() } }
+    func hold(_ isHeld: Bool) {
+        // In the order of the calls, also of those on the engine thread.
+        actor.executor.submit { [actor] in
+            if isHeld { actor.onEngineThread.suspend() } else { actor.onEngineThread.resume() }
+        }
+    }
 }

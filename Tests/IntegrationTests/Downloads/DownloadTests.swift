@@ -92,6 +92,21 @@ struct DownloadTests {
         #expect(server.server.requests.isEmpty)
     }
 
+    /// Behind the name of the partial file there is no room for a number: nothing is to be looked for there.
+    @Test func aPathThatIsAsLongAsItMayBe() async throws {
+        var path = folder.path
+        // 4096 is the limit, with the NUL.
+        let length = 4095 - "/.a.bin.trellis-part".utf8.count
+        while path.utf8.count < length {
+            let room = length - path.utf8.count
+            // A name needs a slash and a letter.
+            path += "/" + String(repeating: "x", count: room == 202 ? 199 : min(200, room - 1))
+        }
+        path += "/a.bin"
+        let file = try await session.download(server.url, to: .file(path, .createIntermediateDirectories)).value
+        #expect(file.path == path && FileManager.default.contents(atPath: path) == Self.content)
+    }
+
     @Test func foldersAreMade() async throws {
         let path = folder("x/y/z/a.bin")
         let options: DownloadDestination.Options = [.createIntermediateDirectories, .synchronize]

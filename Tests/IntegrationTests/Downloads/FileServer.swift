@@ -9,6 +9,8 @@ final class FileServer: Sendable {
     struct Version: Sendable {
         var content: Data
         var tag: String?
+        /// Further lines of every head.
+        var fields = ""
     }
 
     /// What becomes of an answer.
@@ -32,10 +34,10 @@ final class FileServer: Sendable {
 
     /// - Parameter fate: By the number of the request, from 1 on, and the request.
     init(
-        _ content: Data, tag: String? = "\"v1\"",
+        _ content: Data, tag: String? = "\"v1\"", fields: String = "",
         fate: @escaping @Sendable (Int, LoopbackServer.ReceivedRequest) -> Fate = { _, _ in .whole }
     ) throws {
-        let version = Locked(Version(content: content, tag: tag))
+        let version = Locked(Version(content: content, tag: tag, fields: fields))
         self.version = version
         let count = Locked(0)
         server = try .http { request in
@@ -82,7 +84,7 @@ final class FileServer: Sendable {
         _ request: LoopbackServer.ReceivedRequest, _ version: Version
     ) -> (head: String, body: Data) {
         let tag = version.tag.map { "ETag: \($0)\r\n" } ?? ""
-        let close = "Accept-Ranges: bytes\r\nConnection: close\r\n\r\n"
+        let close = version.fields + "Accept-Ranges: bytes\r\nConnection: close\r\n\r\n"
         if let range = request["Range"], request["If-Range"] == version.tag, version.tag?.hasPrefix("W/") != true {
             let ends = range.dropFirst("bytes=".count).split(separator: "-", omittingEmptySubsequences: false)
             let total = version.content.count

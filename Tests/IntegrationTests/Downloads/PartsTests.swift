@@ -69,6 +69,23 @@ struct PartsTests {
         #expect(folder.names == [])
     }
 
+    /// What an earlier download began, nobody has told a digest of yet but the answers with the parts.
+    @Test(arguments: [1, 4]) mutating func theServersDigestIsCheckedWhenItGoesOn(_ connections: Int) async throws {
+        let digest = Data(repeating: 7, count: 32).base64EncodedString()
+        let server = try FileServer(Self.content, fields: "Repr-Digest: sha-256=:\(digest):\r\n") { number, _ in
+            number == 1 ? .cut(5 << 20) : .whole
+        }
+        var single = DownloadOptions()
+        single.maximumFailures = 0
+        await fails(.truncatedBody) {
+            try await session.download(server.url, to: .file(folder("a.bin")), options: single).value
+        }
+        options.connections = connections
+        await fails(.checksumMismatch) { try await download(server).value }
+        #expect(server.ranges.count > connections && server.ranges.dropFirst().allSatisfy { $0 != nil })
+        #expect(folder.names == [])
+    }
+
     /// Connections stand still for ever: the others do their work, to the last byte.
     @Test(arguments: [[1], [2], [1, 2, 3]])
     func connectionsThatStandStill(_ still: Set<Int>) async throws {

@@ -192,6 +192,21 @@ struct EventSourceTests {
                 == .failed(.invalidRequest(.url("its scheme is ftp, not http or https"))))
     }
 
+    /// Also where a lost connection would have had the same error.
+    @Test func whatTheObserverOfHeadsThrowsIsTheEnd() async throws {
+        let source = scripted.session.events(from: "http://localhost/", reconnecting: .init()) { _ in
+            throw TrellisError(.timedOut(.idle))
+        }
+        let reading = outcome {
+            for try await _ in source {}
+            return "the end"
+        }
+        let attempt = try await answer("data: a\n\n")
+        #expect(await reading.value == .failed(.timedOut(.idle)))
+        try await attempt.wait(for: .cancel)
+        #expect(scripted.transport.attempts.count == 1)
+    }
+
     // MARK: Ends
 
     enum Place: CaseIterable, Sendable { case connecting, reading, waiting }

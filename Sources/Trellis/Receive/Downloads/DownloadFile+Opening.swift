@@ -44,12 +44,16 @@ extension DownloadFile {
 
     private static func own(_ number: Int, _ place: String) -> String { "\(place)\(suffix).\(number)" }
 
-    /// Deletes what processes left that ended suddenly.
+    /// Deletes what processes left that ended suddenly: up to a gap in the numbers, or as far as the system lets it look.
     private static func removeDead(from first: Int, _ place: String) {
-        var (number, missing) = (first, 0)
-        while missing < 8 {
-            missing = PartialFile.removeDead(path: own(number, place)) ? 0 : missing + 1
-            number += 1
+        var missing = 0
+        for number in first..<first + 1000 {
+            switch PartialFile.removeDead(path: own(number, place)) {
+            case .removed, .held: missing = 0
+            case .missing: missing += 1
+            case .unknown: return
+            }
+            if missing == 8 { return }
         }
     }
 
@@ -108,11 +112,13 @@ extension DownloadFile {
     /// more.
     func takingOver(_ resumeData: ResumeData) async throws(TrellisError) -> DownloadFile? {
         let elsewhere = resumeData.path
-        guard WholeFile.target(of: elsewhere) != WholeFile.target(of: path) else {
+        guard !WholeFile.target(of: elsewhere).hasSameBytes(as: WholeFile.target(of: path)) else {
             return isAsLeft(by: resumeData) ? self : nil
         }
         // Whoever made the resume data up must not have other files moved or deleted.
-        guard elsewhere.hasSuffix(Self.suffix), (try? FilePlaces.thing(at: elsewhere)) == .file else { return nil }
+        guard elsewhere.utf8.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8),
+            (try? FilePlaces.thing(at: elsewhere)) == .file
+        else { return nil }
         let other = try Self.naming(target) { () throws(FileReader.Failure) in try PartialFile.opened(path: elsewhere) }
         // Nobody else writes to it meanwhile.
         guard let other else {
@@ -120,7 +126,8 @@ extension DownloadFile {
         }
         guard resumeData.stamp != nil, other.stamp == resumeData.stamp else { return nil }
         let file = try await holding(other)
-        FilePlaces.remove(elsewhere.dropLast(Self.suffix.count) + Self.noteSuffix)
+        FilePlaces.remove(
+            String(decoding: elsewhere.utf8.dropLast(Self.suffix.utf8.count), as: UTF8.self) + Self.noteSuffix)
         return file
     }
 

@@ -79,8 +79,14 @@ final class DownloadFile: Sendable {
         return (try? WholeFile.replace(path: note, with: bytes, isDurable: isDurable)) != nil
     }
 
-    /// Whether there is a note from before that holds still.
-    func hasNote(like data: ResumeData) -> Bool { found(for: data.url)?.representation == data.representation }
+    /// Whether there is a note from before that holds still: of what it has others trust, as long as the file is now, all is there.
+    func hasNote(like data: ResumeData) -> Bool {
+        guard let note = found(for: data.url), note.representation == data.representation else { return false }
+        let length = length
+        return (note.done + (note.pending?.written ?? [])).map { $0.clamped(to: 0..<length) }.allSatisfy { range in
+            range.isEmpty || data.done.contains { $0.contains(range) }
+        }
+    }
 
     func removeNote() {
         guard let note else { return }
@@ -90,9 +96,16 @@ final class DownloadFile: Sendable {
     }
 
     /// The note goes, for certain, before its bytes do: it must never be about others, also after a failure of the machine.
-    private func forgetNote() {
+    ///
+    /// - Throws: ``TrellisError`` where it does not go.
+    func forgetNote() throws(TrellisError) {
         guard let note, (try? FilePlaces.thing(at: note)) != .nothing else { return removeNote() }
         removeNote()
+        try naming { () throws(FileReader.Failure) in
+            guard try FilePlaces.thing(at: note) == .nothing else {
+                throw FileReader.Failure(why: "its note cannot be removed")
+            }
+        }
         FilePlaces.synchronize(folder: FilePlaces.folder(of: note))
     }
 
@@ -132,7 +145,7 @@ final class DownloadFile: Sendable {
 
     /// Nothing of what is there is of use.
     func reset() throws(TrellisError) {
-        forgetNote()
+        try forgetNote()
         try naming { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
     }
 
@@ -197,7 +210,7 @@ final class DownloadFile: Sendable {
     /// The file with the bytes of a partial file that is elsewhere.
     func holding(_ other: PartialFile) async throws(TrellisError) -> DownloadFile {
         let (path, elsewhere) = (path, other.path)
-        forgetNote()
+        try forgetNote()
         guard try naming({ () throws(FileReader.Failure) in try other.move(elsewhere: path) }) else {
             do { try await copy(from: elsewhere) } catch {
                 discard()

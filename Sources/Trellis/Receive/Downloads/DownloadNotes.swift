@@ -35,15 +35,19 @@ final class DownloadNotes: Sendable {
 
     /// Notes what the file is a part of, before anything is written to it. Where something is there already, it is on the disk when
     /// this returns, and the note too.
-    func begin(_ data: ResumeData) {
-        if data.done.isEmpty { jot(data) } else { write(data) }
-    }
+    ///
+    /// - Returns: Whether the note is there; otherwise there may be one from before.
+    @discardableResult
+    func begin(_ data: ResumeData) -> Bool { data.done.isEmpty ? jot(data) : write(data) }
 
     /// Notes what the kernel has been given, without a word about the disk. Nothing happens where the note that is there says more.
-    func jot(_ data: ResumeData) {
+    ///
+    /// - Returns: Whether the note is there.
+    @discardableResult
+    func jot(_ data: ResumeData) -> Bool {
         pen.withLock { pen in
-            guard !pen.isPutAway, pen.saved == nil else { return }
-            _ = file.takeNote(data, isDurable: false)
+            guard !pen.isPutAway, pen.saved == nil else { return false }
+            return file.takeNote(data, isDurable: false)
         }
     }
 
@@ -53,20 +57,23 @@ final class DownloadNotes: Sendable {
         saving.withLock { saving in
             guard saving == nil else { return }
             saving = Task(executorPreference: DiskExecutor.shared) { [self] in
-                write(data)
+                _ = write(data)
                 self.saving.withLock { $0 = nil }
             }
         }
     }
 
-    private func write(_ data: ResumeData) {
-        guard !pen.withLock({ $0.isPutAway }) else { return }
-        do throws(FileReader.Failure) { guard try file.synchronizeData() else { return } } catch {
-            return fail(error)
+    /// - Returns: Whether the note is there.
+    private func write(_ data: ResumeData) -> Bool {
+        guard !pen.withLock({ $0.isPutAway }) else { return false }
+        do throws(FileReader.Failure) { guard try file.synchronizeData() else { return false } } catch {
+            fail(error)
+            return false
         }
-        pen.withLock { pen in
-            guard !pen.isPutAway, file.takeNote(data, isDurable: true) else { return }
+        return pen.withLock { pen in
+            guard !pen.isPutAway, file.takeNote(data, isDurable: true) else { return false }
             pen.saved = data
+            return true
         }
     }
 

@@ -17,7 +17,11 @@ struct DownloadSegments: Hashable, Sendable {
 
         var rest: Range<Int64> { position..<end }
 
-        func goesOn(at place: Int64) -> Bool { end == place && openEnded.map { runners[$0] != nil } == true }
+        /// Whether an answer that is under way brings what lies behind, from a place on. One of a segment that is whole may have been
+        /// ended already by the answer that was faster.
+        func goesOn(at place: Int64) -> Bool {
+            end == place && !rest.isEmpty && openEnded.map { runners[$0] != nil } == true
+        }
     }
 
     /// So much of a segment is worth a request of its own: a fraction of a second.

@@ -39,6 +39,12 @@ struct Representation: Hashable, Sendable {
         return resource.hasSameBytes(as: Self.resource(url))
     }
 
+    /// Texts are compared as bytes.
+    static func == (one: Representation, other: Representation) -> Bool {
+        one.validator == other.validator && one.total == other.total
+            && one.resource.map { TextBytes($0) } == other.resource.map { TextBytes($0) }
+    }
+
     /// Whether the body is not the bytes of the representation themselves (RFC 9110, section 8.4).
     static func isCoded(_ fields: HTTPFields) -> Bool {
         guard let coding = fields[.contentEncoding] else { return false }

@@ -20,10 +20,11 @@ extension MultipartDelimiter {
         var rest = Array(text.utf8)[...]
         while let semicolon = rest.firstIndex(of: UInt8(ascii: ";")) {
             rest = rest[(semicolon + 1)...].drop(while: isBlank)
-            let key = rest.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") }
+            var key = rest.prefix { $0 != UInt8(ascii: "=") && $0 != UInt8(ascii: ";") }
             rest = rest[key.endIndex...]
             guard rest.first == UInt8(ascii: "=") else { continue }
-            rest.removeFirst()
+            while let last = key.last, isBlank(last) { key.removeLast() }
+            rest = rest.dropFirst().drop(while: isBlank)
             let value = rest.first == UInt8(ascii: "\"") ? takeQuoted(&rest) : takeToken(&rest)
             if String(decoding: key, as: UTF8.self).lowercased() == name { return value }
         }

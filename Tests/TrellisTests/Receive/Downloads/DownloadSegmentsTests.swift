@@ -58,6 +58,20 @@ struct DownloadSegmentsTests {
         #expect(first.map { segments.rest(of: $0) } == 0..<800)
     }
 
+    /// Its answer has been ended by the one that was faster, and may not know that yet.
+    @Test mutating func anAnswerWhoseSegmentIsWholeBringsNothingMore() {
+        let first = segments.take(isOpenEnded: true) ?? 0
+        let second = segments.take() ?? 0
+        let faster = segments.join(first) ?? 0
+        #expect(segments.advance(faster, by: 400) == 400)
+        segments.giveBack(second)
+        #expect(segments.rest(of: first).isEmpty && segments.rest(of: faster).isEmpty)
+        segments.giveBack(faster)
+        segments.giveBack(first)
+        let next = segments.take()
+        #expect(next.map { segments.rest(of: $0) } == 400..<800)
+    }
+
     @Test mutating func severalFetchTheSame() {
         let first = segments.take() ?? 0
         #expect(segments.advance(first, by: 700) == 700)

@@ -1,5 +1,6 @@
 import Foundation
 import Testing
+import TrellisTesting
 
 @testable import Trellis
 
@@ -65,4 +66,19 @@ struct ResumeDataTests {
         ("http://a.example/b@c", "http://a.example/b@c"), ("/b", "/b"), ("http://u@a.example", "http://a.example"),
     ])
     func urlsAreKeptWithoutUsers(_ url: String, _ name: String) { #expect(ResumeData.name(of: url) == name) }
+
+    /// Servers tell them apart, and so are they here.
+    @Test func urlsThatLookAlikeAreNotTheSame() async {
+        let data = ResumeData(
+            url: "http://a.example/\u{E9}", path: "/x.trellis-part", done: [0..<10], totalBytes: 20,
+            validator: .entityTag("\"a\""))
+        let session = Session(transport: ScriptedTransport())
+        let error = await #expect(throws: TrellisError.self) {
+            try await session.download(resuming: data, "http://a.example/e\u{301}", to: .file("/none/x")).value
+        }
+        #expect(error?.kind == .resumeData)
+        let one = Representation(validator: data.validator, total: 20, resource: "http://a.example/\u{E9}")
+        let other = Representation(validator: data.validator, total: 20, resource: "http://a.example/e\u{301}")
+        #expect(one != other)
+    }
 }

@@ -180,6 +180,9 @@ struct MultipartParserTests {
         arguments: [
             ("multipart/mixed; boundary=b", nil), ("Multipart/X-Mixed-Replace;charset=x; BOUNDARY=\"b\"", nil),
             ("multipart/byteranges ; x=\";boundary=c\"; boundary=b ", nil), ("multipart/mixed; boundary=\"\\b\"", nil),
+            ("multipart/mixed; boundary = b", nil), ("multipart/mixed; boundary= \"b\"", nil),
+            ("multipart/mixed; charset = \" boundary=c\" ; boundary \t=\t b ;x", nil),
+            ("multipart/mixed; boundary= ;b", .serialization), ("multipart/mixed; bound ary=b", .serialization),
             ("multipart/mixed", .serialization), ("multipart/mixed; boundary=", .serialization),
             ("multipart/mixed; boundary=\"\"", .serialization), ("multipart/mixed; xboundary=b", .serialization),
             ("multipart/mixed; boundary=\(String(repeating: "b", count: 257))", .serialization),

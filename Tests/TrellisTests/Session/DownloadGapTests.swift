@@ -1,0 +1,131 @@
+import Foundation
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// A partial file with gaps: no note that takes it for one without outlives the first of them.
+@Suite(.timeLimit(.minutes(1)))
+struct DownloadGapTests {
+    private static let total = 4 << 20
+    private static let content = Data((0..<total).map { UInt8(truncatingIfNeeded: $0 % 251 + 1) })
+    private let clock = TestClock()
+    private let transport: ScriptedTransport
+    private let session: Session
+    private let folder: URL
+    private let disk = RecordedDisk(content)
+
+    init() throws {
+        transport = ScriptedTransport(clock: clock)
+        session = Session(transport: transport, clock: clock)
+        folder = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    private func path(_ name: String) -> String { folder.appending(path: name).path }
+
+    private var part: String { path(".f.trellis-part") }
+    private var note: String { path(".f.trellis-note") }
+
+    private func start(connections: Int) -> DownloadRequest {
+        var options = DownloadOptions()
+        options.connections = connections
+        let download = session.download("http://a.example/f", to: .file(path("f")), options: options)
+        download.resume()
+        return download
+    }
+
+    private func receive(_ range: Range<Int>, _ attempt: ScriptedAttempt, _ download: DownloadRequest) async throws {
+        let before = download.currentProgress.completedBytes
+        attempt.receiveBody(Self.content[range])
+        while download.currentProgress.completedBytes < before + Int64(range.count) {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+    }
+
+    /// Answers with the part that is asked for; returns where it begins.
+    private func sendHead(_ attempt: ScriptedAttempt) throws -> Int {
+        let range = try #require(attempt.request.request.headerFields[.range]).dropFirst("bytes=".count)
+        attempt.connect()
+        attempt.receiveHead(
+            status: 206, headerFields: [.eTag: "\"a\"", .contentRange: "bytes \(range)/\(Self.total)"])
+        return try #require(Int(range.prefix { $0 != "-" }))
+    }
+
+    /// What a process leaves that is killed while 3000 bytes have come in their order: a note that trusts the kernel with them.
+    private func leaveInOrder() async throws {
+        let download = start(connections: 1)
+        let attempt = try await transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead(
+            headerFields: [.eTag: "\"a\"", .contentLength: "\(Self.total)", .acceptRanges: "bytes"])
+        try await receive(0..<3000, attempt, download)
+        let (bytes, text) = (try Data(contentsOf: URL(filePath: part)), try Data(contentsOf: URL(filePath: note)))
+        download.cancel()
+        await #expect(throws: TrellisError.self) { try await download.value }
+        try bytes.write(to: URL(filePath: part))
+        try text.write(to: URL(filePath: note))
+    }
+
+    /// The bytes of the gap would be taken for those of the file.
+    @Test func aNoteInOrderGoesWherePartsCannotBeNoted() async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await leaveInOrder()
+        disk.fail("rename note.new note")
+        try await disk.recording {
+            let download = start(connections: 2)
+            let attempts = [try await transport.nextAttempt(), try await transport.nextAttempt()]
+            let starts = try attempts.map(sendHead)
+            let last = starts[0] > starts[1] ? 0 : 1
+            #expect(starts[1 - last] == 3000 && starts[last] > 2 << 20)
+            try await receive(starts[last]..<starts[last] + 1000, attempts[last], download)
+            // This is what the process leaves if it is killed now.
+            #expect(!FileManager.default.fileExists(atPath: note))
+            download.cancel()
+            await #expect(throws: TrellisError.self) { try await download.value }
+        }
+        let next = start(connections: 1)
+        let attempt = try await transport.nextAttempt()
+        #expect(attempt.request.request.headerFields[.range] == nil)
+        next.cancel()
+        await #expect(throws: TrellisError.self) { try await next.value }
+    }
+
+    /// Nothing is written to a file of which something else is said.
+    @Test func withANoteThatDoesNotGoNoPartsCome() async throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        try await leaveInOrder()
+        for entry in ["rename note.new note", "remove note"] { disk.fail(entry) }
+        await disk.recording {
+            let download = start(connections: 2)
+            let error = await #expect(throws: TrellisError.self) { try await download.value }
+            #expect(error?.kind == .file && error?.description.contains("its note cannot be removed") == true)
+        }
+        #expect(transport.attempts.count == 1)
+        // What was there is there.
+        let next = start(connections: 1)
+        let attempt = try await transport.nextAttempt()
+        #expect(attempt.request.request.headerFields[.range] == "bytes=3000-")
+        next.cancel()
+        await #expect(throws: TrellisError.self) { try await next.value }
+    }
+
+    /// A note holds as long as all is there that it says.
+    @Test(arguments: [([0..<2000], true), ([0..<2500], true), ([0..<500, 1000..<2000], false), ([], false)])
+    func notesFromBefore(_ done: [Range<Int64>], _ holds: Bool) throws {
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = try DownloadFile.opened(at: path("f"), [])
+        try file.write(Self.content.prefix(2000), at: 0)
+        let data = ResumeData(
+            url: "http://a.example/f", path: file.path, done: done, totalBytes: Int64(Self.total),
+            validator: .entityTag("\"a\""))
+        #expect(!file.hasNote(like: data))
+        // It trusts the kernel with all that the file is long.
+        let pending = ResumeData.Pending(boot: "boot", written: [0..<Int64(Self.total)])
+        #expect(file.takeNote(data.with(done: [], pending: pending), isDurable: false))
+        #expect(file.hasNote(like: data) == holds)
+        file.discard()
+    }
+}

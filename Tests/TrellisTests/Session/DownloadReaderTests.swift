@@ -1,0 +1,168 @@
+import CurlEngine
+import Foundation
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// Those who wait for a download, each in a task of its own.
+@Suite(.timeLimit(.minutes(1)))
+struct DownloadReaderTests {
+    private let clock = TestClock()
+    private let transport: ScriptedTransport
+    private let session: Session
+    private let path = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)").path
+
+    init() {
+        transport = ScriptedTransport(clock: clock)
+        session = Session(transport: transport, clock: clock)
+    }
+
+    private func answer(_ attempt: ScriptedAttempt) {
+        attempt.connect()
+        attempt.receiveHead(headerFields: [.eTag: "\"a\"", .contentLength: "10"])
+        attempt.receiveBody("0123456789")
+        attempt.end()
+    }
+
+    private static let file = DownloadedFile(
+        path: "f", size: 1, resumedBytes: 0,
+        response: Response(responseHead: ResponseHead(status: .ok), url: "http://a.example/f"), interruptions: 0,
+        metrics: Metrics())
+
+    // MARK: One download
+
+    /// Readers of either kind, of whom the first leaves.
+    @Test(arguments: [true, false]) func oneWhoLeavesLeavesItToTheOthers(_ wantsFile: Bool) async throws {
+        let gate = LoopbackServer.Gate()
+        let run = DownloadRun(clock: session.clock) { _ in
+            try await gate.opened()
+            return Self.file
+        }
+        let leaving = Task {
+            if wantsFile { _ = try await run.value() } else { _ = try await run.response() }
+        }
+        let staying = Task { try await run.value() }
+        while run.readerCount < 2 { await Task.yield() }
+        leaving.cancel()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        #expect(run.phase == .resumed)
+        gate.open()
+        #expect(try await staying.value.path == "f")
+    }
+
+    @Test func withTheLastOfThemItEnds() async throws {
+        let download = session.download("http://a.example/f", to: .file(path))
+        let readers = [Task { _ = try await download.value }, Task { _ = try await download.response }]
+        let attempt = try await transport.nextAttempt()
+        for reader in readers { reader.cancel() }
+        for reader in readers { await #expect(throws: CancellationError.self) { try await reader.value } }
+        try await attempt.wait(for: .cancel)
+        #expect(download.state == .cancelled)
+        // Whoever comes now is not cancelled itself.
+        let late = await #expect(throws: TrellisError.self) { try await download.value }
+        #expect(late?.kind == .cancelled && late?.url == "http://a.example/f")
+    }
+
+    @Test func oneWhoCameCancelledLeavesItToTheOthers() async throws {
+        let download = session.download("http://a.example/f", to: .file(path))
+        let staying = Task { try await download.value }
+        let attempt = try await transport.nextAttempt()
+        let gate = LoopbackServer.Gate()
+        let leaving = Task {
+            try? await gate.opened()
+            return try await download.value
+        }
+        leaving.cancel()
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        answer(attempt)
+        #expect(try await staying.value.size == 10)
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    // MARK: Several
+
+    /// The batch waits for it too.
+    @Test func oneWhoLeavesADownloadLeavesItToItsBatch() async throws {
+        let download = session.download("http://a.example/f", to: .file(path))
+        var iterator = session.downloads(of: [download]).makeAsyncIterator()
+        async let outcome = iterator.next()
+        let attempt = try await transport.nextAttempt()
+        let gate = LoopbackServer.Gate()
+        let leaving = Task {
+            try? await gate.opened()
+            return try await download.value
+        }
+        leaving.cancel()
+        gate.open()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        answer(attempt)
+        #expect(try await outcome?.result.get().size == 10)
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    /// Nobody would start a download whose batch has gone: those who watch it are told the end.
+    @Test func aBatchThatIsLeftEndsWhatWaitsForItsTurn() async throws {
+        let downloads = (0..<3).map { session.download("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
+        let batch = session.downloads(of: downloads, maximumConcurrency: 1)
+        let watching = Task { for await _ in downloads[2].progress {} }
+        let reading = Task {
+            for await outcome in batch { return outcome.index }
+            return -1
+        }
+        answer(try await transport.nextAttempt())
+        #expect(await reading.value == 0)
+        await watching.value
+        #expect(downloads[2].state == .cancelled)
+        try FileManager.default.removeItem(atPath: "\(path)-0")
+    }
+
+    /// One that somebody has started is theirs.
+    @Test func aBatchThatIsLeftEndsNothingThatOthersHaveStarted() async throws {
+        let download = session.download("http://a.example/f", to: .file(path))
+        var iterator: DownloadBatch.AsyncIterator? = session.downloads(of: [download]).makeAsyncIterator()
+        let reading = Task { try await download.value }
+        let attempt = try await transport.nextAttempt()
+        _ = iterator.take()
+        answer(attempt)
+        #expect(try await reading.value.size == 10)
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    // MARK: Held up
+
+    /// Keeps what it is told, after something else has happened.
+    private final class Source: ChunkSource {
+        private let meanwhile: @Sendable (Bool) -> Void
+        private let calls = Locked<[Bool]>([])
+
+        init(_ meanwhile: @escaping @Sendable (Bool) -> Void) { self.meanwhile = meanwhile }
+
+        var log: [Bool] { calls.withLock { $0 } }
+
+        func hold(_ isHeld: Bool) {
+            meanwhile(isHeld)
+            calls.withLock { $0.append(isHeld) }
+        }
+
+        func next() async throws -> Data? { nil }
+
+        func finalResponse() async throws -> Response {
+            Response(responseHead: ResponseHead(status: .ok), url: "http://a.example/f")
+        }
+
+        func cancel(explicitly: Bool) {}
+    }
+
+    /// Whoever lets it go on while it is being held up has the last word.
+    @Test(arguments: [true, false]) func goingOnWhileItIsBeingHeldUp(_ isBefore: Bool) async throws {
+        let run = DownloadRun(clock: session.clock) { _ in throw CancellationError() }
+        let source = Source { isHeld in if isHeld { run.resume() } }
+        if isBefore { run.suspend() }
+        try await run.reading(source) { if !isBefore { run.suspend() } }
+        #expect(run.phase == .resumed)
+        #expect(source.log == [false, true, false])
+    }
+}
