@@ -25,7 +25,10 @@ struct UnwantedBodyTests {
     @Test(arguments: [nil, "20", "10000000"])
     func aRedirectIsFollowedThoughItsBodyNeverEnds(length: String?) async throws {
         let scripted = Scripted.narrow
-        let opening = Task { [session = scripted.session] in try await session.stream("http://localhost/") }
+        // Without a limit on silence nothing else would end the wait.
+        var request = Request("http://localhost/")
+        request.timeouts = Timeouts(idle: nil)
+        let opening = Task { [session = scripted.session, request] in try await session.stream(request) }
         let first = try await next(scripted, 1)
         first.connect()
         first.receiveHead(status: 302, headerFields: HTTPFields(location: "/next", length: length))
@@ -33,7 +36,6 @@ struct UnwantedBodyTests {
         let second = try await next(scripted, 2)
         #expect(second.request.url == "http://localhost/next")
         #expect(first.count(of: .cancel) == 1)
-        #expect(scripted.clock.now.elapsed <= .seconds(2))
         try await finish(second, opening)
     }
 
