@@ -520,6 +520,10 @@ done
 expect_report "no URL" "r['error']['kind']" invalid_url 1 nonsense
 expect_report "an empty URL" "r['error']['kind']" invalid_url 1 ''
 expect_report "another scheme" "r['error']['kind']" invalid_url 1 ftp://127.0.0.1/
+for wrong in 'https://ann:s3cret#2@host/' 'ann:s3cret@host/x?next=https://y' 'host/x?token=s3cret&next=https://y'; do
+    expect_report "a wrong URL with a secret" "r['error']['kind']" invalid_url 1 "$wrong"
+    check "no secret of $wrong on stderr" 0 "$(grep -c s3cret "$folder/err")"
+done
 expect_report "a method that is none" "r['error']['kind']" invalid_request 1 -X 'A B' "$url/"
 expect_report "a field with a line end" "r['error']['kind']" invalid_request 1 "$url/" -H $'X: a\r\nY: b'
 expect_report "a deadline" "r['error']['kind']" timeout_deadline 1 "$url/silence" --deadline 0.3
