@@ -418,6 +418,9 @@ for retries in 0 1 4; do
 done
 expect_report "--retries with a server that serves ranges" "[r['error']['kind'], r['error']['attempts']]" "['truncated_body', 3]" 1 \
     "$url/ranges/1000000/cut-9" -o "$file" --retries 2
+expect_report "a file in pieces that is too large" "[r['error']['kind'], r['error']['attempts']]" "['body_too_large', 1]" 1 \
+    "$url/ranges/1000000/cut-4" -o "$file-large" --max-body 600000
+expect_report "a file in pieces that is just as large" "r['ok']" True 0 "$url/ranges/1000002/cut-2" -o "$file" --max-body 1000002
 expect_report "enough --retries" "r['ok']" True 0 "$url/ranges/1000001/cut-3" -o "$file" --retries 3
 rm -f "$folder/files/"* "$folder/files/".a.*
 "$bin/trellis" "$url/ranges/1000000/stuck" -o "$file" 2>"$folder/err" &
