@@ -509,6 +509,31 @@ PYTHON
 )
 check "a line for each of several" "[('stuck', True), ('once-stuck-2', True)] 2 False" "$(xargs -d '\n' <<<"$lines")"
 
+# However much a server says that there is, and however narrow the terminal: a line about it ends no process.
+cat >"$folder/terminal.py" <<'PYTHON'
+import fcntl, os, pty, signal, struct, sys, termios
+columns, wanted = int(sys.argv[1]), sys.argv[2]
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    os.environ["TERM"] = "xterm"
+    os.execv(sys.argv[3], sys.argv[3:])
+shown = ""
+try:
+    while wanted not in shown: shown += os.read(terminal, 65536).decode(errors="replace")
+    os.kill(pid, signal.SIGINT)
+    while os.read(terminal, 65536): pass
+except OSError: pass
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PYTHON
+check "a total beyond all bounds" 130 \
+    "$(timeout 30 python3 "$folder/terminal.py" 80 left "$bin/trellis" "$url/huge" -o "$folder/huge-file")"
+for columns in 1 8 9 10; do
+    rm -f "$folder/files/"*
+    check "$columns columns" 130 "$(timeout 30 python3 "$folder/terminal.py" $columns … \
+        "$bin/trellis" "$url/ranges/2000000/stuck" -o "$folder/files/a-long-name")"
+done
+
 # --- Failures
 
 expect_report "refused" "[r['ok'], r['status'], r['error']['kind'], r['error']['retryable'], r['error']['attempts']]" \
