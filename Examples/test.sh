@@ -380,7 +380,13 @@ fi
 printf '# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tby-hand\tyes\n' >"$folder/jar"
 client "$url/request" --cookie-jar "$folder/jar"
 check "a jar written by hand" 'Cookie: by-hand=yes' "$(sent_cookies)"
-expect_report "a jar that is a folder" "r['error']['kind']" file 1 "$url/cookies" --cookie-jar "$folder"
+expect_report "a jar that is a folder" "[r['error']['kind'], r['status'], r['body']['bytes'] > 0]" "['file', 200, True]" 1 \
+    "$url/cookies" --cookie-jar "$folder"
+expect_report "and events" "[r['error']['kind'], len(r['items'])]" "['file', 2]" 1 \
+    "$url/events" --stream sse --limit 2 --cookie-jar "$folder"
+expect_report "and a worse failure" "r['error']['kind']" unacceptable_status 1 "$url/nowhere" --validate --cookie-jar "$folder"
+expect_report "and a file" "[r['error']['kind'], r['body']['bytes']]" "['file', 11]" 1 "$url/" -o "$folder/asked" --cookie-jar "$folder"
+check "one word about it" "1 1" "$(grep -c . "$folder/err") $(grep -c 'cookie file' "$folder/err")"
 
 # --- Files
 
@@ -405,6 +411,20 @@ client "$url/bytes/100000" -o /dev/null
 check "a device" "0 c" "$status $(stat -c %F /dev/null | cut -c1)"
 client "$url/" -o -
 check "standard output" 'hello world' "$out"
+expect_report "the report on a device" "[r['ok'], r['body']]" "[True, {'bytes': 11, 'base64': 'aGVsbG8gd29ybGQ='}]" 0 \
+    "$url/" -o /dev/null
+mkfifo "$folder/pipe"
+cat "$folder/pipe" >"$folder/piped" &
+reader=$!
+expect_report "the report on a pipe" "[r['ok'], r['body']['bytes']]" "[True, 11]" 0 "$url/" -o "$folder/pipe"
+wait $reader
+check "what came through the pipe" 'hello world' "$(cat "$folder/piped")"
+expect_report "a pipe without a reader" "r['error']['kind']" timeout_deadline 1 "$url/" -o "$folder/pipe" --deadline 0.3
+expect_report "a pipe without a writer" "r['error']['kind']" timeout_deadline 1 "$url/echo" -d "@$folder/pipe" --deadline 0.3
+client "$url/echo" --curl -d "@$folder/pipe"
+check "a pipe of a curl command" 0 "$status"
+expect_report "a pipe without a reader, cancelled" "r['error']['kind']" cancelled 1 "$url/" -o "$folder/pipe" --cancel-after 0.3
+rm "$folder/pipe"
 
 wanted=$(python3 -c 'import sys; sys.stdout.buffer.write(bytes(i * 7 % 251 for i in range(1000000)))' | sha256sum | cut -d' ' -f1)
 rm -f "$file"
@@ -619,6 +639,11 @@ expect_usage_error "$url/" --resume
 expect_usage_error "$url/" --checksum sha256:00
 expect_usage_error "$url/" -o a --checksum sha256:00
 expect_usage_error "$url/" --connections 2
+for place in - /dev/null; do
+    expect_usage_error "$url/" -o $place --resume
+    expect_usage_error "$url/" -o $place --connections 2
+    expect_usage_error "$url/" -o $place --checksum "sha256:$(printf x | sha256sum | cut -d' ' -f1)"
+done
 expect_usage_error "$url/" -o a --connections 0
 expect_usage_error "$url/" "$url/"
 expect_usage_error "$url/" "$url/" -o "$folder/one-file"

@@ -49,13 +49,13 @@ extension Options {
 }
 
 extension Steps {
-    /// Writes the cookies that could not be written yet.
-    func keepCookies() async throws {
+    /// Writes the cookies that could not be written yet. Why they cannot be.
+    func keepCookies() async -> RequestFailure? {
         do {
-            guard let file = cookies as? CookieFile else { return }
-            try await file.flush()
+            try await (cookies as? CookieFile)?.flush()
+            return nil
         } catch {
-            throw RequestFailure("file", error.description)
+            return RequestFailure("file", error.description)
         }
     }
 }
