@@ -230,7 +230,7 @@ check "its beginning on stderr" 1 "$(grep -c '404.*nothing here' "$folder/err")"
 curl_arguments() { # ARGUMENT…
     client --curl "$@"
     check "--curl: exit status" 0 "$status"
-    sh -c 'curl() { printf "%s\n" "$@"; }; '"$out" | grep -vE '^(--(connect-timeout|speed-limit|speed-time|compressed)|10|1|60)$' |
+    sh -c 'curl() { printf "%s\n" "$@"; }; '"$out" | grep -vE '^(--(connect-timeout|speed-limit|speed-time|compressed|location|max-redirs)|10|1|60|20)$' |
         grep -v '^User-Agent'
 }
 check "a curl command" "$url/" "$(curl_arguments "$url/" | grep -v '^--header')"
@@ -248,6 +248,36 @@ check "credentials without their secret" "--digest --user ann:REDACTED" \
     "$(curl_arguments "$url/" --user ann:s3cret --auth digest | grep -E '^(--digest|--user|ann:.*)$' | xargs)"
 check "a token" "--oauth2-bearer s3cret" \
     "$(curl_arguments "$url/" --user s3cret --auth bearer --show-secrets | grep -A1 bearer | xargs)"
+# The arguments behind some options, each with its own.
+curl_options() { # PATTERN ARGUMENT…
+    local pattern=$1
+    shift
+    client --curl "$@"
+    sh -c 'curl() { printf "%s\n" "$@"; }; '"$out" | grep -A1 -xE -- "$pattern" | grep -vx -- -- | xargs
+}
+check "redirects in a curl command" "--location --max-redirs 20" "$(curl_options '--location|--max-redirs' "$url/")"
+check "fewer of them" "--location --max-redirs 0" "$(curl_options '--location|--max-redirs' "$url/" --redirects 0)"
+check "none of them" "" "$(curl_options '--location|--max-redirs' "$url/" --no-redirects)"
+check "cookies, retries and limits in a curl command" \
+    "--max-filesize 7 --retry 2 --fail --cookie jar --cookie-jar jar" \
+    "$(curl_options '--(max-filesize|retry|fail|cookie|cookie-jar)' "$url/" --cookie-jar jar --retries 2 --validate --max-body 7)"
+check "a file of a curl command" "--output a b" "$(curl_options '--output' "$url/" -o 'a b')"
+client --curl "$url/" -o 'a b'
+check "it is not asked for coded" 1 "$(grep -c "'Accept-Encoding: identity'" <<<"$out")"
+check "nor decoded" 0 "$(grep -c -- --compressed <<<"$out")"
+check "a folder of a curl command" "--output-dir $folder/ --create-dirs --remote-name --remote-header-name" \
+    "$(curl_options '--(output-dir|create-dirs|remote.*)' "$url/" -o "$folder/" | sed 's/ --connect-timeout.*//;s| http.*||')"
+client --curl "$url/" -o /dev/null
+check "a device is asked for coded" 1 "$(grep -c -- '--compressed.*--output /dev/null' <<<"$out")"
+client --curl "$url/" -o file --resume --connections 2 --cancel-after 3
+check "what curl has nothing like" "# curl has nothing like --resume, --connections, --cancel-after" "${out#*/ }"
+client --curl "$url/" --cookie-jar a=b
+check "a jar that curl would take for a cookie" "1 0" "$(grep -c 'nothing like --cookie-jar' <<<"$out") $(grep -c -- '--cookie ' <<<"$out")"
+if command -v curl >/dev/null; then
+    client --curl "$url/redirect/3" -o "$folder/by-curl"
+    sh -c "$out" 2>"$folder/err"
+    check "curl follows redirects to a file" 'GET /request' "$(head -1 "$folder/by-curl")"
+fi
 client --curl "$url/" -d "@$folder/missing"
 check "a curl command without its file" '1 ' "$status $out"
 

@@ -147,9 +147,7 @@ struct Client {
     private func printCURLCommand() async -> Bool {
         do {
             let session = Session(configuration: options.sessionConfiguration)
-            var details = CURLDescriptionOptions(revealingSecrets: options.showSecrets)
-            details.furtherArguments += options.cURLCredentials
-            let command = try session.cURLDescription(of: try options.makeRequest(), details)
+            let command = try session.cURLDescription(of: try options.cURLRequest(), options.cURLDetails())
             try await StandardOutput.write(command + "\n")
         } catch is ReaderHasGone {
         } catch {

@@ -38,16 +38,6 @@ extension Options {
     }
 }
 
-extension Options {
-    /// The options with which curl shows who asks.
-    var cURLCredentials: [String] {
-        guard let user else { return [] }
-        if auth == .bearer { return ["--oauth2-bearer", showSecrets ? user : "REDACTED"] }
-        let credentials = showSecrets ? user : "\(user[...].before(":")):REDACTED"
-        return (auth == .digest ? ["--digest"] : []) + ["--user", credentials]
-    }
-}
-
 extension Steps {
     /// Writes the cookies that could not be written yet. Why they cannot be.
     func keepCookies() async -> RequestFailure? {
