@@ -230,7 +230,7 @@ check "its beginning on stderr" 1 "$(grep -c '404.*nothing here' "$folder/err")"
 curl_arguments() { # ARGUMENT…
     client --curl "$@"
     check "--curl: exit status" 0 "$status"
-    sh -c 'curl() { printf "%s\n" "$@"; }; '"$out" | grep -vE '^(--(connect-timeout|speed-limit|speed-time|compressed)|10|1|60)$' |
+    sh -c 'curl() { printf "%s\n" "$@"; }; '"$out" | grep -vE '^(--(connect-timeout|speed-limit|speed-time|compressed|location|max-redirs)|10|1|60|20)$' |
         grep -v '^User-Agent'
 }
 check "a curl command" "$url/" "$(curl_arguments "$url/" | grep -v '^--header')"
@@ -248,6 +248,36 @@ check "credentials without their secret" "--digest --user ann:REDACTED" \
     "$(curl_arguments "$url/" --user ann:s3cret --auth digest | grep -E '^(--digest|--user|ann:.*)$' | xargs)"
 check "a token" "--oauth2-bearer s3cret" \
     "$(curl_arguments "$url/" --user s3cret --auth bearer --show-secrets | grep -A1 bearer | xargs)"
+# The arguments behind some options, each with its own.
+curl_options() { # PATTERN ARGUMENT…
+    local pattern=$1
+    shift
+    client --curl "$@"
+    sh -c 'curl() { printf "%s\n" "$@"; }; '"$out" | grep -A1 -xE -- "$pattern" | grep -vx -- -- | xargs
+}
+check "redirects in a curl command" "--location --max-redirs 20" "$(curl_options '--location|--max-redirs' "$url/")"
+check "fewer of them" "--location --max-redirs 0" "$(curl_options '--location|--max-redirs' "$url/" --redirects 0)"
+check "none of them" "" "$(curl_options '--location|--max-redirs' "$url/" --no-redirects)"
+check "cookies, retries and limits in a curl command" \
+    "--max-filesize 7 --retry 2 --fail --cookie jar --cookie-jar jar" \
+    "$(curl_options '--(max-filesize|retry|fail|cookie|cookie-jar)' "$url/" --cookie-jar jar --retries 2 --validate --max-body 7)"
+check "a file of a curl command" "--output a b" "$(curl_options '--output' "$url/" -o 'a b')"
+client --curl "$url/" -o 'a b'
+check "it is not asked for coded" 1 "$(grep -c "'Accept-Encoding: identity'" <<<"$out")"
+check "nor decoded" 0 "$(grep -c -- --compressed <<<"$out")"
+check "a folder of a curl command" "--output-dir $folder/ --create-dirs --remote-name --remote-header-name" \
+    "$(curl_options '--(output-dir|create-dirs|remote.*)' "$url/" -o "$folder/" | sed 's/ --connect-timeout.*//;s| http.*||')"
+client --curl "$url/" -o /dev/null
+check "a device is asked for coded" 1 "$(grep -c -- '--compressed.*--output /dev/null' <<<"$out")"
+client --curl "$url/" -o file --resume --connections 2 --cancel-after 3
+check "what curl has nothing like" "# curl has nothing like --resume, --connections, --cancel-after" "${out#*/ }"
+client --curl "$url/" --cookie-jar a=b
+check "a jar that curl would take for a cookie" "1 0" "$(grep -c 'nothing like --cookie-jar' <<<"$out") $(grep -c -- '--cookie ' <<<"$out")"
+if command -v curl >/dev/null; then
+    client --curl "$url/redirect/3" -o "$folder/by-curl"
+    sh -c "$out" 2>"$folder/err"
+    check "curl follows redirects to a file" 'GET /request' "$(head -1 "$folder/by-curl")"
+fi
 client --curl "$url/" -d "@$folder/missing"
 check "a curl command without its file" '1 ' "$status $out"
 
@@ -380,7 +410,13 @@ fi
 printf '# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tby-hand\tyes\n' >"$folder/jar"
 client "$url/request" --cookie-jar "$folder/jar"
 check "a jar written by hand" 'Cookie: by-hand=yes' "$(sent_cookies)"
-expect_report "a jar that is a folder" "r['error']['kind']" file 1 "$url/cookies" --cookie-jar "$folder"
+expect_report "a jar that is a folder" "[r['error']['kind'], r['status'], r['body']['bytes'] > 0]" "['file', 200, True]" 1 \
+    "$url/cookies" --cookie-jar "$folder"
+expect_report "and events" "[r['error']['kind'], len(r['items'])]" "['file', 2]" 1 \
+    "$url/events" --stream sse --limit 2 --cookie-jar "$folder"
+expect_report "and a worse failure" "r['error']['kind']" unacceptable_status 1 "$url/nowhere" --validate --cookie-jar "$folder"
+expect_report "and a file" "[r['error']['kind'], r['body']['bytes']]" "['file', 11]" 1 "$url/" -o "$folder/asked" --cookie-jar "$folder"
+check "one word about it" "1 1" "$(grep -c . "$folder/err") $(grep -c 'cookie file' "$folder/err")"
 
 # --- Files
 
@@ -405,6 +441,20 @@ client "$url/bytes/100000" -o /dev/null
 check "a device" "0 c" "$status $(stat -c %F /dev/null | cut -c1)"
 client "$url/" -o -
 check "standard output" 'hello world' "$out"
+expect_report "the report on a device" "[r['ok'], r['body']]" "[True, {'bytes': 11, 'base64': 'aGVsbG8gd29ybGQ='}]" 0 \
+    "$url/" -o /dev/null
+mkfifo "$folder/pipe"
+cat "$folder/pipe" >"$folder/piped" &
+reader=$!
+expect_report "the report on a pipe" "[r['ok'], r['body']['bytes']]" "[True, 11]" 0 "$url/" -o "$folder/pipe"
+wait $reader
+check "what came through the pipe" 'hello world' "$(cat "$folder/piped")"
+expect_report "a pipe without a reader" "r['error']['kind']" timeout_deadline 1 "$url/" -o "$folder/pipe" --deadline 0.3
+expect_report "a pipe without a writer" "r['error']['kind']" timeout_deadline 1 "$url/echo" -d "@$folder/pipe" --deadline 0.3
+client "$url/echo" --curl -d "@$folder/pipe"
+check "a pipe of a curl command" 0 "$status"
+expect_report "a pipe without a reader, cancelled" "r['error']['kind']" cancelled 1 "$url/" -o "$folder/pipe" --cancel-after 0.3
+rm "$folder/pipe"
 
 wanted=$(python3 -c 'import sys; sys.stdout.buffer.write(bytes(i * 7 % 251 for i in range(1000000)))' | sha256sum | cut -d' ' -f1)
 rm -f "$file"
@@ -418,6 +468,9 @@ for retries in 0 1 4; do
 done
 expect_report "--retries with a server that serves ranges" "[r['error']['kind'], r['error']['attempts']]" "['truncated_body', 3]" 1 \
     "$url/ranges/1000000/cut-9" -o "$file" --retries 2
+expect_report "a file in pieces that is too large" "[r['error']['kind'], r['error']['attempts']]" "['body_too_large', 1]" 1 \
+    "$url/ranges/1000000/cut-4" -o "$file-large" --max-body 600000
+expect_report "a file in pieces that is just as large" "r['ok']" True 0 "$url/ranges/1000002/cut-2" -o "$file" --max-body 1000002
 expect_report "enough --retries" "r['ok']" True 0 "$url/ranges/1000001/cut-3" -o "$file" --retries 3
 rm -f "$folder/files/"* "$folder/files/".a.*
 "$bin/trellis" "$url/ranges/1000000/stuck" -o "$file" 2>"$folder/err" &
@@ -506,6 +559,31 @@ PYTHON
 )
 check "a line for each of several" "[('stuck', True), ('once-stuck-2', True)] 2 False" "$(xargs -d '\n' <<<"$lines")"
 
+# However much a server says that there is, and however narrow the terminal: a line about it ends no process.
+cat >"$folder/terminal.py" <<'PYTHON'
+import fcntl, os, pty, signal, struct, sys, termios
+columns, wanted = int(sys.argv[1]), sys.argv[2]
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    os.environ["TERM"] = "xterm"
+    os.execv(sys.argv[3], sys.argv[3:])
+shown = ""
+try:
+    while wanted not in shown: shown += os.read(terminal, 65536).decode(errors="replace")
+    os.kill(pid, signal.SIGINT)
+    while os.read(terminal, 65536): pass
+except OSError: pass
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+PYTHON
+check "a total beyond all bounds" 130 \
+    "$(timeout 30 python3 "$folder/terminal.py" 80 left "$bin/trellis" "$url/huge" -o "$folder/huge-file")"
+for columns in 1 8 9 10; do
+    rm -f "$folder/files/"*
+    check "$columns columns" 130 "$(timeout 30 python3 "$folder/terminal.py" $columns … \
+        "$bin/trellis" "$url/ranges/2000000/stuck" -o "$folder/files/a-long-name")"
+done
+
 # --- Failures
 
 expect_report "refused" "[r['ok'], r['status'], r['error']['kind'], r['error']['retryable'], r['error']['attempts']]" \
@@ -520,6 +598,10 @@ done
 expect_report "no URL" "r['error']['kind']" invalid_url 1 nonsense
 expect_report "an empty URL" "r['error']['kind']" invalid_url 1 ''
 expect_report "another scheme" "r['error']['kind']" invalid_url 1 ftp://127.0.0.1/
+for wrong in 'https://ann:s3cret#2@host/' 'ann:s3cret@host/x?next=https://y' 'host/x?token=s3cret&next=https://y'; do
+    expect_report "a wrong URL with a secret" "r['error']['kind']" invalid_url 1 "$wrong"
+    check "no secret of $wrong on stderr" 0 "$(grep -c s3cret "$folder/err")"
+done
 expect_report "a method that is none" "r['error']['kind']" invalid_request 1 -X 'A B' "$url/"
 expect_report "a field with a line end" "r['error']['kind']" invalid_request 1 "$url/" -H $'X: a\r\nY: b'
 expect_report "a deadline" "r['error']['kind']" timeout_deadline 1 "$url/silence" --deadline 0.3
@@ -587,6 +669,11 @@ expect_usage_error "$url/" --resume
 expect_usage_error "$url/" --checksum sha256:00
 expect_usage_error "$url/" -o a --checksum sha256:00
 expect_usage_error "$url/" --connections 2
+for place in - /dev/null; do
+    expect_usage_error "$url/" -o $place --resume
+    expect_usage_error "$url/" -o $place --connections 2
+    expect_usage_error "$url/" -o $place --checksum "sha256:$(printf x | sha256sum | cut -d' ' -f1)"
+done
 expect_usage_error "$url/" -o a --connections 0
 expect_usage_error "$url/" "$url/"
 expect_usage_error "$url/" "$url/" -o "$folder/one-file"

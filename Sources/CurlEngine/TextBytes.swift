@@ -24,6 +24,20 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
         self[..<(utf8.firstIndex { marks.utf8.contains($0) } ?? endIndex)]
     }
 
+    /// The place of the `://` behind a scheme (RFC 3986, section 3.1); `nil` where anything but a scheme stands before the first.
+    package var schemeMark: Range<Index>? {
+        guard let colon = firstIndex(ofByte: ":"), utf8[colon...].starts(with: "://".utf8), let first = utf8.first,
+            Self.isLetter(first), utf8[..<colon].allSatisfy(Self.isSchemeByte)
+        else { return nil }
+        return colon..<utf8.index(colon, offsetBy: 3)
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { 0x61...0x7A ~= byte | 0x20 }
+
+    private static func isSchemeByte(_ byte: UInt8) -> Bool {
+        isLetter(byte) || 0x30...0x39 ~= byte || byte == 0x2B || byte == 0x2D || byte == 0x2E
+    }
+
     /// The pieces between ASCII characters that are this one.
     package func split(
         atByte mark: Unicode.Scalar, maxSplits: Int = .max, omittingEmptySubsequences: Bool = true

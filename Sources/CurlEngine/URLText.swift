@@ -10,7 +10,7 @@ struct URLText {
     /// The text with percent-encoded path and query and an ASCII host.
     func encoded() throws(WireURL.ParseFailure) -> String {
         let bytes = text.utf8
-        guard let slashes = bytes.firstRange(of: "://".utf8) else { return text }
+        guard let slashes = text.schemeMark else { return text }
         let scheme = text[..<slashes.lowerBound].lowercased()
         guard scheme == "http" || scheme == "https" else { return text }
         let rest = bytes[slashes.upperBound...]

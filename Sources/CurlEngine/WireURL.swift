@@ -34,7 +34,7 @@ package final class WireURL: @unchecked Sendable {
         guard !text.utf8.contains(where: { $0 < 0x20 || $0 == 0x7f }) else {
             throw .malformed("it contains a control character")
         }
-        if let slashes = text.utf8.firstRange(of: "://".utf8) {
+        if let slashes = text.schemeMark {
             let scheme = text[..<slashes.lowerBound].lowercased()
             guard scheme == "http" || scheme == "https" else { throw .unsupportedScheme(scheme) }
         }
@@ -77,8 +77,13 @@ package final class WireURL: @unchecked Sendable {
 
     private static func failure(_ code: CURLUcode, _ text: String) -> ParseFailure {
         switch code {
-        case CURLUE_UNSUPPORTED_SCHEME: return .unsupportedScheme(String(text.prefix(beforeBytes: ":")))
-        case CURLUE_BAD_SCHEME: return text.containsBytes("://") ? .malformed("its scheme is malformed") : .relative
+        case CURLUE_UNSUPPORTED_SCHEME:
+            // What stands before the colon of `name:password@host` is the name.
+            guard !text.containsBytes("@") else { return .malformed("it begins with neither http:// nor https://") }
+            return .unsupportedScheme(String(text.prefix(beforeBytes: ":")))
+        case CURLUE_BAD_SCHEME:
+            return text.prefix(beforeBytes: "/?#").utf8.last == UInt8(ascii: ":")
+                ? .malformed("its scheme is malformed") : .relative
         case CURLUE_NO_HOST: return .malformed("it has no host")
         default:
             guard let message = unsafe curl_url_strerror(code) else { return .malformed("error \(code.rawValue)") }

@@ -30,7 +30,8 @@ extension Request {
     /// - Parameters:
     ///   - urlRequest: The request.
     ///   - timeouts: Limits on time of which those that `timeoutInterval` speaks of are replaced. ``Timeouts/total`` becomes as
-    ///     long as the interval if it was shorter.
+    ///     long as the interval if it was shorter; where none is named, that of an answer in memory does, and streams,
+    ///     downloads and uploads still have none.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` without a URL; of kind
     ///   ``TrellisError/Kind/invalidRequest`` for a method or a field that cannot be sent, and for an `httpBodyStream`: a
     ///   stream that is read once, blocks its thread and belongs to no task can be neither sent again nor cancelled. Give the
@@ -62,19 +63,16 @@ extension Request {
 }
 
 extension Timeouts {
-    /// With a `timeoutInterval` of a `URLRequest`; `nil` for one that says nothing.
+    /// With a `timeoutInterval` of a `URLRequest`; `nil` where neither says anything.
     fileprivate func refined(by interval: TimeInterval) -> Timeouts? {
-        guard interval > 0, interval != URLRequest.unchangedTimeoutInterval else { return nil }
+        guard interval > 0, interval != URLRequest.unchangedTimeoutInterval else {
+            return self == Timeouts() ? nil : self
+        }
         let limit: Duration? = interval <= 366 * 86_400 ? .seconds(interval) : nil
-        var timeouts = self
+        var timeouts = withTotal(atLeast: limit)
         timeouts.connect = limit
         timeouts.responseHead = limit
         timeouts.idle = limit
-        guard let limit else {
-            timeouts.total = nil
-            return timeouts
-        }
-        if let total, total < limit { timeouts.total = limit }
         return timeouts
     }
 }

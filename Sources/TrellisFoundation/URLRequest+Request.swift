@@ -60,18 +60,6 @@ extension URLRequest {
     }
 }
 
-extension [RequestBody.Source] {
-    /// All in one; `nil` where one is not in memory.
-    fileprivate func joined() -> Data? {
-        var all = Data()
-        for piece in self {
-            guard case .data(let bytes) = piece else { return nil }
-            all += bytes
-        }
-        return all
-    }
-}
-
 extension Duration {
     /// Whole seconds, rounded up and at least one: less than one would be nothing.
     fileprivate var wholeSeconds: TimeInterval {

@@ -73,7 +73,10 @@ struct WireURLTests {
 
     @Test func nothingIsEmpty() { #expect(throws: WireURL.ParseFailure.empty) { try WireURL(parsing: "") } }
 
-    @Test(arguments: ["/a", "a", "example.com", "example.com/a", "//example.com/", "?q", "#f", "a/b:c"])
+    @Test(arguments: [
+        "/a", "a", "example.com", "example.com/a", "//example.com/", "?q", "#f", "a/b:c",
+        "example.com/x?token=secret&next=https://y", "/a?b=ftp://c", "#a://b", "?a=http://b",
+    ])
     func whatHasNoSchemeIsRelative(_ text: String) {
         #expect(throws: WireURL.ParseFailure.relative) { try WireURL(parsing: text) }
     }
@@ -96,6 +99,16 @@ struct WireURLTests {
     ])
     func whatIsNoURLIsMalformed(_ text: String) {
         #expect(throws: WireURL.ParseFailure.self) { try WireURL(parsing: text) }
+    }
+
+    /// No part of what may be a user's name or password is taken for the name of a scheme.
+    @Test(arguments: [
+        "ann:secret@example.com/", "ann:secret@example.com/?next=http://b", "ann:@b", "mailto:ann@example.com",
+    ])
+    func aUsersNameIsNoScheme(_ text: String) {
+        #expect(throws: WireURL.ParseFailure.malformed("it begins with neither http:// nor https://")) {
+            try WireURL(parsing: text)
+        }
     }
 
     @Test func aLongURLIsAURL() throws {

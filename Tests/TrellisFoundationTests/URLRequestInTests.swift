@@ -86,11 +86,10 @@ struct URLRequestInTests {
 
     // MARK: Time
 
-    /// Seconds, and the limits for connecting, head and silence (`nil`: none), and in total, which is named where the interval
-    /// exceeds it.
+    /// Seconds; the limits for connecting, head and silence (`nil`: none); the total of an answer in memory.
     static let intervals: [(Double, Duration?, Duration?)] = [
-        (5, .seconds(5), Timeouts.inherited), (0.25, .milliseconds(250), Timeouts.inherited),
-        (300, .seconds(300), Timeouts.inherited), (400, .seconds(400), .seconds(400)), (.infinity, nil, nil),
+        (5, .seconds(5), .seconds(300)), (0.25, .milliseconds(250), .seconds(300)),
+        (300, .seconds(300), .seconds(300)), (400, .seconds(400), .seconds(400)), (.infinity, nil, nil),
         (1e12, nil, nil),
     ]
 
@@ -98,8 +97,11 @@ struct URLRequestInTests {
     func anIntervalIsHowLongNothingMayHappen(
         _ interval: Double, _ limit: Duration?, _ total: Duration?
     ) throws {
-        let timeouts = try Self.request { $0.timeoutInterval = interval }.asRequest().timeouts
-        #expect(timeouts == Timeouts(connect: limit, responseHead: limit, idle: limit, total: total))
+        let timeouts = try #require(try Self.request { $0.timeoutInterval = interval }.asRequest().timeouts)
+        #expect((timeouts.connect, timeouts.responseHead, timeouts.idle) == (limit, limit, limit))
+        #expect(timeouts.total == total && timeouts.collectedTotal == total)
+        // No total is named.
+        #expect(timeouts.withTotal(atLeast: .seconds(500)).collectedTotal == (total == nil ? nil : .seconds(500)))
     }
 
     @Test(arguments: [60, 0, -1, .nan] as [Double])
@@ -107,10 +109,61 @@ struct URLRequestInTests {
         #expect(try Self.request { $0.timeoutInterval = interval }.asRequest().timeouts == nil)
     }
 
-    @Test(arguments: [(nil, nil), (.seconds(2), .seconds(5)), (.seconds(9), .seconds(9))] as [(Duration?, Duration?)])
+    @Test(
+        arguments: [
+            (nil, nil), (.seconds(2), .seconds(5)), (.seconds(9), .seconds(9)), (Timeouts.inherited, .seconds(300)),
+        ] as [(Duration?, Duration?)])
     func theLimitInTotalIsTheCallers(_ total: Duration?, _ expected: Duration?) throws {
         let request = try Self.request { $0.timeoutInterval = 5 }
         #expect(try Request(request, refining: Timeouts(total: total)).timeouts?.total == expected)
+    }
+
+    @Test(arguments: [60, 0, -1, .nan] as [Double])
+    func anIntervalThatSaysNothingLeavesTheCallersLimits(_ interval: Double) throws {
+        let request = try Self.request { $0.timeoutInterval = interval }
+        let timeouts = Timeouts(idle: nil, total: .seconds(5))
+        #expect(try Request(request, refining: timeouts).timeouts == timeouts)
+    }
+
+    /// A session on a scripted transport, whose answer has a byte each 100 s for ten minutes.
+    private static func drip(
+        _ timeouts: Timeouts = Timeouts(), _ read: @Sendable @escaping (Session, URLRequest) async throws -> Data
+    ) async throws -> Result<Data, any Error> {
+        let clock = TestClock()
+        let transport = ScriptedTransport(clock: clock)
+        var configuration = SessionConfiguration()
+        configuration.timeouts = timeouts
+        let session = Session(configuration: configuration, transport: transport, clock: clock)
+        let request = try request { $0.timeoutInterval = 400 }
+        let reading = Task { try await read(session, request) }
+        let attempt = try await transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead(status: 200)
+        for _ in 0..<6 {
+            await session.settle()
+            clock.advance(by: .seconds(100))
+            await session.settle()
+            attempt.receiveBody("x")
+        }
+        attempt.end()
+        return await reading.result
+    }
+
+    @Test func aLongIntervalIsNoEndOfAStream() async throws {
+        let bytes = try await Self.drip { try await $0.stream($1).chunks.collect(upTo: 100) }.get()
+        #expect(bytes == Data("xxxxxx".utf8))
+    }
+
+    @Test func aLongIntervalIsTheTotalOfAnAnswerInMemory() async throws {
+        let result = try await Self.drip { try await $0.data($1).0 }
+        #expect { try result.get() } throws: { ($0 as? TrellisError)?.reason == .timedOut(.total) }
+    }
+
+    @Test func theTotalThatTheSessionNamesStays() async throws {
+        let result = try await Self.drip(Timeouts(total: .seconds(150))) {
+            try await $0.stream($1).chunks.collect(upTo: 100)
+        }
+        #expect { try result.get() } throws: { ($0 as? TrellisError)?.reason == .timedOut(.total) }
     }
 
     // MARK: On the way

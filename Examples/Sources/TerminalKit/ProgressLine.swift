@@ -11,21 +11,26 @@ struct ProgressLine: Sendable {
         let title = shortTitle(columns / 3)
         let rate = elapsed.rate(of: bytes - offset)
         guard let total, total > 0 else {
-            return title + String("\(bytes.inBytes)  \(rate)  \(elapsed.forPeople)".prefix(columns - title.count - 1))
+            return title + String("\(bytes.inBytes)  \(rate)  \(elapsed.forPeople)".prefix(room(columns, title)))
         }
         let share = min(1, Double(bytes) / Double(total))
         var tail = " \(Int(share * 100)) %  \(bytes.inBytes) of \(total.inBytes)  \(rate)"
         if bytes > offset, bytes < total {
-            tail += "  \((elapsed * (Double(total - bytes) / Double(bytes - offset))).forPeople) left"
+            // A total is what the other side says, however much that is: a century is long enough.
+            let left = min(elapsed.inSeconds * (Double(total - bytes) / Double(bytes - offset)), 3_153_600_000)
+            tail += "  \(Duration.seconds(left).forPeople) left"
         }
-        let room = columns - title.count - tail.count - 1
+        let barRoom = room(columns, title) - tail.count
         // A bar that says nothing is left out.
-        guard room >= 4 else { return title + String(tail.prefix(columns - title.count - 1)) }
-        let width = min(32, room)
+        guard barRoom >= 4 else { return title + String(tail.prefix(room(columns, title))) }
+        let width = min(32, barRoom)
         let filled = Int(share * Double(width))
         return title + terminal.styled(String(repeating: "━", count: filled), .green)
             + terminal.styled(String(repeating: "─", count: width - filled), .faint) + tail
     }
+
+    /// The columns behind a title, which may be wider than the terminal.
+    private func room(_ columns: Int, _ title: String) -> Int { max(0, columns - title.count - 1) }
 
     /// The end of a name says more than its beginning.
     private func shortTitle(_ limit: Int) -> String {

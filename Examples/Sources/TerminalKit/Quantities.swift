@@ -18,7 +18,8 @@ extension Duration {
 
     /// A time for people: `250 µs`, `12 ms`, `3.4 s`, `2:05 min`.
     public var forPeople: String {
-        let seconds = inSeconds
+        // Whatever it is, it is a number: a million years at most.
+        let seconds = min(inSeconds, 3e13)
         if seconds < 0.001 { return "\(Int(seconds * 1_000_000)) µs" }
         if seconds < 1 { return "\(Int(seconds * 1000)) ms" }
         if seconds < 60 { return "\(seconds.rounded(toTenths: true)) s" }
@@ -29,7 +30,7 @@ extension Duration {
     /// So many bytes in this time, as a rate for people: `12.5 MiB/s`.
     public func rate(of bytes: some BinaryInteger) -> String {
         let seconds = inSeconds
-        return "\(seconds > 0 ? Int64(Double(bytes) / seconds).inBytes : "–")/s"
+        return "\(seconds > 0 ? Int64(min(Double(bytes) / seconds, 1e18)).inBytes : "–")/s"
     }
 }
 

@@ -1,4 +1,3 @@
-import Glibc
 import TerminalKit
 import Trellis
 
@@ -11,24 +10,17 @@ extension Client {
     func download() async -> Bool {
         let start = ContinuousClock.now
         do {
-            var configuration = options.sessionConfiguration
-            configuration.steps = try options.makeSteps()
-            let session = Session(configuration: configuration)
+            let steps = try options.makeSteps()
+            let session = Session(configuration: options.sessionConfiguration(steps))
             let downloads = try options.urls.map { try makeDownload($0, session) }
-            let areWhole = await withTaskCancellationHandler {
+            return await withTaskCancellationHandler {
                 // Those that are cancelled tell what is left of them: so the loop over them is not.
-                await Task { await follow(downloads, session, since: start) }.value
+                await Task { await follow(downloads, session, steps, since: start) }.value
             } onCancel: {
                 for download in downloads { download.cancel() }
             }
-            try await configuration.steps.keepCookies()
-            return areWhole
         } catch {
-            var outcome = Outcome(url: options.url)
-            outcome.fail(RequestFailure(error), after: .now - start)
-            if options.report != nil { try? await ReportOutput(hasItems: false).end(outcome) }
-            complain(RequestFailure(error))
-            return false
+            return await fail(error, after: .now - start)
         }
     }
 
@@ -46,9 +38,9 @@ extension Client {
     }
 
     /// Waits for the files, and shows how far they are. Whether all of them are whole.
-    private func follow(_ downloads: [DownloadRequest], _ session: Session, since start: ContinuousClock.Instant) async
-        -> Bool
-    {
+    private func follow(
+        _ downloads: [DownloadRequest], _ session: Session, _ steps: Steps, since start: ContinuousClock.Instant
+    ) async -> Bool {
         let board = ProgressBoard()
         // Before anything is shown: they start when their turn has come.
         let batch = session.downloads(of: downloads, maximumConcurrency: Self.maximumConcurrency)
@@ -57,17 +49,22 @@ extension Client {
                 let display = DownloadDisplay(index, options.title(index), on: board)
                 group.addTask { await display.show(download.progress) }
             }
-            var areWhole = true
+            var (areWhole, missing) = (true, downloads.count)
             for await outcome in batch {
                 await board.end(outcome.index, bytes: (try? outcome.result.get())?.size)
-                areWhole = await tell(of: outcome, after: .now - start, on: board) && areWhole
+                missing -= 1
+                // The last one tells what became of the cookies of all.
+                let jar = missing == 0 ? await steps.keepCookies() : nil
+                areWhole = await tell(of: outcome, jar, after: .now - start, on: board) && areWhole
             }
             return areWhole
         }
     }
 
-    /// Says what became of a download. Whether the file is whole.
-    private func tell(of download: DownloadOutcome, after elapsed: Duration, on board: ProgressBoard) async -> Bool {
+    /// Says what became of a download. Whether the file is whole, and nothing else has failed.
+    private func tell(
+        of download: DownloadOutcome, _ jar: RequestFailure?, after elapsed: Duration, on board: ProgressBoard
+    ) async -> Bool {
         let url = options.urls[download.index]
         var outcome = Outcome(url: url)
         var report = options.report == nil ? nil : ReportOutput(hasItems: false)
@@ -83,6 +80,7 @@ extension Client {
             outcome.fail(RequestFailure(error), after: elapsed)
             if let kept { report?.save(kept.receivedBytes, of: nil) }
         }
+        if outcome.failure == nil, let jar { outcome.fail(jar, after: elapsed) }
         try? await report?.end(outcome)
         guard let failure = outcome.failure else { return true }
         let title = options.urls.count > 1 ? "\(options.title(download.index)): " : ""
@@ -96,22 +94,6 @@ extension Client {
         let total = kept.totalBytes.map { " of \($0.inBytes)" } ?? ""
         return "\(kept.receivedBytes.inBytes)\(total) are kept: the same command with --resume goes on from there"
     }
-
-    /// Whether a path leads to something that is written to rather than replaced: a device, a pipe.
-    static func isSpecial(_ path: String) -> Bool {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return false }
-        return status.st_mode & S_IFMT != S_IFREG && status.st_mode & S_IFMT != S_IFDIR
-    }
-
-    /// Makes a device or a pipe the standard output.
-    static func redirectOutput(to path: String) throws {
-        let descriptor = open(path, O_WRONLY | O_CLOEXEC)
-        guard descriptor >= 0, dup2(descriptor, STDOUT_FILENO) >= 0 else {
-            throw RequestFailure("file", "\(path): \(systemError())")
-        }
-        close(descriptor)
-    }
 }
 
 extension Options {
@@ -122,14 +104,6 @@ extension Options {
         download.connections = connections
         download.maximumInterruptions = retries
         return download
-    }
-
-    /// Where files go that the server names: a folder that is there, or ends with a slash.
-    var outputFolder: String? {
-        guard let output, output != "-" else { return nil }
-        var status = stat()
-        let isThere = stat(output, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
-        return isThere || output.utf8.last == UInt8(ascii: "/") ? output : nil
     }
 
     /// What a download is called: the last part of its path, or of its URL.

@@ -4,12 +4,12 @@ import Trellis
 /// `--stream sse`: events over as many connections as it takes.
 extension Client {
     /// Hands over events up to the limit, or until the server wants no more connections.
-    func events(to output: inout some Output) async -> Outcome {
+    func events(to output: inout some Output, _ steps: Steps) async -> Outcome {
         let start = ContinuousClock.now
         var outcome = Outcome(url: options.url)
         let latest = LatestHead()
         do {
-            try await deliverEvents(to: &output, latest)
+            try await deliverEvents(to: &output, steps, latest)
             if let head = latest.head { outcome.take(head) }
             outcome.metrics.total = .now - start
         } catch is ReaderHasGone {
@@ -20,7 +20,7 @@ extension Client {
         return outcome
     }
 
-    private func deliverEvents<O: Output>(to output: inout O, _ latest: LatestHead) async throws {
+    private func deliverEvents<O: Output>(to output: inout O, _ steps: Steps, _ latest: LatestHead) async throws {
         if let source = try options.sourceReadOnce() {
             throw RequestFailure(
                 "body_not_replayable", "\(source) cannot be read again for each connection to the events")
@@ -29,9 +29,7 @@ extension Client {
         // It holds for all connections together.
         let deadline = request.timeouts?.total
         request.timeouts?.total = nil
-        var configuration = options.sessionConfiguration
-        configuration.steps = try options.makeSteps()
-        let events = Session(configuration: configuration).events(
+        let events = Session(configuration: options.sessionConfiguration(steps)).events(
             from: request, whenAnswered: { latest.head = $0 })
         let (limit, begun) = (options.limit, output)
         let end = await withTaskGroup(of: RaceEnd<O>.self) { group in

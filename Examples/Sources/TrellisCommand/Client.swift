@@ -10,25 +10,47 @@ struct Client {
     /// Sends the request and prints what comes. Whether that worked.
     func run() async -> Bool {
         if options.printsCURLCommand { return await printCURLCommand() }
-        if let path = options.output, path != "-" {
-            guard Self.isSpecial(path) else { return await download() }
+        switch options.place {
+        case .file: return await download()
+        case .standardOutput: return await run(to: .standardOutput)
+        case .special(let path):
+            let start = ContinuousClock.now
             do {
-                try Self.redirectOutput(to: path)
+                let sink = try await ByteSink.open(path, within: options.deadline.map { .seconds($0) })
+                return await run(to: sink, after: .now - start)
             } catch {
-                complain(RequestFailure(error))
-                return false
+                return await fail(error, after: .now - start)
             }
         }
-        if options.report != nil { return await run(with: ReportOutput(hasItems: options.stream?.hasItems ?? false)) }
-        if Terminal.output.isTerminal, options.stream == nil, options.output == nil {
-            return await run(with: TerminalOutput())
-        }
-        return await run(with: PlainOutput(showsProgress: options.stream == nil))
     }
 
-    private func run(with output: some Output) async -> Bool {
-        var output = output
-        var outcome = options.stream == .sse ? await events(to: &output) : await exchange(with: &output)
+    /// Chooses how the answer is shown.
+    private func run(to sink: ByteSink, after elapsed: Duration = .zero) async -> Bool {
+        if options.report != nil {
+            let copy = options.output == nil || options.output == "-" ? nil : sink
+            return await run(
+                with: ReportOutput(hasItems: options.stream?.hasItems ?? false, copyingTo: copy), after: elapsed)
+        }
+        if Terminal.output.isTerminal, options.stream == nil, options.output == nil {
+            return await run(with: TerminalOutput(), after: elapsed)
+        }
+        return await run(with: PlainOutput(to: sink, showsProgress: options.stream == nil), after: elapsed)
+    }
+
+    /// - Parameter elapsed: How much of the deadline is over.
+    private func run(with output: some Output, after elapsed: Duration) async -> Bool {
+        var (output, outcome) = (output, Outcome(url: options.url))
+        let start = ContinuousClock.now - elapsed
+        do {
+            let steps = try options.makeSteps()
+            outcome =
+                options.stream == .sse
+                ? await events(to: &output, steps) : await exchange(with: &output, steps, after: elapsed)
+            let jar = await steps.keepCookies()
+            if outcome.failure == nil, let jar { outcome.fail(jar, after: .now - start) }
+        } catch {
+            outcome.fail(RequestFailure(error), after: .now - start)
+        }
         do {
             try await output.end(outcome)
         } catch {
@@ -38,16 +60,25 @@ struct Client {
         return outcome.failure == nil
     }
 
+    /// Reports a failure before anything was sent.
+    func fail(_ error: any Error, after elapsed: Duration) async -> Bool {
+        var outcome = Outcome(url: options.url)
+        outcome.fail(RequestFailure(error), after: elapsed)
+        if options.report != nil { try? await ReportOutput(hasItems: false).end(outcome) }
+        complain(RequestFailure(error))
+        return false
+    }
+
     /// Sends the request and hands over what comes as it comes.
-    private func exchange(with output: inout some Output) async -> Outcome {
+    private func exchange(with output: inout some Output, _ steps: Steps, after elapsed: Duration) async -> Outcome {
         let start = ContinuousClock.now
         var outcome = Outcome(url: options.url)
         var stream: StreamResponse?
         do {
-            var configuration = options.sessionConfiguration
-            configuration.steps = try options.makeSteps()
-            let session = Session(configuration: configuration)
-            let response = try await session.stream(try options.makeRequest())
+            let session = Session(configuration: options.sessionConfiguration(steps))
+            var request = try options.makeRequest()
+            if let deadline = options.deadline { request.timeouts?.total = .seconds(deadline) - elapsed }
+            let response = try await session.stream(request)
             stream = response
             outcome.take(response.head)
             try await output.begin(response.head)
@@ -57,7 +88,6 @@ struct Client {
             } else {
                 outcome.take(await metricsOfEnding(response))
             }
-            try await configuration.steps.keepCookies()
         } catch is ReaderHasGone {
             stream?.cancel()
         } catch {
@@ -117,9 +147,7 @@ struct Client {
     private func printCURLCommand() async -> Bool {
         do {
             let session = Session(configuration: options.sessionConfiguration)
-            var details = CURLDescriptionOptions(revealingSecrets: options.showSecrets)
-            details.furtherArguments += options.cURLCredentials
-            let command = try session.cURLDescription(of: try options.makeRequest(), details)
+            let command = try session.cURLDescription(of: try options.cURLRequest(), options.cURLDetails())
             try await StandardOutput.write(command + "\n")
         } catch is ReaderHasGone {
         } catch {

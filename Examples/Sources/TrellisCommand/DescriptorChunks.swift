@@ -1,10 +1,10 @@
-import Dispatch
 import Glibc
 import Trellis
 
 /// Standard input, or what else is read once from its beginning to its end, in chunks.
 struct DescriptorChunks: AsyncSequence, Sendable {
-    private let descriptor: CInt
+    /// `nil`: the name is a path, which is opened when its first bytes are wanted.
+    private let descriptor: CInt?
     private let name: String
     /// How many bytes come, where the system knows.
     let length: Int64?
@@ -22,14 +22,10 @@ struct DescriptorChunks: AsyncSequence, Sendable {
         return DescriptorChunks(descriptor: STDIN_FILENO, name: "standard input", length: length)
     }
 
-    /// What comes from a pipe or a device.
-    init(_ path: String) throws {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw RequestFailure("file", "\(path): \(systemError())") }
-        self.init(descriptor: descriptor, name: path, length: nil)
-    }
+    /// What comes from a pipe or a device. A pipe may have no writer yet: it is opened when its first bytes are wanted.
+    init(_ path: String) { self.init(descriptor: nil, name: path, length: nil) }
 
-    private init(descriptor: CInt, name: String, length: Int64?) {
+    private init(descriptor: CInt?, name: String, length: Int64?) {
         self.descriptor = descriptor
         self.name = name
         self.length = length
@@ -45,29 +41,24 @@ struct DescriptorChunks: AsyncSequence, Sendable {
     func makeAsyncIterator() -> Iterator { Iterator(descriptor: descriptor, name: name) }
 
     struct Iterator: AsyncIteratorProtocol {
-        let descriptor: CInt
+        private(set) var descriptor: CInt?
         let name: String
 
         /// The next bytes, `nil` at the end.
         mutating func next() async throws -> Data? {
-            let (descriptor, name) = (descriptor, name)
-            return try await offThePool {
+            let (known, name) = (descriptor, name)
+            // A cancelled task waits for neither a writer nor its bytes.
+            let (opened, chunk) = try await offThePoolUnlessCancelled {
+                let descriptor = known ?? open(name, O_RDONLY | O_CLOEXEC)
+                guard descriptor >= 0 else { throw RequestFailure("file", "\(name): \(systemError())") }
                 var chunk = [UInt8](repeating: 0, count: 128 << 10)
                 var count: Int
                 repeat { count = read(descriptor, &chunk, chunk.count) } while count < 0 && errno == EINTR
                 guard count >= 0 else { throw RequestFailure("file", "\(name): \(systemError())") }
-                return count == 0 ? nil : Data(chunk.prefix(count))
+                return (descriptor, count == 0 ? nil : Data(chunk.prefix(count)))
             }
+            descriptor = opened
+            return chunk
         }
     }
 }
-
-/// Runs a call that may block for long on a thread that may.
-func offThePool<Value: Sendable>(_ call: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        DispatchQueue.global().async { continuation.resume(with: Result(catching: call)) }
-    }
-}
-
-/// What the last system call has to say.
-func systemError() -> String { String(cString: strerror(errno)) }

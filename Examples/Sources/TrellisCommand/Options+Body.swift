@@ -74,7 +74,7 @@ extension BodyArgument {
         case .text(let text): .data(Data(text.utf8))
         case .standardInput: try DescriptorChunks.standardInput().body
         case .file(let path):
-            if try DescriptorChunks.isRegularFile(path) { .file(path) } else { try DescriptorChunks(path).body }
+            if try DescriptorChunks.isRegularFile(path) { .file(path) } else { DescriptorChunks(path).body }
         }
     }
 

@@ -23,6 +23,13 @@ extension Options {
         return configuration
     }
 
+    /// The same with what surrounds the requests.
+    func sessionConfiguration(_ steps: Steps) -> SessionConfiguration {
+        var configuration = sessionConfiguration
+        configuration.steps = steps
+        return configuration
+    }
+
     /// What the options ask for, of the first URL unless one is given.
     ///
     /// - Throws: ``RequestFailure`` for what no request can hold.

@@ -38,24 +38,14 @@ extension Options {
     }
 }
 
-extension Options {
-    /// The options with which curl shows who asks.
-    var cURLCredentials: [String] {
-        guard let user else { return [] }
-        if auth == .bearer { return ["--oauth2-bearer", showSecrets ? user : "REDACTED"] }
-        let credentials = showSecrets ? user : "\(user[...].before(":")):REDACTED"
-        return (auth == .digest ? ["--digest"] : []) + ["--user", credentials]
-    }
-}
-
 extension Steps {
-    /// Writes the cookies that could not be written yet.
-    func keepCookies() async throws {
+    /// Writes the cookies that could not be written yet. Why they cannot be.
+    func keepCookies() async -> RequestFailure? {
         do {
-            guard let file = cookies as? CookieFile else { return }
-            try await file.flush()
+            try await (cookies as? CookieFile)?.flush()
+            return nil
         } catch {
-            throw RequestFailure("file", error.description)
+            return RequestFailure("file", error.description)
         }
     }
 }

@@ -210,19 +210,25 @@ struct Options: ParsableCommand {
             guard !noRedirects else { throw ValidationError("--redirects and --no-redirects do not go together.") }
         }
         guard auth == nil || user != nil else { throw ValidationError("--auth goes with --user.") }
-        if output == nil {
-            guard !resume else { throw ValidationError("--resume goes with --output.") }
-            guard checksum == nil else { throw ValidationError("--checksum goes with --output.") }
-            guard connections == 1 else { throw ValidationError("--connections goes with --output.") }
-        } else if stream != nil {
-            throw ValidationError("--stream and --output do not go together.")
-        }
+        try validateOutput()
         guard connections > 0 else { throw ValidationError("--connections must be 1 or more.") }
         if let maxBody, maxBody < 0 { throw ValidationError("--max-body cannot be negative.") }
         if let limit {
             guard stream != nil else { throw ValidationError("--limit goes with --stream.") }
             guard limit > 0 else { throw ValidationError("--limit must be 1 or more.") }
         }
+    }
+
+    /// What is about a file goes with one: bytes that went elsewhere are neither checked nor gone on with.
+    private func validateOutput() throws {
+        guard output == nil || stream == nil else {
+            throw ValidationError("--stream and --output do not go together.")
+        }
+        if case .file = place { return }
+        let partner = output == nil ? "--output" : "--output to a file"
+        guard !resume else { throw ValidationError("--resume goes with \(partner).") }
+        guard checksum == nil else { throw ValidationError("--checksum goes with \(partner).") }
+        guard connections == 1 else { throw ValidationError("--connections goes with \(partner).") }
     }
 
     /// What is about one request does not go with several.

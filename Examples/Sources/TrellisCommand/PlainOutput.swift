@@ -3,11 +3,15 @@ import Trellis
 
 /// The body as it comes, and nothing else. A long transfer that goes elsewhere has a progress bar on the terminal.
 struct PlainOutput: Output {
+    private let sink: ByteSink
     private let showsProgress: Bool
     private var progress: ProgressBar?
     private var count: Int64 = 0
 
-    init(showsProgress: Bool) { self.showsProgress = showsProgress && !Terminal.output.isTerminal }
+    init(to sink: ByteSink, showsProgress: Bool) {
+        self.sink = sink
+        self.showsProgress = showsProgress && !sink.isTerminal
+    }
 
     mutating func begin(_ head: Response) {
         guard showsProgress else { return }
@@ -17,13 +21,13 @@ struct PlainOutput: Output {
     }
 
     mutating func chunk(_ bytes: Data) async throws -> Bool {
-        try await StandardOutput.write(bytes)
+        try await sink.write(bytes)
         count += Int64(bytes.count)
         progress?.update(count)
         return true
     }
 
-    mutating func item(_ item: StreamItem) async throws { try await StandardOutput.write(item.text + "\n") }
+    mutating func item(_ item: StreamItem) async throws { try await sink.write(Array((item.text + "\n").utf8)) }
 
     /// The failure's sentence has it.
     func refuse(_ beginning: Data) {}

@@ -10,15 +10,21 @@ struct ReportOutput: Output {
     private var count: Int?
     private var body: Data?
     private var items: [JSONValue]?
+    /// Where the body goes too.
+    private let sink: ByteSink?
 
-    /// - Parameter hasItems: The items are reported instead of the body.
-    init(hasItems: Bool) {
+    /// - Parameters:
+    ///   - hasItems: The items are reported instead of the body.
+    ///   - sink: Where the body goes too; `nil`: nowhere.
+    init(hasItems: Bool, copyingTo sink: ByteSink? = nil) {
+        self.sink = sink
         if hasItems { items = [] } else { (count, body) = (0, Data()) }
     }
 
     func begin(_ head: Response) {}
 
-    mutating func chunk(_ bytes: Data) -> Bool {
+    mutating func chunk(_ bytes: Data) async throws -> Bool {
+        try await sink?.write(bytes)
         count = count.map { $0 + bytes.count }
         if let collected = body, collected.count + bytes.count <= Self.largestBody {
             body?.append(bytes)

@@ -9,6 +9,8 @@ struct CURLBody {
         /// None, but the method sends its length.
         case empty
         case data(Data)
+        /// So many bytes in memory, which are too many to be shown.
+        case long(Int)
         case file(String)
         case stream
         /// `--form` and `--form-string` with their arguments, and what they cannot say.
@@ -17,21 +19,22 @@ struct CURLBody {
 
     private let form: Form
     private let coding: RequestCompression.Algorithm?
-    private let maximumSize: ByteLimit
     /// The body's own type.
     let contentType: String?
 
     init(_ request: Request, _ options: CURLDescriptionOptions) {
         let existing = request.headerFields[.contentEncoding] ?? options.defaultHeaderFields[.contentEncoding]
         let isCoded = (try? request.compression?.applies(to: request, existing: existing)) ?? false
-        maximumSize = options.maximumBodySize
         switch request.body?.source {
         case nil: form = request.method.expectsContent ? .empty : .none
+        case .data(let data) where options.maximumBodySize.isExceeded(by: data.count): form = .long(data.count)
         case .data(let data):
             let type = request.headerFields[.contentType] ?? request.body?.contentType
             form = .data(options.revealsSecrets ? data : Self.redacted(data, ofType: type))
         case .file(let path): form = .file(path)
         case .stream: form = .stream
+        case .multipart(let multipart) where options.maximumBodySize.isExceeded(by: multipart.countInMemory):
+            form = .long(multipart.countInMemory)
         case .multipart(let multipart):
             form = Self.form(options.revealsSecrets ? multipart : CURLForm.redacted(multipart), isCoded: isCoded)
         }
@@ -46,7 +49,7 @@ struct CURLBody {
     var needsTypeSuppressed: Bool {
         switch form {
         case .none, .form: false
-        case .empty, .data, .file, .stream: true
+        case .empty, .data, .long, .file, .stream: true
         }
     }
 
@@ -54,9 +57,9 @@ struct CURLBody {
         switch form {
         case .none: break
         case .empty: command.add("--data-binary", "")
-        case .data(let data) where maximumSize.isExceeded(by: data.count):
+        case .long(let count):
             read(nil, &command)
-            command.remarks.append("the body, \(data.count) bytes, is not shown")
+            command.remarks.append("the body, \(count) bytes, is not shown")
         case .data(let data):
             guard coding == nil, let text = ShellQuoting.showableText(data) else {
                 return read(ShellQuoting.printing(data), &command)
@@ -91,9 +94,7 @@ struct CURLBody {
         let form = CURLForm(multipart)
         if form.remarks.isEmpty, !isCoded { return .form(form.arguments, remarks: []) }
         // What is in memory can be given as it is sent.
-        if let pieces = try? multipart.pieces(), case .data(let data)? = pieces.first, pieces.count == 1 {
-            return .data(data)
-        }
+        if let data = try? multipart.pieces().joined() { return .data(data) }
         let remark = "the body is to be compressed, which curl cannot do"
         return .form(form.arguments, remarks: form.remarks + (isCoded ? [remark] : []))
     }
@@ -104,5 +105,18 @@ struct CURLBody {
             let text = String(validating: data, as: UTF8.self)
         else { return data }
         return Data(URLRedaction.redactItems(text[...]).utf8)
+    }
+}
+
+extension MultipartFormData {
+    /// The bytes of its parts that are in memory.
+    fileprivate var countInMemory: Int {
+        parts.reduce(0) { count, part in
+            switch part.body.source {
+            case .data(let data): count + data.count
+            case .multipart(let inner): count + inner.countInMemory
+            case .file, .stream: count
+            }
+        }
     }
 }

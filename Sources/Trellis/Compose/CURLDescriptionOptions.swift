@@ -16,10 +16,14 @@ public struct CURLDescriptionOptions: Sendable {
     public var httpVersion = HTTPVersionPolicy.automatic
     /// Whether compressed responses are asked for where the request says nothing of it.
     public var decodesContent = false
-    /// Bodies in memory that are larger are not shown, but named in a remark.
+    /// Limits on the speed of bodies besides the request's own: those of its session.
+    public var bandwidth = BandwidthLimits()
+    /// Bodies in memory that are larger are not shown, but named in a remark; of a form, the parts in memory count together.
     public var maximumBodySize = ByteLimit.unlimited
     /// More of curl's options, such as `["--unix-socket", "/run/api.sock"]`; they are quoted.
     public var furtherArguments: [String] = []
+    /// What the command cannot say, such as `"the digest of the file is not checked"`: more comments behind it.
+    public var furtherRemarks: [String] = []
 
     /// The defaults: the request alone, its secrets left out, in one line.
     public init() {}

@@ -36,7 +36,9 @@ struct CURLForm {
         for part in parts {
             let name = part.name ?? ""
             // curl takes what comes before the first equals sign for the name, and knows no way around that.
-            if name.utf8.contains(UInt8(ascii: "=")) || part.headerFields.contains(.contentDisposition) {
+            if name.utf8.contains(UInt8(ascii: "=")) || part.headerFields.contains(.contentDisposition)
+                || !Self.takes(type: part.effectiveContentType)
+            {
                 remarks.append("curl cannot say the part named \(name.debugDescription)")
             } else {
                 add(part, name)
@@ -53,22 +55,47 @@ struct CURLForm {
             }
             let parameters = parameters(of: part, fileName: part.fileName)
             if parameters.isEmpty {
-                arguments.append(["--form-string", "\(name)=\(text)"])
+                append("--form-string", "\(name)=\(text)", name)
             } else {
-                arguments.append(["--form", "\(name)=\(Self.quote(text))\(parameters)"])
+                append("--form", "\(name)=\(Self.quote(text))\(parameters)", name)
             }
         case .file(let path):
             let parameters = parameters(of: part, fileName: part.fileName)
-            arguments.append(["--form", "\(name)=@\(Self.quote(Self.path(path)))\(parameters)"])
+            append("--form", "\(name)=@\(Self.quote(Self.path(path)))\(parameters)", name)
         case .stream:
             let parameters = parameters(of: part, fileName: part.fileName)
-            arguments.append(["--form", "\(name)=\(part.fileName == nil ? "<" : "@")-\(parameters)"])
+            append("--form", "\(name)=\(part.fileName == nil ? "<" : "@")-\(parameters)", name)
             remarks.append("the part named \(name.debugDescription) is a stream, to be given on the standard input")
         case .multipart(let inner):
             arguments.append(["--form", "\(name)=(;type=multipart/\(inner.subtype.rawValue)"])
             add(inner.parts)
             arguments.append(["--form", "=)"])
         }
+    }
+
+    /// Adds an option, unless quoting has made more of it than one argument of a program may be (128 KiB on Linux).
+    private mutating func append(_ option: String, _ argument: String, _ name: String) {
+        guard argument.utf8.count <= Self.longestArgument else {
+            remarks.append("the part named \(name.prefix(100).debugDescription) is too long for an argument")
+            return
+        }
+        arguments.append([option, argument])
+    }
+
+    private static var longestArgument: Int { 130_000 }
+
+    /// Whether curl reads the type as it is written. It stops at one that is not of two words with a slash between them, and
+    /// takes a comma for the end of a file, and a parameter with one of these names for an option of its own.
+    private static func takes(type: String?) -> Bool {
+        guard let type else { return true }
+        let pieces = type.split(atByte: ";", omittingEmptySubsequences: false)
+        let words = pieces[0].split(atByte: "/", omittingEmptySubsequences: false)
+        let areWords = words.allSatisfy { word in
+            1...127 ~= word.utf8.count && word.utf8.allSatisfy { 0x21..<0x7F ~= $0 && $0 != UInt8(ascii: ",") }
+        }
+        let names = pieces.dropFirst().map { $0.prefix(beforeBytes: "=").drop { $0 == " " || $0 == "\t" }.lowercased() }
+        return words.count == 2 && areWords && !type.utf8.contains { $0 < 0x20 || $0 == UInt8(ascii: ",") }
+            && !names.contains { ["type", "filename", "headers", "encoder"].contains($0) }
     }
 
     private func parameters(of part: MultipartFormData.Part, fileName: String?) -> String {

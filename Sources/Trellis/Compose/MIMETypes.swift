@@ -1,13 +1,28 @@
+import CurlEngine
 import FoundationEssentials
+import Synchronization
 
 /// The media types of files by the last extension of their name.
 struct MIMETypes: Sendable {
     private var types: [String: String]
 
-    /// What the system's tables say, and a small table of this library where they say nothing. Read once, when a type is
-    /// first needed.
-    static let system = MIMETypes(
-        mimeTypes: text(ofFileAt: "/etc/mime.types"), globs: text(ofFileAt: "/usr/share/mime/globs2"))
+    /// What the system's tables say, and a small table of this library where they say nothing. Read once: by ``load()``, or
+    /// where a type is needed before that, by the caller's thread.
+    static let system = {
+        let types = MIMETypes(
+            mimeTypes: text(ofFileAt: "/etc/mime.types"), globs: text(ofFileAt: "/usr/share/mime/globs2"))
+        isLoaded.store(true, ordering: .releasing)
+        return types
+    }()
+
+    /// Whether the system's tables are read.
+    static let isLoaded = Atomic(false)
+
+    /// Reads the system's tables on a thread that may wait for a disk, unless they are read.
+    static func load() async {
+        guard !isLoaded.load(ordering: .acquiring) else { return }
+        await WaitingThread.run { _ = system }
+    }
 
     /// The tables, in the order in which they count.
     ///

@@ -25,9 +25,11 @@ extension Request {
         addFields(to: &command, options, body)
         if decodesContent ?? options.decodesContent { command.add("--compressed") }
         addTimeouts(to: &command, options)
+        addExtras(to: &command, options)
         for argument in options.furtherArguments { command.add(argument) }
         body.add(to: &command)
         addURL(to: &command, options)
+        command.remarks += options.furtherRemarks
         return command.text(isMultiline: options.isMultiline)
     }
 
@@ -53,6 +55,7 @@ extension Request {
     private func addFields(to command: inout CURLCommand, _ options: CURLDescriptionOptions, _ body: CURLBody) {
         var fields = headerFields
         for field in options.defaultHeaderFields where !headerFields.contains(field.name) { fields.append(field) }
+        if bodyWait != nil { fields[.expect] = "100-continue" }
         if let coding = body.contentEncoding { fields[.contentEncoding] = coding }
         if !fields.contains(.contentType), let type = body.contentType { fields[.contentType] = type }
         if !options.revealsSecrets, !fields.contains(.authorization), URLRedaction.hasUserInformation(url) {
@@ -76,6 +79,24 @@ extension Request {
             command.add("--speed-time", "\(max(1, idle.roundedUpSeconds))")
         }
         if let total = timeouts.total(hasDefault: !isUpload) { command.add("--max-time", total.secondsText) }
+    }
+
+    private func addExtras(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {
+        if let bodyWait { command.add("--expect100-timeout", bodyWait.secondsText) }
+        if case .bytes(let limit)? = maximumBodySize {
+            // curl takes 0 for no limit.
+            if limit > 0 {
+                command.add("--max-filesize", "\(limit)")
+            } else {
+                command.remarks.append("curl cannot refuse every body")
+            }
+        }
+        var rates = [bandwidth.download, options.bandwidth.download]
+        if body != nil { rates += [bandwidth.upload, options.bandwidth.upload] }
+        let known = rates.compactMap { $0?.bytesPerSecond }
+        guard let rate = known.min() else { return }
+        command.add("--limit-rate", "\(rate)")
+        if Set(known).count > 1 { command.remarks.append("curl limits both directions alike") }
     }
 
     private func addURL(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {

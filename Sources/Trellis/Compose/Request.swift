@@ -55,7 +55,8 @@ public struct Request: RequestConvertible, Sendable {
         get { storage.parts.httpVersion }
         set { change { $0.httpVersion = newValue } }
     }
-    /// The limit on the decoded response body; `nil`: the session's for bodies that are collected, none for streams.
+    /// The limit on the decoded response body; `nil`: the session's for bodies that are collected, none for streams. Of a
+    /// download it is the limit on the file, however many answers bring it.
     public var maximumBodySize: ByteLimit? {
         get { storage.parts.maximumBodySize }
         set { change { $0.maximumBodySize = newValue } }

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 /// What few requests have. Kept apart, so that the others stay small and quick to copy.
 struct RequestExtras: Sendable {
     /// How long the body waits for the server's word.
@@ -31,6 +33,14 @@ extension Request {
     public var bandwidth: BandwidthLimits {
         get { extras?.extras.bandwidth ?? BandwidthLimits() }
         set { changeExtras { $0.bandwidth = newValue } }
+    }
+
+    /// How long the body waits for the server's word: as long as ``continueWait`` says, or a second where the expectation was
+    /// written as a field. Without a body there is nothing to wait with (RFC 9110, section 10.1.1).
+    var bodyWait: Duration? {
+        guard let body else { return nil }
+        if case .data(let data) = body.source, data.isEmpty { return nil }
+        return continueWait ?? (headerFields[.expect]?.lowercased() == "100-continue" ? .seconds(1) : nil)
     }
 
     private mutating func changeExtras(_ change: (inout RequestExtras) -> Void) {

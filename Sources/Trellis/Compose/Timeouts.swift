@@ -16,6 +16,8 @@ public struct Timeouts: Sendable, Hashable {
     private var namedResponseHead: Duration?
     private var namedIdle: Duration?
     private var namedTotal: Duration?
+    /// The total of an answer that is collected in memory, where none is named.
+    package var collectedTotal: Duration? = .seconds(300)
 
     /// From leaving the queue until the connection is ready: name resolution, TCP and TLS. Ten seconds unless named.
     public var connect: Duration? {
@@ -40,7 +42,7 @@ public struct Timeouts: Sendable, Hashable {
     /// total that the session names holds for each of its requests, but not for a download or an event source, which are made of
     /// several: those have one where their request names it.
     public var total: Duration? {
-        get { namedTotal.named(or: Self.defaultTotal) }
+        get { namedTotal.named(or: collectedTotal) }
         set { namedTotal = newValue }
     }
 
@@ -63,21 +65,33 @@ public struct Timeouts: Sendable, Hashable {
 }
 
 extension Timeouts {
-    private static let defaultTotal = Duration.seconds(300)
-
     /// The total that holds.
     ///
     /// - Parameter hasDefault: There is one also where none is named: the answer is collected in memory, and nothing is uploaded.
     func total(hasDefault: Bool) -> Duration? {
-        namedTotal.named(or: hasDefault ? Self.defaultTotal : nil)
+        namedTotal.named(or: hasDefault ? collectedTotal : nil)
+    }
+
+    /// These limits, with a total of at least so long: the one that is named, or the one of an answer in memory; `nil`: none.
+    package func withTotal(atLeast limit: Duration?) -> Timeouts {
+        var timeouts = self
+        let longer = { (total: Duration?) in limit.flatMap { limit in total.map { max($0, limit) } } }
+        if namedTotal == .inherited {
+            timeouts.collectedTotal = longer(collectedTotal)
+        } else {
+            timeouts.namedTotal = longer(namedTotal)
+        }
+        return timeouts
     }
 
     /// These limits, and of those that they do not name the session's.
     func completed(by session: Timeouts) -> Timeouts {
-        Timeouts(
-            connect: namedConnect.named(or: session.namedConnect),
-            responseHead: namedResponseHead.named(or: session.namedResponseHead),
-            idle: namedIdle.named(or: session.namedIdle), total: namedTotal.named(or: session.namedTotal))
+        var timeouts = self
+        timeouts.namedConnect = namedConnect.named(or: session.namedConnect)
+        timeouts.namedResponseHead = namedResponseHead.named(or: session.namedResponseHead)
+        timeouts.namedIdle = namedIdle.named(or: session.namedIdle)
+        timeouts.namedTotal = namedTotal.named(or: session.namedTotal)
+        return timeouts
     }
 
     /// These limits, with no total unless they name one: for work that is made of several requests.

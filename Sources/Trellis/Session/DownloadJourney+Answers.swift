@@ -54,6 +54,7 @@ extension DownloadJourney {
             if question != .whole, new.validator == representation?.validator { servesNoRanges = true }
             return try await begin(new, answer)
         case .part(let range, let total):
+            try checkSize(total, head)
             let isFirst = !hasBegun
             accept(head)
             offset = range.lowerBound
@@ -84,6 +85,7 @@ extension DownloadJourney {
     /// All of it comes, from the beginning.
     private mutating func begin(_ new: Representation, _ answer: StreamResponse) async throws -> Bool {
         for validator in run.validation.validators(withDefaults: true) { _ = try await answer.validate(validator) }
+        try checkSize(new.total, answer.head)
         if file == nil {
             try await open(for: answer.head)
             // What is there at the place that the response names is a part of just this.
@@ -148,6 +150,7 @@ extension DownloadJourney {
                     TrellisError(.invalidResponse(.malformed("the part is longer than it said"))).about(
                         request, answer.head))
             }
+            try checkSize(offset + Int64(chunk.count), answer.head)
             try file.write(chunk, at: offset)
             digests.take(chunk, at: offset)
             offset += Int64(chunk.count)
@@ -173,6 +176,16 @@ extension DownloadJourney {
                 TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))).about(request, answer.head))
         }
         return false
+    }
+
+    /// Keeps the file within ``Request/maximumBodySize``, of which each answer alone may stay short.
+    func checkSize(_ size: Int64?, _ head: Response?) throws {
+        guard let size, request.method != .head, let limit = request.maximumBodySize,
+            limit.isExceeded(by: Int(clamping: size))
+        else { return }
+        let error = TrellisError(
+            .invalidResponse(.bodyTooLarge(limit: limit.bytes)), method: request.method, url: request.url)
+        throw head.map { error.about(request, $0) } ?? error
     }
 
     /// The answer is an error page, which is no file.

@@ -15,6 +15,7 @@ extension DownloadJourney {
 
     mutating func receiveParts(beginningWith first: StreamResponse?) async throws -> Bool {
         guard let file, let representation, let parts else { return false }
+        try checkSize(parts.total, first?.head ?? response)
         try noteBeginning(of: parts)
         let fetching = DownloadParts(
             parts, of: representation, in: file, request: request, session: session, run: run, deadline: deadline,

@@ -14,6 +14,7 @@ extension Session {
     }
 
     private func collect(plain request: Request, _ start: EngineInstant) async throws -> CollectedResponse {
+        if request.isForm { await MIMETypes.load() }
         // Session: completed with the defaults, and checked. Exchange: an actor, which waits for its turn, hands itself to
         // the transport and receives.
         let attempt = try attempt(preparation.prepare(request, isCollected: true, start: start))
@@ -40,6 +41,7 @@ extension Session {
     private func answer(
         plain request: Request, _ start: EngineInstant, _ conditions: ReadingConditions?
     ) async throws -> Answer {
+        if request.isForm { await MIMETypes.load() }
         let attempt = try attempt(
             preparation.prepare(request, isCollected: true, start: start),
             readers: conditions)
@@ -66,6 +68,7 @@ extension Session {
     private func open(
         plain request: Request, _ start: EngineInstant, _ isInFlight: Bool
     ) async throws -> StreamResponse {
+        if request.isForm { await MIMETypes.load() }
         let prepared = try preparation.prepare(request, isCollected: false, start: start)
         let attempt = attempt(prepared, isInFlight: isInFlight)
         let answer = try await stream(attempt) { try await $0.head(inbox: $1) }
@@ -151,6 +154,7 @@ extension Session {
     func exchange(
         _ request: Request, _ journey: Journey, _ turn: LimitTurn?
     ) async throws -> StepResponse {
+        if request.isForm { await MIMETypes.load() }
         let attempt = try journey.first ?? nextAttempt(request, journey, turn)
         do {
             let answer = try await answer(to: attempt, journey)
@@ -185,6 +189,11 @@ extension Session {
         let mayCut = situation.isCollected && !situation.surroundings.mayChangeAnswers
         return attempt(prepared, readers: mayCut ? situation.record : nil)
     }
+}
+
+extension Request {
+    /// Whether the types of its parts are looked up in the system's tables, which nothing but a waiting thread reads.
+    fileprivate var isForm: Bool { if case .multipart? = body?.source { true } else { false } }
 }
 
 /// Calls that stand for several others go the way that is left of theirs.

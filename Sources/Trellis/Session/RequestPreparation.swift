@@ -72,7 +72,7 @@ struct RequestPreparation: Sendable {
         try Self.resolveBody(of: &request, defaults: defaultFields)
         let bandwidth =
             request.extras == nil && configuration.bandwidth.isEmpty ? nil : PieceSizes(request, configuration)
-        let continueWait = Self.continueWait(request)
+        let continueWait = request.bodyWait?.clampedNanoseconds
         let (body, streamed) = try Self.body(request, isStreamed: continueWait != nil || bandwidth?.send != nil)
         let wire = TransferOptions(
             url: url, method: request.method.rawValue,

@@ -16,6 +16,8 @@ extension Session {
         }
         options.timeouts = options.timeouts?.completed(by: configuration.timeouts) ?? configuration.timeouts
         if options.httpVersion == .automatic { options.httpVersion = configuration.httpVersion }
+        options.bandwidth.upload = options.bandwidth.upload ?? configuration.bandwidth.upload
+        options.bandwidth.download = options.bandwidth.download ?? configuration.bandwidth.download
         options.decodesContent = options.decodesContent || configuration.decodesContent
         if let path = configuration.unixSocketPath {
             options.furtherArguments += ["--unix-socket", path]

@@ -43,6 +43,7 @@ extension MultipartFormData {
     ///
     /// - Throws: ``TrellisError``; what a stream throws.
     public func encode() async throws -> Data {
+        await MIMETypes.load()
         let result = Locked(Data())
         try await PieceChunks(pieces()).send { chunk in result.withLock { $0 += chunk } }
         return result.withLock { $0 }

@@ -132,6 +132,41 @@ struct CURLBodyTests {
         #expect(arguments == expected.flatMap { [$0.0, $0.1] })
     }
 
+    /// The parts in memory count together, those of inner forms too.
+    @Test(arguments: [(29, false), (30, true)]) func aLargeFormCanBeLeftOut(_ limit: Int, _ isShown: Bool) async {
+        var form = MultipartFormData(boundary: "B")
+        form.append("ten bytes.", withName: "a")
+        form.append(
+            .multipartMixed([.init(.string("ten bytes.")), .init(.string("ten bytes."))], boundary: "C"),
+            withName: "mix")
+        var options = CURLDescriptionOptions()
+        options.maximumBodySize = .bytes(limit)
+        let request = Request("http://localhost/", method: .post, body: .multipart(form))
+        let command = request.cURLDescription(options)
+        #expect(command.contains("ten bytes.") == isShown && command.contains("30 bytes, is not shown") != isShown)
+        let arguments = await Shell.curl(called: command).arguments
+        #expect(arguments.contains("Content-Type: multipart/form-data; boundary=B") != isShown)
+    }
+
+    /// curl stops at such a type, or reads another one.
+    @Test(arguments: ["json", "a/", "/b", "a/b/c", "a b/c", "a/b, c/d", "a/b;filename=x", "a/b; Type=c/d", "a/b\tc"])
+    func aTypeThatCURLDoesNotReadIsARemark(_ type: String) {
+        var form = MultipartFormData()
+        form.append(fileAt: "/tmp/x", withName: "n", mimeType: type)
+        let command = CURLForm(form)
+        #expect(command.arguments == [] && command.remarks == ["curl cannot say the part named \"n\""])
+    }
+
+    /// Each of the bytes is two in curl's quotes, and an argument of a program has 128 KiB at most.
+    @Test func aPartThatIsTooLongInQuotesIsPrinted() {
+        var form = MultipartFormData(boundary: "B")
+        form.append(Data(repeating: UInt8(ascii: "\""), count: 70_000), withName: "n", mimeType: "a/b")
+        let command = CURLForm(form)
+        #expect(command.arguments == [] && command.remarks == ["the part named \"n\" is too long for an argument"])
+        let isPrinted = Self.command(.multipart(form)).utf8.starts(with: "printf '\\055-B".utf8)
+        #expect(isPrinted)
+    }
+
     /// What the options cannot say is given as it is sent.
     @Test(arguments: [("a=b", [65]), ("a", [0, 255])] as [(String, [UInt8])])
     func aFormInMemoryThatCurlCannotSayIsPrinted(_ name: String, _ content: [UInt8]) async throws {

@@ -100,6 +100,54 @@ struct CURLDescriptionTests {
         #expect(arguments == expected.split(separator: " ").map(String.init) + ["/tmp/a b", Self.url])
     }
 
+    @Test(
+        arguments: [
+            (nil, 800, 300, ["--limit-rate", "800"]), ("b", 800, 300, ["--limit-rate", "300"]), ("b", 0, 0, []),
+            ("b", 500, 500, ["--limit-rate", "500"]),
+        ] as [(String?, Int, Int, [String])])
+    func theBandwidthIsShown(_ body: String?, _ download: Int, _ upload: Int, _ expected: [String]) async {
+        var request = Request(Self.url, method: .put, body: body.map { .string($0) })
+        if download > 0 { request.bandwidth.download = BandwidthLimit(bytesPerSecond: download) }
+        let arguments = await Self.arguments(request) {
+            if upload > 0 { $0.bandwidth.upload = BandwidthLimit(bytesPerSecond: upload) }
+        }
+        #expect(arguments.drop { $0 != "--limit-rate" }.prefix(2) == expected[...])
+        #expect(request.cURLDescription().contains(" # ") == false)
+    }
+
+    @Test func oneRateForBothDirectionsIsARemark() {
+        var request = Request(Self.url, method: .put, body: .string("b"))
+        request.bandwidth = BandwidthLimits(upload: .init(bytesPerSecond: 1), download: .init(bytesPerSecond: 2))
+        #expect(request.cURLDescription().hasSuffix(" # curl limits both directions alike"))
+    }
+
+    @Test func theLimitOnTheBodyIsShown() async {
+        var request = Request(Self.url)
+        request.maximumBodySize = .bytes(7)
+        #expect(await Self.arguments(request) == ["--max-filesize", "7", Self.url])
+        request.maximumBodySize = .bytes(0)
+        #expect(request.cURLDescription() == "curl http://localhost/ # curl cannot refuse every body")
+        request.maximumBodySize = .unlimited
+        #expect(await Self.arguments(request) == [Self.url])
+    }
+
+    @Test func theWaitForTheServersWordIsShown() async {
+        var request = Request(Self.url, method: .put, body: .string("b", contentType: nil))
+        request.continueWait = .milliseconds(300)
+        let expected = [
+            "--header", "Expect: 100-continue", "--header", "Content-Type:", "--expect100-timeout", "0.300",
+        ]
+        #expect(await Self.arguments(request).dropFirst(2).prefix(6) == expected[...])
+        request.body = nil
+        #expect(!request.cURLDescription().contains("xpect"))
+    }
+
+    @Test func remarksAreComments() {
+        var options = CURLDescriptionOptions()
+        options.furtherRemarks = ["one", "two"]
+        #expect(Request(Self.url).cURLDescription(options) == "curl http://localhost/ # one; two")
+    }
+
     @Test func itCanHaveManyLines() async {
         let request = Request(Self.url, method: .put, body: .string("a\nb"))
         let text = request.cURLDescription(.init(revealingSecrets: false, isMultiline: true))

@@ -63,6 +63,23 @@ struct CURLEquivalenceTests {
         #expect(lines(curls) == lines(ours))
     }
 
+    @Test func theServerIsAskedBeforeTheBodyIsSent() async throws {
+        var request = Request("", method: .put, body: .string("x"))
+        request.continueWait = .seconds(30)
+        let (ours, curls) = try await Self.send(&request, false)
+        #expect(curls["Expect"] == "100-continue" && ours["Expect"] == "100-continue" && curls.body == ours.body)
+    }
+
+    /// A part whose argument is too long in curl's quotes, and one with a type at which curl would stop.
+    @Test(arguments: [("\"", 70_000, "a/b"), ("'", 99_000, "a/b"), ("x", 10, "json")])
+    func theServerGetsWhatTheOptionsCannotSay(_ text: String, _ count: Int, _ type: String) async throws {
+        var form = MultipartFormData()
+        form.append(Data(String(repeating: text, count: count).utf8), withName: "n", mimeType: type)
+        var request = Request("", method: .put, body: .multipart(form))
+        let (ours, curls) = try await Self.send(&request, false)
+        #expect(Self.withoutBoundaries(curls.body, curls) == Self.withoutBoundaries(ours.body, ours))
+    }
+
     @Test func aCompressedBodyIsTheSameForItsReader() async throws {
         var request = Request("", method: .put, body: .string(String(repeating: "again ", count: 100)))
         request.compression = .gzip
@@ -85,7 +102,12 @@ struct CURLEquivalenceTests {
         _ = try await session.data(request)
         var options = CURLDescriptionOptions(revealingSecrets: true, isMultiline: isMultiline)
         options.furtherArguments = ["--silent", "--show-error", "--noproxy", "*"]
-        _ = await Shell.output(of: "unset LD_LIBRARY_PATH\n" + request.cURLDescription(options))
+        // A script is no argument of a program, and can be as long as it likes.
+        let script = FileManager.default.temporaryDirectory.path + "/trellis-\(UUID().uuidString).sh"
+        let command = "unset LD_LIBRARY_PATH\n" + request.cURLDescription(options)
+        try Data(command.utf8).write(to: URL(filePath: script))
+        _ = await Shell.output(of: "sh '\(script)'")
+        try FileManager.default.removeItem(atPath: script)
         await session.shutdown()
         let requests = server.requests
         try #require(requests.count == 2)

@@ -1,4 +1,5 @@
 import Testing
+import TrellisTesting
 
 @testable import Trellis
 
@@ -13,6 +14,12 @@ struct URLRedactionTests {
             ("https://example.com/a@b", "https://example.com/a@b"),
             ("https://example.com?mail=a@b.example", "https://example.com?mail=a@b.example"),
             ("https://example.com#a@b", "https://example.com"),
+            ("https://example.com:8443#a@b", "https://example.com:8443"),
+            ("https://example.com:/a@b", "https://example.com:/a@b"),
+            ("http://[::1]/a@b", "http://[::1]/a@b"), ("http://[::1]:81/#a:@b", "http://[::1]:81/"),
+            ("https://bob:hunter#2@example.com/a#b", "https://example.com/a"),
+            ("bob:secret@example.com/x?next=https://y", "example.com/x?next=https://y"),
+            ("ann@mail.example:se#cret@example.com/", "example.com/"),
             ("https://example.com/?token=abc", "https://example.com/?token=REDACTED"),
             ("https://example.com/?TOKEN=abc&q=1", "https://example.com/?TOKEN=REDACTED&q=1"),
             ("https://example.com/?q=1&api_key=abc&r=2", "https://example.com/?q=1&api_key=REDACTED&r=2"),
@@ -47,9 +54,31 @@ struct URLRedactionTests {
         "https://example.com/?token=\u{301}abc", "https://example.com/?token\u{301}=abc",
         "https://example.com/?api_\u{301}key=1&api_key=\u{20DD}abc", "https://ann:secret@example.com?\u{301}#\u{301}",
     ])
-    func noSecretGetsThrough(_ url: String) {
-        let redacted = URLRedaction.redact(url)
-        #expect(!redacted.contains("abc") && !redacted.contains("secret"), "\(redacted)")
+    func noSecretGetsThrough(_ url: String) async {
+        for text in [URLRedaction.redact(url), await failure(of: url)] {
+            #expect(!text.utf8.contains("abc".utf8) && !text.utf8.contains("secret".utf8), "\(text)")
+        }
+    }
+
+    /// A password is one also where the URL is none.
+    @Test(arguments: [
+        "https://ann:secret#2@example.com/", "https://ann:abc#secret@example.com/#part",
+        "https://ann:secret]#2@example.com/",
+        "ann:secret@example.com/x?next=https://y", "example.com/x?token=abc&next=https://y", "abc:@example.com/",
+        "//ann:secret@example.com/", "https:///ann:secret@example.com/", "https:/ann:secret@example.com/",
+        "ht tp://ann:secret@example.com/", "ann@example.org:se#cret@example.com/?token=abc", "a:https://ann:secret@b/",
+        "https://ann@example.org:abc/secret@example.com/", "/?token=abc&next=ftp://y", "ann:secret@ftp://example.com/",
+    ])
+    func noSecretOfAWrongURLGetsThrough(_ url: String) async { await noSecretGetsThrough(url) }
+
+    /// What is said of the URL where nothing can be requested.
+    private func failure(of url: String) async -> String {
+        do {
+            let session = Session(configuration: SessionConfiguration(), transport: MockTransport { _ in .text("") })
+            return "\(try await session.data(url).1)"
+        } catch {
+            return "\(error)"
+        }
     }
 
     @Test func redactingTwiceIsRedactingOnce() {

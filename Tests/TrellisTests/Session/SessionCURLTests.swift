@@ -81,6 +81,16 @@ struct SessionCURLTests {
         #expect(try session.cURLDescription(of: "http://localhost/", options) == start + revealed + end)
     }
 
+    @Test func theBandwidthIsTheRequestsAndTheSessions() async throws {
+        var request = Request("http://localhost/")
+        request.bandwidth.download = BandwidthLimit(bytesPerSecond: 900)
+        let arguments = try await Self.arguments(request) {
+            $0.bandwidth.download = BandwidthLimit(bytesPerSecond: 800)
+            $0.bandwidth.upload = BandwidthLimit(bytesPerSecond: 10)
+        }
+        #expect(arguments == ["--limit-rate", "800", "http://localhost/"])
+    }
+
     @Test func aSocketGoesPastTheProxy() throws {
         let proxy = try ProxyConfiguration("http://p.example:3128")
         let session = Self.session { ($0.proxy, $0.unixSocketPath) = (proxy, "/run/x") }

@@ -32,6 +32,18 @@ extension MultipartFormData {
     }
 }
 
+extension [RequestBody.Source] {
+    /// The bytes of all pieces in one; `nil` where one is not in memory.
+    package func joined() -> Data? {
+        var all = Data()
+        for piece in self {
+            guard case .data(let bytes) = piece else { return nil }
+            all += bytes
+        }
+        return all
+    }
+}
+
 /// Pieces of a body, small neighbours put together.
 private struct PieceList {
     /// Larger ones are not copied.

@@ -1,0 +1,42 @@
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Runs a call that may block for long on a thread that may.
+func offThePool<Value: Sendable>(_ call: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue.global().async { continuation.resume(with: Result(catching: call)) }
+    }
+}
+
+/// Runs a call that may block for ever on a thread that may; a task that is cancelled does not wait for its end.
+func offThePoolUnlessCancelled<Value: Sendable>(_ call: @escaping @Sendable () throws -> Value) async throws -> Value {
+    let waiter = Waiter<Value>()
+    return try await withTaskCancellationHandler {
+        try await withCheckedThrowingContinuation { continuation in
+            waiter.begin(continuation)
+            guard !Task.isCancelled else { return waiter.end(.failure(CancellationError())) }
+            DispatchQueue.global().async { waiter.end(Result(catching: call)) }
+        }
+    } onCancel: {
+        waiter.end(.failure(CancellationError()))
+    }
+}
+
+/// A task that waits for the first of several ends.
+private final class Waiter<Value: Sendable>: Sendable {
+    private let continuation = Mutex<CheckedContinuation<Value, any Error>?>(nil)
+
+    func begin(_ new: CheckedContinuation<Value, any Error>) { continuation.withLock { $0 = new } }
+
+    func end(_ result: Result<Value, any Error>) {
+        let waiting = continuation.withLock { continuation in
+            defer { continuation = nil }
+            return continuation
+        }
+        waiting?.resume(with: result)
+    }
+}
+
+/// What the last system call has to say.
+func systemError() -> String { String(cString: strerror(errno)) }

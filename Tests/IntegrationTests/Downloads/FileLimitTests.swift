@@ -1,0 +1,61 @@
+import FoundationEssentials
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Downloads whose request limits the body: the file stays within the limit, however many answers bring it.
+@Suite(.timeLimit(.minutes(1)))
+struct FileLimitTests {
+    private static let content = noise(1_000_000)
+    private let folder: Folder
+
+    init() throws { folder = try Folder() }
+
+    /// What became of a download with a limit.
+    private func kind(of server: FileServer, limit: Int, connections: Int = 1) async -> TrellisError.Kind? {
+        var request = Request(server.url)
+        request.maximumBodySize = .bytes(limit)
+        var options = DownloadOptions()
+        options.connections = connections
+        let download = Session().download(request, to: .file(folder("a.bin")), options: options)
+        do {
+            _ = try await download.value
+            return nil
+        } catch {
+            return (error as? TrellisError)?.kind
+        }
+    }
+
+    /// Half of the rest comes each time, which is less than the limit.
+    @Test(arguments: [1, 4]) func aFileThatIsAnnouncedIsNotBegun(connections: Int) async throws {
+        let server = try FileServer(Self.content) { number, _ in number < 5 ? .cut(1_000_000 >> number) : .whole }
+        #expect(await kind(of: server, limit: 999_999, connections: connections) == .bodyTooLarge)
+        #expect(server.ranges == [nil] && folder.names == [])
+    }
+
+    @Test(arguments: [1, 4]) func aFileOfTheLimitComesWhole(connections: Int) async throws {
+        let server = try FileServer(Self.content) { number, _ in number < 3 ? .cut(1_000_000 >> number) : .whole }
+        #expect(await kind(of: server, limit: 1_000_000, connections: connections) == nil)
+        #expect(folder.data("a.bin") == Self.content)
+    }
+
+    /// No answer says how long the file is.
+    @Test func aFileThatGrowsPastTheLimitIsGivenUp() async throws {
+        let tag = "ETag: \"v1\"\r\nConnection: close\r\n"
+        let answers = [
+            "200 OK\r\n\(tag)Transfer-Encoding: chunked\r\n\r\n5\r\nabcde\r\n",
+            "206 Part\r\n\(tag)Content-Range: bytes 5-7/*\r\nContent-Length: 3\r\n\r\nfgh",
+            "416 No\r\n\(tag)Content-Range: bytes */8\r\nContent-Length: 0\r\n\r\n",
+        ]
+        let server = try FileServer(Self.content) { number, _ in
+            .other(.init(body: .raw { try $0.write("HTTP/1.1 \(answers[min(number, 3) - 1])") }))
+        }
+        #expect(await kind(of: server, limit: 7) == .bodyTooLarge)
+        #expect(folder.data("a.bin") == nil && server.ranges == [nil, "bytes=5-"])
+        let same = try FileServer(Self.content) { number, _ in
+            .other(.init(body: .raw { try $0.write("HTTP/1.1 \(answers[min(number, 3) - 1])") }))
+        }
+        #expect(await kind(of: same, limit: 8) == nil)
+        #expect(folder.data("a.bin") == Data("abcdefgh".utf8))
+    }
+}
