@@ -203,6 +203,8 @@ final class DownloadRun: Sendable {
     private func run() async throws -> DownloadedFile {
         defer { progress.finish() }
         do {
+            // It may have been ended before it began, and its cancellation be yet to come.
+            guard !state.withLock({ $0.call.isEnded }) else { throw CancellationError() }
             try Task.checkCancellation()
             let file = try await work(self)
             state.withLock { _ = $0.call.handle(.finish) }
