@@ -33,7 +33,8 @@ extension Session {
 }
 
 extension MultipartFormData {
-    /// How many bytes the form takes when it is sent, `nil` where a stream's length is not known.
+    /// How many bytes the form takes when it is sent, `nil` where a stream's length is not known. It asks for the sizes of the
+    /// files at once, which may wait for a disk.
     ///
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` where a part's file is missing, unreadable or a
     ///   directory.
@@ -44,7 +45,9 @@ extension MultipartFormData {
     /// - Throws: ``TrellisError``; what a stream throws.
     public func encode() async throws -> Data {
         let result = Locked(Data())
-        try await PieceChunks(pieces()).send { chunk in result.withLock { $0 += chunk } }
+        let body = RequestBody.multipart(self)
+        let sizes = body.source.hasFiles ? await FileSizes(of: body) : nil
+        try await PieceChunks(pieces(), sizes).send { chunk in result.withLock { $0 += chunk } }
         return result.withLock { $0 }
     }
 }
