@@ -8,9 +8,11 @@ enum FileChunks {
 
     /// The size of a regular, readable file.
     ///
+    /// - Parameter sizes: Where it was found before; otherwise this may wait for a disk.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``.
-    static func size(ofFileAt path: String) throws(TrellisError) -> Int64 {
-        try naming(path) { () throws(FileReader.Failure) in try FileReader.size(path: path) }
+    static func size(ofFileAt path: String, _ sizes: FileSizes? = nil) throws(TrellisError) -> Int64 {
+        if let size = try sizes?[path] { return size }
+        return try naming(path) { () throws(FileReader.Failure) in try FileReader.size(path: path) }
     }
 
     /// Sends the first `length` bytes of the file.

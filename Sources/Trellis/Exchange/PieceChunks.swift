@@ -13,18 +13,20 @@ struct PieceChunks: Sendable {
     /// The length of all, where that of each is known.
     let length: Int64?
 
-    /// Finds the sizes of the files.
+    /// Takes the pieces apart.
     ///
+    /// - Parameter sizes: Of the files; without it this asks for them, and may wait for a disk.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; of kind ``TrellisError/Kind/invalidRequest`` where the
     ///   lengths cannot be those of a body.
-    init(_ sources: [RequestBody.Source]) throws(TrellisError) {
+    init(_ sources: [RequestBody.Source], _ sizes: FileSizes? = nil) throws(TrellisError) {
         var pieces: [Piece] = []
         for source in sources {
             switch source {
             case .data(let data): pieces.append(Piece(source: source, length: Int64(data.count)))
-            case .file(let path): pieces.append(Piece(source: source, length: try FileChunks.size(ofFileAt: path)))
+            case .file(let path):
+                pieces.append(Piece(source: source, length: try FileChunks.size(ofFileAt: path, sizes)))
             case .stream(let length, _, _): pieces.append(Piece(source: source, length: length))
-            case .multipart(let form): pieces += try PieceChunks(form.pieces()).pieces
+            case .multipart(let form): pieces += try PieceChunks(form.pieces(), sizes).pieces
             }
         }
         self.pieces = pieces

@@ -277,6 +277,8 @@ final class DownloadRun: Sendable {
 
     private func run() async throws -> DownloadedFile {
         do {
+            // It may have been ended before it began, and its cancellation be yet to come.
+            guard !state.withLock({ $0.call.isEnded }) else { throw CancellationError() }
             try Task.checkCancellation()
             let file = try await work(self)
             finish(.success(file))

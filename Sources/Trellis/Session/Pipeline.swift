@@ -79,8 +79,9 @@ extension Session {
             ).answer())
     }
 
+    /// Something surrounds the attempts; a disk that is asked for the size of a file may take its time, too.
     private func hasSteps(_ request: Request) -> Bool {
-        request.attachment != nil || hasSteps || hub.isObserved
+        request.attachment != nil || hasSteps || hub.isObserved || request.hasFiles
     }
 
     /// A request as an actor that has not started.
@@ -155,7 +156,8 @@ extension Session {
         _ request: Request, _ journey: Journey, _ turn: LimitTurn?
     ) async throws -> StepResponse {
         if request.isForm { await MIMETypes.load() }
-        let attempt = try journey.first ?? nextAttempt(request, journey, turn)
+        let sizes = request.hasFiles ? await FileSizes(of: request.body) : nil
+        let attempt = try journey.first ?? nextAttempt(request, journey, turn, sizes)
         do {
             let answer = try await answer(to: attempt, journey)
             journey.situation.note(request)
@@ -175,7 +177,7 @@ extension Session {
     }
 
     private func nextAttempt(
-        _ request: Request, _ journey: Journey, _ turn: LimitTurn?
+        _ request: Request, _ journey: Journey, _ turn: LimitTurn?, _ sizes: FileSizes?
     ) throws -> RequestActor {
         let (context, situation) = (journey.context, journey.situation)
         let history = AttemptHistory(
@@ -184,7 +186,8 @@ extension Session {
             starts: situation.starts,
             permission: turn)
         let prepared = try preparation.prepare(
-            request, isCollected: situation.isCollected, start: situation.deadline.start, history: history)
+            request, isCollected: situation.isCollected, start: situation.deadline.start, history: history,
+            sizes: sizes)
         situation.record.withLock { $0.sent = prepared }
         let mayCut = situation.isCollected && !situation.surroundings.mayChangeAnswers
         return attempt(prepared, readers: mayCut ? situation.record : nil)

@@ -6,9 +6,9 @@ import HTTPTypes
 extension RequestPreparation {
     /// Compresses the body where that is asked for, and puts a small form without files into memory. Costs nothing for
     /// other requests.
-    static func resolveBody(of request: inout Request, defaults: HTTPFields) throws(TrellisError) {
+    static func resolveBody(of request: inout Request, defaults: HTTPFields, _ sizes: FileSizes?) throws(TrellisError) {
         if let compression = request.compression {
-            try compress(&request, compression, defaults: defaults)
+            try compress(&request, compression, defaults: defaults, sizes)
         }
         guard let body = request.body, case .multipart(let form) = body.source else { return }
         let pieces = try form.pieces()
@@ -18,21 +18,21 @@ extension RequestPreparation {
     }
 
     private static func compress(
-        _ request: inout Request, _ compression: RequestCompression, defaults: HTTPFields
+        _ request: inout Request, _ compression: RequestCompression, defaults: HTTPFields, _ sizes: FileSizes?
     ) throws(TrellisError) {
         let existing = request.headerFields[.contentEncoding] ?? defaults[.contentEncoding]
         guard try compression.applies(to: request, existing: existing), let body = request.body else { return }
-        request.body = RequestBody(try compressed(body.source, compression), contentType: body.contentType)
+        request.body = RequestBody(try compressed(body.source, compression, sizes), contentType: body.contentType)
         request.headerFields[.contentEncoding] = compression.algorithm.rawValue
     }
 
     private static func compressed(
-        _ source: RequestBody.Source, _ compression: RequestCompression
+        _ source: RequestBody.Source, _ compression: RequestCompression, _ sizes: FileSizes?
     ) throws(TrellisError) -> RequestBody.Source {
         let encoder = try encoder(compression)
         if case .data(let data) = source { return .data(try encode(data, isLast: true, with: encoder)) }
         // A file that cannot be sent is an error now.
-        let pieces = try PieceChunks([source])
+        let pieces = try PieceChunks([source], sizes)
         return .stream(length: nil, isReplayable: pieces.isReplayable) { send in
             let encoder = Locked(try Self.encoder(compression))
             try await pieces.send { chunk in

@@ -45,18 +45,19 @@ struct RequestPreparation: Sendable {
     ///   - start: When the call was made.
     ///   - isDeferred: It starts later.
     ///   - history: What came before in the call.
+    ///   - sizes: Those of the body's files.
     func prepare(
         _ request: Request, isCollected: Bool, start: EngineInstant, isDeferred: Bool = false,
-        history: AttemptHistory? = nil
+        history: AttemptHistory? = nil, sizes: FileSizes? = nil
     ) throws -> PreparedRequest {
         // A type that makes requests of others does not ask each of them whether its URL could be made.
         if let failure = request.conversionFailure { throw failure }
         do throws(TrellisError) {
             // What has a history was completed when its call began: a redirect leads away from the session's defaults.
             if let urlDefaults, history == nil {
-                return try assemble(urlDefaults.completing(request), isCollected, start, isDeferred, history)
+                return try assemble(urlDefaults.completing(request), isCollected, start, isDeferred, history, sizes)
             }
-            return try assemble(request, isCollected, start, isDeferred, history)
+            return try assemble(request, isCollected, start, isDeferred, history, sizes)
         } catch {
             throw error.naming(request)
         }
@@ -64,16 +65,16 @@ struct RequestPreparation: Sendable {
 
     private func assemble(
         _ request: Request, _ isCollected: Bool, _ start: EngineInstant, _ isDeferred: Bool,
-        _ history: AttemptHistory?
+        _ history: AttemptHistory?, _ sizes: FileSizes?
     ) throws(TrellisError) -> PreparedRequest {
         let url = try parse(request.url)
         try Self.check(request)
         var request = request
-        try Self.resolveBody(of: &request, defaults: defaultFields)
+        try Self.resolveBody(of: &request, defaults: defaultFields, sizes)
         let bandwidth =
             request.extras == nil && configuration.bandwidth.isEmpty ? nil : PieceSizes(request, configuration)
         let continueWait = request.bodyWait?.clampedNanoseconds
-        let (body, streamed) = try Self.body(request, isStreamed: continueWait != nil || bandwidth?.send != nil)
+        let (body, streamed) = try Self.body(request, isStreamed: continueWait != nil || bandwidth?.send != nil, sizes)
         let wire = TransferOptions(
             url: url, method: request.method.rawValue,
             headerLines: try lines(
@@ -157,7 +158,7 @@ struct RequestPreparation: Sendable {
     // MARK: Body
 
     private static func body(
-        _ request: Request, isStreamed: Bool
+        _ request: Request, isStreamed: Bool, _ sizes: FileSizes?
     ) throws(TrellisError) -> (TransferOptions.Body, PreparedRequest.StreamedBody?) {
         switch request.body?.source {
         case nil: return (request.method.expectsContent ? .bytes([]) : .none, nil)
@@ -169,7 +170,7 @@ struct RequestPreparation: Sendable {
                 .stream(length: length), .init(length: length, isReplayable: true) { try await slices(of: data, $0) }
             )
         case .file(let path):
-            let length = try FileChunks.size(ofFileAt: path)
+            let length = try FileChunks.size(ofFileAt: path, sizes)
             return (
                 .stream(length: length),
                 .init(length: length, isReplayable: true, file: path) {
@@ -180,7 +181,7 @@ struct RequestPreparation: Sendable {
             try PieceChunks.check(length: length)
             return (.stream(length: length), .init(length: length, isReplayable: isReplayable, chunks: chunks))
         case .multipart(let form):
-            let pieces = try PieceChunks(form.pieces())
+            let pieces = try PieceChunks(form.pieces(), sizes)
             return (
                 .stream(length: pieces.length),
                 .init(length: pieces.length, isReplayable: pieces.isReplayable) { try await pieces.send($0) }

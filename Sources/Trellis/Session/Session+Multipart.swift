@@ -33,7 +33,8 @@ extension Session {
 }
 
 extension MultipartFormData {
-    /// How many bytes the form takes when it is sent, `nil` where a stream's length is not known.
+    /// How many bytes the form takes when it is sent, `nil` where a stream's length is not known. It asks for the sizes of the
+    /// files at once, which may wait for a disk.
     ///
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` where a part's file is missing, unreadable or a
     ///   directory.
@@ -45,7 +46,9 @@ extension MultipartFormData {
     public func encode() async throws -> Data {
         await MIMETypes.load()
         let result = Locked(Data())
-        try await PieceChunks(pieces()).send { chunk in result.withLock { $0 += chunk } }
+        let body = RequestBody.multipart(self)
+        let sizes = body.source.hasFiles ? await FileSizes(of: body) : nil
+        try await PieceChunks(pieces(), sizes).send { chunk in result.withLock { $0 += chunk } }
         return result.withLock { $0 }
     }
 }

@@ -12,9 +12,8 @@
 /// ```
 ///
 /// In ``Steps/calls`` a step runs once for a call, outside of everything: it sees the caller's request and the final answer. In
-/// ``Steps/attempts`` it runs for each request on the wire, retries and redirects included, inside of everything but
-/// cookies and limits. It runs on
-/// the pool, never on the session's thread, and is cancelled with its call.
+/// ``Steps/attempts`` it runs for each request on the wire, retries and redirects included, inside of everything but cookies and
+/// limits. It runs on the pool, never on the session's thread, and is cancelled with its call.
 public protocol RequestStep: Sendable {
     /// Answers a request, with what `next` answers or otherwise.
     ///

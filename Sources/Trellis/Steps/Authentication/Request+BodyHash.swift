@@ -9,7 +9,8 @@ extension Request {
         guard let body else { return digest.finish() }
         guard body.isReplayable else { return nil }
         let shared = Locked(digest)
-        try await PieceChunks([body.source]).send { chunk in shared.withLock { $0.update(chunk) } }
+        let sizes = hasFiles ? await FileSizes(of: body) : nil
+        try await PieceChunks([body.source], sizes).send { chunk in shared.withLock { $0.update(chunk) } }
         return shared.withLock { $0.finish() }
     }
 }

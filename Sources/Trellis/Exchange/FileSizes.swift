@@ -1,0 +1,55 @@
+import CurlEngine
+
+/// The sizes of the files of a body, found on a thread that may wait for a disk: neither the pool nor the engine thread may.
+struct FileSizes: Sendable {
+    private let sizes: [String: Result<Int64, TrellisError>]
+
+    /// Asks for the size of each file, once. What cannot be sent is an error when its size is looked up.
+    init(of body: RequestBody?) async {
+        var paths: Set<String> = []
+        body?.source.insertPaths(into: &paths)
+        let found = paths
+        sizes = await WaitingThread.run {
+            var sizes: [String: Result<Int64, TrellisError>] = [:]
+            for path in found {
+                do throws(TrellisError) {
+                    sizes[path] = .success(try FileChunks.size(ofFileAt: path))
+                } catch {
+                    sizes[path] = .failure(error)
+                }
+            }
+            return sizes
+        }
+    }
+
+    /// The size of a file, `nil` where it was not among those of the body.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``.
+    subscript(path: String) -> Int64? {
+        get throws(TrellisError) { try sizes[path]?.get() }
+    }
+}
+
+extension Request {
+    /// The disk has to be asked before the body can be sent.
+    var hasFiles: Bool { body?.source.hasFiles ?? false }
+}
+
+extension RequestBody.Source {
+    /// The body is a file, or a form with one.
+    var hasFiles: Bool {
+        switch self {
+        case .data, .stream: false
+        case .file: true
+        case .multipart(let form): form.parts.contains { $0.body.source.hasFiles }
+        }
+    }
+
+    fileprivate func insertPaths(into paths: inout Set<String>) {
+        switch self {
+        case .data, .stream: break
+        case .file(let path): paths.insert(path)
+        case .multipart(let form): for part in form.parts { part.body.source.insertPaths(into: &paths) }
+        }
+    }
+}
