@@ -577,7 +577,7 @@ except OSError: pass
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 PYTHON
 check "a total beyond all bounds" 130 \
-    "$(timeout 30 python3 "$folder/terminal.py" 80 left "$bin/trellis" "$url/huge" -o "$folder/huge-file")"
+    "$(timeout 30 python3 "$folder/terminal.py" 80 "52560000:00 min left" "$bin/trellis" "$url/huge" -o "$folder/huge-file")"
 for columns in 1 8 9 10; do
     rm -f "$folder/files/"*
     check "$columns columns" 130 "$(timeout 30 python3 "$folder/terminal.py" $columns … \

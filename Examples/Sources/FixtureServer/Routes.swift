@@ -30,7 +30,7 @@ enum Routes {
         case "slow-lines": return lines(number ?? 100, every: .milliseconds(50))
         case "silence": return Answer(body: .raw { $0.waitForPeersEnd() })
         case "cut": return begun(cutShort) { _ in }
-        case "huge": return begun("Content-Length: 9223372036854775807\r\n\r\nonly this") { $0.waitForPeersEnd() }
+        case "huge": return begun("Content-Length: 9223372036854775807\r\n\r\nx") { $0.waitForPeersEnd() }
         case "stuck": return begun(cutShort) { $0.waitForPeersEnd() }
         case "hints": return Answer(body: .raw(hints))
         case "redirect": return redirect(number ?? 1)
