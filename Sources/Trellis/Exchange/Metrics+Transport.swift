@@ -21,7 +21,10 @@ extension Metrics {
         nameLookupTime = report.nameLookup
         connectTime = max(report.connect - report.nameLookup, 0)
         tlsTime = max(report.tls - report.connect, 0)
-        if report.firstByte > 0 { firstByteTime = attemptStart.nanoseconds(since: start) + report.firstByte }
+        // The transport's clock has another beginning and other steps: it must not be past the end.
+        if report.firstByte > 0 {
+            firstByteTime = min(attemptStart.nanoseconds(since: start) + report.firstByte, totalTime)
+        }
         bytesSent = report.bytesSent
         bytesReceived = report.bytesReceived
         reusedConnection = report.reusedConnection

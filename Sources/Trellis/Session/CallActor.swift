@@ -180,7 +180,7 @@ actor CallActor: EngineActor {
 
     func arrive(_ result: Result<StepResponse, any Error>) {
         guard !state.isEnded else { return }
-        self.result = result.mapError(withEarlierTraffic)
+        self.result = result.mapError(completed)
         // The session's end is that of its calls.
         if case .failure(let error as TrellisError) = result, error.isCancellation { return handle(.cancel) }
         handle(.finish)
@@ -206,16 +206,20 @@ actor CallActor: EngineActor {
             // The attempt knows best what it was doing.
             if let failure = attempt.onEngineThread.failure { result = .failure(failure) }
         }
-        result = result?.mapError(withEarlierTraffic)
+        result = result?.mapError(completed)
         handle(event)
     }
 
-    /// The error, with what the call had sent before the request that failed.
-    private func withEarlierTraffic(_ error: any Error) -> any Error {
+    /// The error, with what the call had sent before the request that failed, and with the call's request where it names none.
+    private func completed(_ error: any Error) -> any Error {
         guard var error = error as? TrellisError else { return error }
+        if error.method == nil { error.method = request.method }
+        if error.url == nil { error.url = URLRedaction.redact(completeURL) }
         error.earlierTraffic = max(error.earlierTraffic, record.withLock { $0.traffic })
         return error
     }
+
+    private var completeURL: String { (try? course.session.preparation.completingURL(of: request))?.url ?? request.url }
 
     /// The attempts that have not ended, the last behind the others.
     private var underWay: [RequestActor] {
@@ -224,7 +228,7 @@ actor CallActor: EngineActor {
 
     /// What the caller gets at the deadline where no attempt is under way.
     private var overdue: TrellisError {
-        var error = TrellisError(.timedOut(.total), method: request.method, url: request.url)
+        var error = TrellisError(.timedOut(.total), method: request.method, url: completeURL)
         error.metrics.total = .nanoseconds(Int64(clamping: limit ?? 0))
         let history = attempt?.prepared.history
         error.metrics.attempts = attempt == nil ? 0 : (history?.earlierAttempts ?? 0) + 1

@@ -69,6 +69,17 @@ struct EarlierTrafficTests {
         #expect(error.maySentBytes && !error.isRetryable)
     }
 
+    @Test func anErrorBeforeTheFirstHopNamesTheWholeURL() async throws {
+        let session = session(MockTransport { _ in MockResponse() }) {
+            $0.baseURL = "http://a.example/v2/"
+            $0.steps.adapters.append(Adapter { request, _ in request })
+        }
+        await session.shutdown()
+        let error = try await failure { _ = try await session.data("users") }
+        #expect(error.reason == .cancelled(.sessionShutDown))
+        #expect(error.method == .get && error.url == "http://a.example/v2/users")
+    }
+
     @Test func nothingWasSentWhereNothingWas() async throws {
         let error = try await failure { attempt, _ in attempt.fail(.connectionFailed(.unreachable("refused"))) }
         #expect(!error.maySentBytes && error.isRetryable)
