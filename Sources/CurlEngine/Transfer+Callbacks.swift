@@ -56,7 +56,9 @@ extension Transfer {
     }
 
     /// The request is about to be sent.
-    func isConnected() -> Int32 {
+    ///
+    /// - Parameter port: This side's port of the connection, 0 or less where it has none.
+    func isConnected(from port: Int32) -> Int32 {
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
         attempts += 1
         guard attempts == 1 || mayRepeat() else { return CURL_PREREQFUNC_ABORT }
