@@ -62,6 +62,9 @@ extension Transfer {
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
         attempts += 1
         guard attempts == 1 || mayRepeat() else { return CURL_PREREQFUNC_ABORT }
+        // What was said of the attempt before says nothing of this one.
+        refusal = StreamRefusal()
+        localPort = port
         activity = (engine.now, engine.now)
         if options.mayBeHTTP2 { noteStreams() }
         easy?.isConnected(for: options)
