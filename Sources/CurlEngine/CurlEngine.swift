@@ -46,14 +46,33 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     /// Hands over what was started. It is now, and at no other time, that libcurl takes connections from its pool, except for
     /// repetitions, of which the transfers see to themselves.
+    ///
+    /// None may take a connection that has become idle in the same call, as nobody has looked at that: what is due otherwise comes
+    /// before them, and each is handed over by itself.
     private func handOver(to multi: MultiHandle, _ poller: Poller) {
         guard !starting.isEmpty else { return }
-        unsafe multi.sockets.endUnclean(with: poller)
+        act(multi, ifDueAt: MonotonicClock().now())
         let batch = starting
         starting = []
+        var mustLook = true
         for transfer in batch where !transfer.isCancelled {
-            if let failure = multi.add(transfer) { fail(transfer, failure) }
+            if mustLook { unsafe multi.sockets.endUnclean(with: poller) }
+            mustLook = false
+            if let failure = multi.add(transfer) {
+                fail(transfer, failure)
+            } else {
+                multi.act(on: nil)
+                mustLook = finishTransfers()
+            }
         }
+        applyChanges()
+    }
+
+    private func act(_ multi: MultiHandle, ifDueAt now: EngineInstant) {
+        guard let deadline = multi.deadline, deadline <= now else { return }
+        multi.act(on: nil)
+        finishTransfers()
+        applyChanges()
     }
 
     private func fail(_ transfer: Transfer, _ failure: EngineFailure) {
@@ -206,11 +225,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         guard let multi else { return }
         finishTransfers()
         handOver(to: multi, poller)
-        if let deadline = multi.deadline, deadline <= now {
-            multi.act(on: nil)
-            finishTransfers()
-            applyChanges()
-        }
+        act(multi, ifDueAt: now)
         checkConnections(multi, now: now)
         unsafe multi.sockets.apply(to: poller)
     }
@@ -240,8 +255,15 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         applyChanges()
     }
 
-    private func finishTransfers() {
-        while let (transfer, code) = multi?.nextFinished() { end(transfer, code) }
+    /// Ends what libcurl is through with. Returns whether there was anything.
+    @discardableResult
+    private func finishTransfers() -> Bool {
+        var hasFinished = false
+        while let (transfer, code) = multi?.nextFinished() {
+            hasFinished = true
+            end(transfer, code)
+        }
+        return hasFinished
     }
 
     func close() {
