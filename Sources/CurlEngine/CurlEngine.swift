@@ -13,7 +13,9 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// Those that libcurl gets next.
     private var starting: [Transfer] = []
     /// Those that wait for bytes of their body, where libcurl would not see their answer.
-    private var stalled: [Transfer] = []
+    private var stalled = TransfersBySocket()
+    /// Those whose server has said GOAWAY, where libcurl does not say how their streams end.
+    private var leaving = TransfersBySocket()
     private var idleTimer: EngineTimer?
     private var lastUse = EngineInstant(nanoseconds: 0)
 
@@ -162,6 +164,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     /// Takes a transfer out of libcurl, and cuts its connection where it must not be used again.
     private func remove(_ transfer: Transfer, hasFailed: Bool) {
+        stalled.remove(transfer)
+        leaving.remove(transfer)
         guard transfer.options.version == .http2PriorKnowledge, !LibcurlFeatures.current.canReusePriorKnowledge else {
             multi?.remove(transfer, hasFailed: hasFailed)
             return
@@ -201,22 +205,19 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         multi.act(on: ready)
         mustCheck = true
         finishTransfers()
-        if !stalled.isEmpty { lookForAnswers(on: ready.descriptor) }
+        lookForAnswers(on: ready.descriptor)
     }
 
     /// A body's source has nothing more for now.
     func sendingHasStalled(_ transfer: Transfer) {
-        guard transfer.options.mayBeHTTP2, !LibcurlFeatures.current.isAtLeast(8, 1) else { return }
-        stalled.append(transfer)
+        guard transfer.hadStreams, !LibcurlFeatures.current.isAtLeast(8, 1) else { return }
+        stalled.insert(transfer)
     }
 
     private func lookForAnswers(on socket: Int32) {
-        stalled.removeAll { transfer in
-            guard transfer.isSendingPaused, let easy = transfer.easy else { return true }
-            guard easy.socket == socket else { return false }
-            transfer.lookForAnswer()
-            return true
-        }
+        guard let transfer = stalled.transfer(on: socket) else { return }
+        stalled.remove(transfer)
+        transfer.lookForAnswer()
     }
 
     func flush(now: EngineInstant, poller: Poller) {
@@ -270,7 +271,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         for transfer in changed + starting { transfer.abandon() }
         changed = []
         starting = []
-        stalled = []
+        stalled = TransfersBySocket()
+        leaving = TransfersBySocket()
         nextCheck = nil
         // Ends those that run.
         multi = nil
