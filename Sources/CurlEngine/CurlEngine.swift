@@ -202,6 +202,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     func socketIsReady(_ ready: ReadySocket) {
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
+        leaving.transfer(on: ready.descriptor)?.countWritten()
         multi.act(on: ready)
         mustCheck = true
         finishTransfers()
@@ -219,6 +220,9 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         stalled.remove(transfer)
         transfer.lookForAnswer()
     }
+
+    /// A server has said GOAWAY to a transfer whose answer is under way.
+    func serverIsLeaving(_ transfer: Transfer) { leaving.insert(transfer) }
 
     func flush(now: EngineInstant, poller: Poller) {
         // There may be changes without a libcurl: ends that were held back until their reader came.

@@ -39,6 +39,7 @@ extension Transfer {
         }
         if receivedBytes == 0, bytes.count > 0, !prepareDecoding() { return Self.abort }
         receivedBytes += Int64(bytes.count)
+        if log?.hasGoAway == true { countWritten() }
         if let decoder {
             guard unsafe decode(bytes.bytes, with: decoder) else { return Self.abort }
         } else {

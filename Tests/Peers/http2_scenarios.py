@@ -139,6 +139,30 @@ async def goaway_whole(stream, where, end):
         stream.end()
 
 
+async def goaway_broken(stream, name, how, code="NO_ERROR"):
+    """GOAWAY with CODE, which covers the stream, in a body without a length, and then the violation NAME: in a piece of its
+    `own`, or `at-once` with the GOAWAY."""
+    stream.head()
+    await stream.data(HALF)
+    await stream.answered()
+    stream.connection.is_deaf = True
+    if how == "own":
+        stream.goaway(stream.id, ErrorCodes[code])
+        await asyncio.sleep(0.05)
+        stream.raw(violation(name, stream.id))
+    else:
+        stream.goaway(stream.id, ErrorCodes[code], violation(name, stream.id))
+
+
+async def goaway_pinged(stream):
+    """A whole answer without a length, and before its end a GOAWAY that covers it and a PING that the client must answer."""
+    stream.head()
+    stream.goaway(stream.id)
+    await stream.data(HALF)
+    await stream.answered()
+    stream.end()
+
+
 async def broken(stream, name, where, length):
     """The violation NAME, after which the connection stays open on this side: `before-head`, `after-head`, `in-body`, behind
     a body that is `filled` but has not ended, or in one piece with part of the body (`at-once`)."""
