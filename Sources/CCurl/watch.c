@@ -1,10 +1,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stddef.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -37,12 +39,45 @@ uint64_t ccurl_clock_ns(int32_t clock) {
   return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-int64_t ccurl_socket_received(int fd) {
+// The bytes that have come in on a socket and those that its peer has acknowledged.
+static bool count(int fd, int64_t *received, int64_t *acknowledged) {
   struct tcp_info info;
   socklen_t size = sizeof(info);
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
-  if (size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received)) return -1;
-  return (int64_t)info.tcpi_bytes_received;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  if (size < offsetof(struct tcp_info, tcpi_bytes_received) + sizeof(info.tcpi_bytes_received)) return false;
+  *received = (int64_t)info.tcpi_bytes_received;
+  *acknowledged = (int64_t)info.tcpi_bytes_acked;
+  return true;
+}
+
+int64_t ccurl_socket_read(int fd, bool is_start) {
+  int before = 0, after = 0;
+  int64_t received, acknowledged;
+  if (ioctl(fd, SIOCINQ, &before) != 0 || !count(fd, &received, &acknowledged)) return -1;
+  if (ioctl(fd, SIOCINQ, &after) != 0) return -1;
+  // What comes in between the calls counts as read at the start, and as unread later.
+  return received - (is_start ? before : after);
+}
+
+int64_t ccurl_socket_written(int fd) {
+  // An acknowledgement between the calls would be counted once or twice.
+  for (int attempt = 0; attempt < 8; attempt++) {
+    int before = 0, after = 0;
+    int64_t received, acknowledged;
+    if (ioctl(fd, SIOCOUTQ, &before) != 0 || !count(fd, &received, &acknowledged)) return -1;
+    if (ioctl(fd, SIOCOUTQ, &after) != 0) return -1;
+    if (before == after) return acknowledged + after;
+  }
+  return -1;
+}
+
+int32_t ccurl_socket_port(int fd) {
+  struct sockaddr_storage address;
+  socklen_t size = sizeof(address);
+  if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) return 0;
+  if (address.ss_family == AF_INET) return ntohs(((struct sockaddr_in *)&address)->sin_port);
+  if (address.ss_family == AF_INET6) return ntohs(((struct sockaddr_in6 *)&address)->sin6_port);
+  return 0;
 }
 
 void ccurl_socket_shut_down(int fd) { shutdown(fd, SHUT_RDWR); }

@@ -12,8 +12,15 @@ final class CallWatch: Sendable {
         let call: UInt64
         /// The thread's processor time when it was seen first, or when a socket was shut down.
         var start: UInt64
-        /// The bytes that had come in on each socket by then.
-        var received: [Int32: Int64]?
+        /// The bytes that had been read from each socket when half the time was over.
+        var read: [Int32: Int64]?
+    }
+
+    /// A connection that was shut down.
+    struct Cut: Hashable {
+        let socket: Int32
+        /// This side's port, 0 where it has none.
+        let port: Int32
     }
 
     private struct State {
@@ -24,12 +31,14 @@ final class CallWatch: Sendable {
 
     /// How long a call may work, in nanoseconds.
     private static let limit: UInt64 = 1_000_000_000
-    /// What a socket must have brought in half of that for its server to be the one, in bytes.
+    /// What must have been read from a socket in half of that for its server to be the one, in bytes. What comes in on a
+    /// socket from which nobody reads is no flood.
     private static let flood: Int64 = 64 << 10
 
     /// A number for each call into libcurl and for each time between two: odd numbers are calls. Written by the engine alone.
     private let call = Atomic<UInt64>(0)
     private let cutSocket = Atomic<Int32>(-1)
+    private let cutPort = Atomic<Int32>(0)
     private let state = Locked(State())
     private let dog: Watchdog
     /// The processor time of the engine's thread, in nanoseconds.
@@ -54,11 +63,12 @@ final class CallWatch: Sendable {
         dog.wake()
     }
 
-    /// It has returned. The socket that was shut down meanwhile, if there is one.
-    func end() -> Int32? {
+    /// It has returned. The connection that was shut down meanwhile, if there is one.
+    func end() -> Cut? {
         call.store(call.load(ordering: .relaxed) &+ 1, ordering: .releasing)
         guard cutSocket.load(ordering: .acquiring) >= 0 else { return nil }
-        return cutSocket.exchange(-1, ordering: .acquiringAndReleasing)
+        let socket = cutSocket.exchange(-1, ordering: .acquiringAndReleasing)
+        return Cut(socket: socket, port: cutPort.load(ordering: .relaxed))
     }
 
     func didOpen(_ socket: Int32) { state.withLock { _ = $0.sockets.insert(socket) } }
@@ -89,10 +99,10 @@ final class CallWatch: Sendable {
             }
             let time = time()
             let used = time > observation.start ? time - observation.start : 0
-            if used > Self.limit / 2, observation.received == nil {
-                state.observation?.received = Self.received(state.sockets)
-            } else if used > Self.limit, let received = observation.received {
-                cut(Self.busiest(of: state.sockets, since: received), call: now)
+            if used > Self.limit / 2, observation.read == nil {
+                state.observation?.read = Self.read(state.sockets, isStart: true)
+            } else if used > Self.limit, let read = observation.read {
+                cut(Self.busiest(of: state.sockets, since: read), call: now)
                 state.observation = Observation(call: now, start: time)
             }
             return true
@@ -102,17 +112,18 @@ final class CallWatch: Sendable {
     /// While this holds the lock, no socket is closed.
     private func cut(_ socket: Int32?, call number: UInt64) {
         guard let socket, call.load(ordering: .acquiring) == number else { return }
+        cutPort.store(ccurl_socket_port(socket), ordering: .relaxed)
         cutSocket.store(socket, ordering: .releasing)
         ccurl_socket_shut_down(socket)
     }
 
-    private static func received(_ sockets: Set<Int32>) -> [Int32: Int64] {
-        Dictionary(uniqueKeysWithValues: sockets.map { ($0, ccurl_socket_received($0)) })
+    private static func read(_ sockets: Set<Int32>, isStart: Bool) -> [Int32: Int64] {
+        Dictionary(uniqueKeysWithValues: sockets.map { ($0, ccurl_socket_read($0, isStart)) })
     }
 
-    /// The socket that brought the most. Where the system does not say, as of sockets in the file system, the only one there is.
+    /// The socket from which the most was read. Where the system does not say, as of sockets in the file system, the only one there is.
     private static func busiest(of sockets: Set<Int32>, since before: [Int32: Int64]) -> Int32? {
-        let counts = received(sockets)
+        let counts = read(sockets, isStart: false)
         if sockets.count == 1, let socket = sockets.first, counts[socket] == -1 { return socket }
         let growth = counts.map { socket, count in (socket, count - (before[socket] ?? count)) }
         return growth.max { $0.1 < $1.1 }.flatMap { $0.1 >= flood ? $0.0 : nil }

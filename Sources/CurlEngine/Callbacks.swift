@@ -44,8 +44,8 @@ enum Callbacks {
     /// Streams do not go back; bodies in memory libcurl holds itself.
     static let seek: ccurl_seek_callback = { _, _, _ in CURL_SEEKFUNC_FAIL }
 
-    static let connected: ccurl_prereq_callback = { context, _, _, _, _ in
-        unsafe withTransfer(context) { $0?.isConnected() ?? CURL_PREREQFUNC_ABORT }
+    static let connected: ccurl_prereq_callback = { context, _, _, _, port in
+        unsafe withTransfer(context) { $0?.isConnected(from: port) ?? CURL_PREREQFUNC_ABORT }
     }
 
     static let tls: ccurl_tls_callback = { _, tlsContext, context in

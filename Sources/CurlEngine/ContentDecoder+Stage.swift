@@ -9,6 +9,8 @@ final class DecoderStage {
     let codec: Codec
     /// Decoded by the coding around this one; empty for the outermost.
     let buffer: UnsafeMutableRawBufferPointer
+    /// Bytes that the coding around this one has given in all.
+    var takenBytes = 0
     /// What is left to read in it.
     var pending = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
 

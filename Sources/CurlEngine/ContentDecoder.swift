@@ -14,6 +14,8 @@ package final class ContentDecoder {
         case cutShort(ContentCoding)
         /// Bytes follow the end of the coded stream.
         case trailingBytes(ContentCoding)
+        /// Far more bytes go into it than come out.
+        case swollen(ContentCoding)
         case outOfMemory
     }
 
@@ -21,6 +23,10 @@ package final class ContentDecoder {
     package static let pieceSize = 64 << 10
     /// More codings than this, one around the other, are taken for an attack.
     package static let maximumCodings = 5
+    /// How many bytes may pass from one coding to the next: so many, and this many times what has come out at the end. A body
+    /// needs about once that; nothing but work comes of a megabyte of empty members, which the coding around them makes of
+    /// a few bytes.
+    static let maximumPassage = (bytes: 4 << 20, perByte: 4)
 
     /// The outermost coding, which was applied last, first.
     private let stages: [DecoderStage]
@@ -28,6 +34,8 @@ package final class ContentDecoder {
     private var failure: Failure?
     private var held: [UInt8] = []
     private var hasInput = false
+    /// Bytes that have come out at the end.
+    private var givenBytes = 0
     /// The reader of the pieces has stopped; ``resume(into:)`` goes on.
     package private(set) var isHeldUp = false
 
@@ -104,6 +112,7 @@ package final class ContentDecoder {
             while true {
                 let count = try unsafe fill(piece, by: stages.count - 1, from: &input)
                 guard count > 0 else { return .success([]) }
+                givenBytes += count
                 if unsafe take(UnsafeRawBufferPointer(rebasing: piece[..<count]).bytes) { continue }
                 isHeldUp = true
                 return unsafe .success([UInt8](input))
@@ -125,6 +134,10 @@ package final class ContentDecoder {
             if count > 0 { return count }
             let more = try unsafe fill(stage.buffer, by: index - 1, from: &input)
             if more == 0 { return 0 }
+            stage.takenBytes += more
+            guard stage.takenBytes <= Self.maximumPassage.bytes + Self.maximumPassage.perByte * givenBytes else {
+                throw .swollen(stage.coding)
+            }
             unsafe stage.pending = UnsafeRawBufferPointer(rebasing: stage.buffer[..<more])
         }
     }

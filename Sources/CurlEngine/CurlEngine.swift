@@ -13,7 +13,9 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// Those that libcurl gets next.
     private var starting: [Transfer] = []
     /// Those that wait for bytes of their body, where libcurl would not see their answer.
-    private var stalled: [Transfer] = []
+    private var stalled = TransfersBySocket()
+    /// Those whose server has said GOAWAY, where libcurl does not say how their streams end.
+    private var leaving = TransfersBySocket()
     private var idleTimer: EngineTimer?
     private var lastUse = EngineInstant(nanoseconds: 0)
 
@@ -46,14 +48,33 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     /// Hands over what was started. It is now, and at no other time, that libcurl takes connections from its pool, except for
     /// repetitions, of which the transfers see to themselves.
+    ///
+    /// None may take a connection that has become idle in the same call, as nobody has looked at that: what is due otherwise comes
+    /// before them, and each is handed over by itself.
     private func handOver(to multi: MultiHandle, _ poller: Poller) {
         guard !starting.isEmpty else { return }
-        unsafe multi.sockets.endUnclean(with: poller)
+        act(multi, ifDueAt: MonotonicClock.now())
         let batch = starting
         starting = []
+        var mustLook = true
         for transfer in batch where !transfer.isCancelled {
-            if let failure = multi.add(transfer) { fail(transfer, failure) }
+            if mustLook { unsafe multi.sockets.endUnclean(with: poller) }
+            mustLook = false
+            if let failure = multi.add(transfer) {
+                fail(transfer, failure)
+            } else {
+                multi.act(on: nil)
+                mustLook = finishTransfers()
+            }
         }
+        applyChanges()
+    }
+
+    private func act(_ multi: MultiHandle, ifDueAt now: EngineInstant) {
+        guard let deadline = multi.deadline, deadline <= now else { return }
+        multi.act(on: nil)
+        finishTransfers()
+        applyChanges()
     }
 
     private func fail(_ transfer: Transfer, _ failure: EngineFailure) {
@@ -143,6 +164,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     /// Takes a transfer out of libcurl, and cuts its connection where it must not be used again.
     private func remove(_ transfer: Transfer, hasFailed: Bool) {
+        stalled.remove(transfer)
+        leaving.remove(transfer)
         guard transfer.options.version == .http2PriorKnowledge, !LibcurlFeatures.current.canReusePriorKnowledge else {
             multi?.remove(transfer, hasFailed: hasFailed)
             return
@@ -179,26 +202,27 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     func socketIsReady(_ ready: ReadySocket) {
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
+        leaving.transfer(on: ready.descriptor)?.countWritten()
         multi.act(on: ready)
         mustCheck = true
         finishTransfers()
-        if !stalled.isEmpty { lookForAnswers(on: ready.descriptor) }
+        lookForAnswers(on: ready.descriptor)
     }
 
     /// A body's source has nothing more for now.
     func sendingHasStalled(_ transfer: Transfer) {
-        guard transfer.options.mayBeHTTP2, !LibcurlFeatures.current.isAtLeast(8, 1) else { return }
-        stalled.append(transfer)
+        guard transfer.hadStreams, !LibcurlFeatures.current.isAtLeast(8, 1) else { return }
+        stalled.insert(transfer)
     }
 
     private func lookForAnswers(on socket: Int32) {
-        stalled.removeAll { transfer in
-            guard transfer.isSendingPaused, let easy = transfer.easy else { return true }
-            guard easy.socket == socket else { return false }
-            transfer.lookForAnswer()
-            return true
-        }
+        guard let transfer = stalled.transfer(on: socket) else { return }
+        stalled.remove(transfer)
+        transfer.lookForAnswer()
     }
+
+    /// A server has said GOAWAY to a transfer whose answer is under way.
+    func serverIsLeaving(_ transfer: Transfer) { leaving.insert(transfer) }
 
     func flush(now: EngineInstant, poller: Poller) {
         // There may be changes without a libcurl: ends that were held back until their reader came.
@@ -206,11 +230,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         guard let multi else { return }
         finishTransfers()
         handOver(to: multi, poller)
-        if let deadline = multi.deadline, deadline <= now {
-            multi.act(on: nil)
-            finishTransfers()
-            applyChanges()
-        }
+        act(multi, ifDueAt: now)
         checkConnections(multi, now: now)
         unsafe multi.sockets.apply(to: poller)
     }
@@ -240,15 +260,23 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         applyChanges()
     }
 
-    private func finishTransfers() {
-        while let (transfer, code) = multi?.nextFinished() { end(transfer, code) }
+    /// Ends what libcurl is through with. Returns whether there was anything.
+    @discardableResult
+    private func finishTransfers() -> Bool {
+        var hasFinished = false
+        while let (transfer, code) = multi?.nextFinished() {
+            hasFinished = true
+            end(transfer, code)
+        }
+        return hasFinished
     }
 
     func close() {
         for transfer in changed + starting { transfer.abandon() }
         changed = []
         starting = []
-        stalled = []
+        stalled = TransfersBySocket()
+        leaving = TransfersBySocket()
         nextCheck = nil
         // Ends those that run.
         multi = nil

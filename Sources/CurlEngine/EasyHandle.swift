@@ -317,8 +317,10 @@ final class EasyHandle {
 
     // MARK: What libcurl knows
 
-    /// Not a byte of a request has been handed to the system, in any attempt.
-    var hasSentNothing: Bool { unsafe ccurl_get_long(curl, CURLINFO_REQUEST_SIZE) == 0 }
+    /// It is certain that not a byte of a request has been handed to the system, in any attempt.
+    var hasSentNothing: Bool {
+        unsafe LibcurlFeatures.current.countsRequests && ccurl_get_long(curl, CURLINFO_REQUEST_SIZE) == 0
+    }
 
     var report: TransferReport { unsafe TransferReport(curl, hasInlineBody: hasPostFields) }
 

@@ -48,6 +48,12 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// Connections with HTTP/2 prior knowledge can be used again; before 8.0 the second request fails.
     package var canReusePriorKnowledge: Bool { isAtLeast(8, 0) }
 
+    /// How large a request was is told when it has gone out.
+    var countsRequests: Bool { Self.countsRequests(versionNumber) }
+
+    /// libcurl 8.7 says zero of every request.
+    static func countsRequests(_ versionNumber: UInt32) -> Bool { versionNumber >> 8 != 0x08_07 }
+
     /// The multi handle shares TLS sessions between its transfers by itself.
     var sharesTLSSessions: Bool { isAtLeast(8, 12) }
 }

@@ -181,19 +181,26 @@ final class MultiHandle {
         watch.begin()
         defer {
             isInside = false
-            if let socket = watch.end() { didCut(socket) }
+            if let cut = watch.end() { didCut(cut) }
         }
         return body()
     }
 
-    /// The watchdog has shut down a socket, because its server kept libcurl busy.
-    private func didCut(_ socket: Int32) {
-        let users = running.filter { $0.socket == socket }
-        // Where it has been closed since, its number may be another's already.
-        let closed = users.filter { unsafe $0.socketGeneration != sockets.generation(of: socket) }
-        for transfer in (closed.isEmpty ? users : closed).compactMap(\.transfer) where transfer.failure == nil {
+    /// The watchdog has shut down a connection, because its server kept libcurl busy.
+    private func didCut(_ cut: CallWatch.Cut) {
+        for transfer in users(of: cut).compactMap(\.transfer) where transfer.failure == nil {
             transfer.failure = EngineFailure(kind: .flooded, message: "")
             transfer.engine.update(transfer)
         }
+    }
+
+    private func users(of cut: CallWatch.Cut) -> [EasyHandle] {
+        // Of a kept connection that was taken in this very call, libcurl has not named the socket.
+        let senders = running.filter { cut.port > 0 && $0.transfer?.localPort == cut.port }
+        guard senders.isEmpty else { return senders }
+        let users = running.filter { $0.socket == cut.socket }
+        // Where it has been closed since, its number may be another's already.
+        let closed = users.filter { unsafe $0.socketGeneration != sockets.generation(of: cut.socket) }
+        return closed.isEmpty ? users : closed
     }
 }

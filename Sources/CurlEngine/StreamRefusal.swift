@@ -19,43 +19,25 @@ struct StreamRefusal {
         case other
     }
 
-    /// Takes a line of the log.
+    /// Takes a line of the log. Header fields are written there too, and a caller's may say anything: what counts stands at the
+    /// beginning of a line.
     mutating func read(_ line: UnsafeRawBufferPointer) -> Line {
-        if let number = unsafe Self.number(in: line, after: "Using Stream ID: ") {
+        if let number = unsafe line.number(after: "Using Stream ID: ") {
             // A new attempt.
             self = StreamRefusal()
             stream = number
-        } else if let number = unsafe Self.number(in: line, after: ", last_stream=") {
+        } else if unsafe line.hasPrefix("recveived GOAWAY, ") || line.hasPrefix("received GOAWAY, ") {
+            guard let end = unsafe line.end(of: ", last_stream="), let number = unsafe line.number(at: end) else {
+                return .other
+            }
             // A server may send more than one GOAWAY, of which each may name a lower stream.
-            lastStream = min(number, lastStream ?? number)
-        } else if unsafe Self.range(of: " refused by server, try again", in: line) != nil {
-            isCertain = true
-        } else if unsafe line.starts(with: "Connection died, retrying".utf8) {
+            lastStream = min(number.value, lastStream ?? number.value)
+        } else if unsafe line.hasPrefix("HTTP/2 stream ") || line.hasPrefix("HTTP/3 stream ") {
+            guard let number = unsafe line.number(at: 14) else { return .other }
+            if unsafe line.from(number.end).hasPrefix(" refused by server, try again") { isCertain = true }
+        } else if unsafe line.hasPrefix("Connection died, retrying") {
             return .isBeingRepeated
         }
         return .other
-    }
-
-    private static func number(in line: UnsafeRawBufferPointer, after text: StaticString) -> UInt64? {
-        guard let range = unsafe range(of: text, in: line) else { return nil }
-        var number: UInt64?
-        for index in range.upperBound..<line.count {
-            let byte = unsafe line[index]
-            guard byte >= 0x30, byte <= 0x39, (number ?? 0) < 1 << 32 else { break }
-            number = (number ?? 0) * 10 + UInt64(byte - 0x30)
-        }
-        return number
-    }
-
-    private static func range(of text: StaticString, in line: UnsafeRawBufferPointer) -> Range<Int>? {
-        let count = text.utf8CodeUnitCount
-        let wanted = unsafe UnsafeRawBufferPointer(start: text.utf8Start, count: count)
-        guard count <= line.count else { return nil }
-        for start in 0...line.count - count {
-            if unsafe UnsafeRawBufferPointer(rebasing: line[start..<start + count]).elementsEqual(wanted) {
-                return start..<start + count
-            }
-        }
-        return nil
     }
 }

@@ -39,6 +39,7 @@ extension Transfer {
         }
         if receivedBytes == 0, bytes.count > 0, !prepareDecoding() { return Self.abort }
         receivedBytes += Int64(bytes.count)
+        if log?.hasGoAway == true { countWritten() }
         if let decoder {
             guard unsafe decode(bytes.bytes, with: decoder) else { return Self.abort }
         } else {
@@ -56,10 +57,15 @@ extension Transfer {
     }
 
     /// The request is about to be sent.
-    func isConnected() -> Int32 {
+    ///
+    /// - Parameter port: This side's port of the connection, 0 or less where it has none.
+    func isConnected(from port: Int32) -> Int32 {
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
         attempts += 1
         guard attempts == 1 || mayRepeat() else { return CURL_PREREQFUNC_ABORT }
+        // What was said of the attempt before says nothing of this one.
+        refusal = StreamRefusal()
+        localPort = port
         activity = (engine.now, engine.now)
         if options.mayBeHTTP2 { noteStreams() }
         easy?.isConnected(for: options)

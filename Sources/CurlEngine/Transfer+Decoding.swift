@@ -65,6 +65,9 @@ extension EngineFailure {
             self.init(kind: .contentCoding, message: "the body ends before its \(coding.rawValue) stream does")
         case .trailingBytes(let coding):
             self.init(kind: .contentCoding, message: "bytes follow the end of the \(coding.rawValue) stream")
+        case .swollen(let coding):
+            self.init(
+                kind: .contentCoding, message: "the body's \(coding.rawValue) stream is far larger than what it holds")
         case .outOfMemory: self.init(kind: .outOfMemory, message: "no memory for decoding the body")
         }
     }

@@ -41,6 +41,7 @@ extension Transfer {
         appliedPause = 0
         chunks = nil
         refusal = StreamRefusal()
+        wasRefused = false
     }
 
     /// Not a byte of the request has been handed to the system. What libcurl hands to its library for HTTP/2 it counts as sent or not

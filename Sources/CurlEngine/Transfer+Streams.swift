@@ -20,7 +20,25 @@ extension Transfer {
     }
 
     /// A line of libcurl's log.
-    func receiveLog(_ line: UnsafeRawBufferPointer) { unsafe log?.note(line) }
+    func receiveLog(_ line: UnsafeRawBufferPointer) {
+        switch unsafe log?.note(line) {
+        case .goAway:
+            countWritten()
+            engine.serverIsLeaving(self)
+        case .isClosing: log?.close(written: writtenBytes)
+        case .other, nil: break
+        }
+    }
+
+    /// More of what the server sends is about to be read.
+    func countWritten() { log?.goOn(written: writtenBytes) }
+
+    /// The bytes that have been sent over the connection so far, where that can be known.
+    private var writtenBytes: Int64? {
+        guard let socket = easy?.socket, socket >= 0 else { return nil }
+        let count = ccurl_socket_written(socket)
+        return count >= 0 ? count : nil
+    }
 
     /// Why an answer that libcurl before 8.1 calls whole is not.
     func brokenStream() -> EngineFailure? {

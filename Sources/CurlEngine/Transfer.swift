@@ -26,6 +26,8 @@ package final class Transfer: @unchecked Sendable {
     var wasRefused = false
     /// The connection of the last attempt carries streams.
     var hadStreams = false
+    /// This side's port of that connection, 0 or less where it has none.
+    var localPort: Int32 = 0
     /// Bytes of the body have been handed to libcurl. Those of a body in memory it has for itself.
     var hasReadBody = false
     /// Why the transfer was given up in a callback; goes before libcurl's own view.

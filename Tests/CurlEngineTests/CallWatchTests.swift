@@ -21,7 +21,7 @@ struct CallWatchTests {
         watch.begin()
         // It ends with the socket only.
         flooded.readToTheEnd()
-        #expect(watch.end() == flooded.client)
+        #expect(watch.end()?.socket == flooded.client)
         #expect(watch.end() == nil)
         #expect(quiet.isOpen)
         // The number of a socket that was closed is anybody's.
@@ -52,6 +52,39 @@ struct CallWatchTests {
         for _ in 0..<100 { #expect(watch.look()) }
         #expect(watch.end() == nil)
         #expect(pair.isOpen)
+    }
+
+    /// What comes in while the engine is inside a long call, on a socket that it is not reading.
+    @Test func bytesThatNobodyReadsCutNothing() throws {
+        let pair = try LoopbackPair()
+        let time = Atomic<UInt64>(0)
+        let watch = CallWatch(dog: Watchdog()) { time.add(200_000_000, ordering: .relaxed).newValue }
+        watch.didOpen(pair.client)
+        watch.begin()
+        for look in 0..<100 {
+            if look == 4 { pair.send(100_000) }
+            #expect(watch.look())
+        }
+        #expect(watch.end() == nil)
+        #expect(pair.isOpen)
+    }
+
+    @Test func bytesThatAreReadCutTheirSocket() throws {
+        let pair = try LoopbackPair()
+        let time = Atomic<UInt64>(0)
+        let watch = CallWatch(dog: Watchdog()) { time.add(200_000_000, ordering: .relaxed).newValue }
+        watch.didOpen(pair.client)
+        watch.begin()
+        // A second and more, of which half has gone when the socket is looked at first.
+        for _ in 0..<7 {
+            pair.send(100_000)
+            pair.read(100_000)
+            #expect(watch.look())
+        }
+        let cut = watch.end()
+        #expect(cut?.socket == pair.client)
+        #expect(cut?.port == pair.port)
+        #expect(!pair.isOpen)
     }
 
     @Test func manyShortCallsCutNothing() throws {
@@ -106,6 +139,18 @@ private final class LoopbackPair: Sendable {
         }
         server = accept(listener, nil, nil)
         try #require(isConnected && server >= 0)
+    }
+
+    /// The client's port.
+    var port: Int32 {
+        var address = sockaddr_in()
+        var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let isKnown = unsafe withUnsafeMutablePointer(to: &address) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe getsockname(client, $0, &size) == 0
+            }
+        }
+        return isKnown ? Int32(UInt16(bigEndian: address.sin_port)) : -1
     }
 
     deinit {

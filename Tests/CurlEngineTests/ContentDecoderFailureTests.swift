@@ -94,6 +94,37 @@ struct ContentDecoderFailureTests {
         #expect(throws: ContentDecoder.Failure.cutShort(coding)) { try decoder.finish() }
     }
 
+    /// Six mebibytes of empty members, of which the coding around them makes next to nothing.
+    @Test(arguments: codings)
+    func aCodedBodyThatHoldsNothingIsRefused(_ coding: ContentCoding) throws {
+        let empty = try Coded.encode([], .gzip)
+        let members = Array(repeatElement(empty, count: (6 << 20) / empty.count).joined())
+        let body = try Coded.encode(members, coding, chunk: 1 << 20)
+        let result = Decoded(body, codings: ["gzip", coding.rawValue])
+        #expect(result.failure == .swollen(.gzip))
+        #expect(result.bytes.isEmpty)
+    }
+
+    /// As the same with a byte in every thousandth of them.
+    @Test func aCodedBodyThatHoldsNextToNothingIsRefused() throws {
+        let empty = try Coded.encode([], .gzip)
+        let members = repeatElement(empty, count: 1000).joined() + (try Coded.encode([1], .gzip))
+        let body = try Coded.encode(Array(repeatElement(members, count: 300).joined()), .gzip, chunk: 1 << 20)
+        #expect(Decoded(body, codings: ["gzip", "gzip"]).failure == .swollen(.gzip))
+    }
+
+    /// More than may pass without output: what does not shrink goes through every coding whole, and through some it grows.
+    @Test(arguments: codings)
+    func aLargeBodyPassesThroughManyCodings(_ coding: ContentCoding) throws {
+        var random = SeededGenerator(seed: 3)
+        let noise = (0..<6 << 20).map { _ in UInt8.random(in: 0...255, using: &random) }
+        let body = try Coded.encode(noise, coding, .gzip, coding, .gzip, coding)
+        let names = [coding.rawValue, "gzip", coding.rawValue, "gzip", coding.rawValue]
+        let result = Decoded(body, codings: names)
+        #expect((result.bytes == noise) as Bool)
+        #expect(result.failure == nil)
+    }
+
     /// RFC 9659: a window of more than 8 MiB is memory that the other side chooses.
     @Test func aZstandardWindowThatIsTooLargeIsRefused() throws {
         try #require(ContentCoding.zstd.canDecode)

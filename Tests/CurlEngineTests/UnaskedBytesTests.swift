@@ -109,6 +109,72 @@ struct UnaskedBytesTests {
         await run.finish()
     }
 
+    /// A transfer that was paused goes on and ends in the same turn in which another one starts, which its connection would suit.
+    @Test func aConnectionThatBecomesIdleInTheTurnInWhichItIsWanted() async throws {
+        let mayGoOn = LoopbackServer.Gate(), isWritten = LoopbackServer.Gate()
+        let server = try LoopbackServer { connection in
+            guard try connection.nextRequest()?.path == "/paused" else { return try connection.write(Self.good) }
+            try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf ")
+            try connection.wait(for: mayGoOn)
+            try connection.write("rest!" + Self.evil)
+            connection.waitUntilReceived()
+            isWritten.open()
+            _ = try connection.readToEnd()
+        }
+        let run = EngineRun()
+        let paused = RestingOutcome()
+        let first = try EngineRun.get(server.url("/paused")), next = try EngineRun.get(server.url("/next"))
+        run.executor.submit { paused.transfer = run.engine.start(first, delegate: paused) }
+        while await run.onEngine({ (paused.transfer?.appliedPause ?? 0) & 1 == 0 }) { try Task.checkCancellation() }
+        mayGoOn.open()
+        try await isWritten.opened()
+        let text = await withCheckedContinuation { continuation in
+            let outcome = EngineRun.Outcome(whenEnded: { continuation.resume(returning: $0.text) })
+            run.executor.submit {
+                paused.transfer?.pauseReceiving(false)
+                run.start(next, outcome)
+            }
+        }
+        #expect(text == "good")
+        #expect(await run.onEngine { paused.text } == "half rest!")
+        await run.finish()
+    }
+
+    /// A request has its answer in the very call in which it goes out, and the next one is started with it. The answer fills libcurl's
+    /// buffer, so that what comes behind it is left where it is.
+    @Test func aConnectionThatIsWantedByTwoThatStartTogether() async throws {
+        let mayDisturb = LoopbackServer.Gate(), isDisturbed = DispatchSemaphore(value: 0)
+        let server = try LoopbackServer { connection in
+            guard try connection.nextRequest() != nil else { return }
+            try connection.write(Self.good)
+            guard connection.ordinal == 1 else { return }
+            try connection.wait(for: mayDisturb)
+            let head = "HTTP/1.1 200 OK\r\nContent-Length: 12345\r\n\r\n"
+            let length = (16 << 10) - head.utf8.count
+            try connection.write(head.replacing("12345", with: "\(length)") + String(repeating: "x", count: length))
+            try connection.write(Self.evil)
+            connection.waitUntilReceived()
+            isDisturbed.signal()
+            _ = try connection.readToEnd()
+        }
+        let run = EngineRun()
+        let get = try EngineRun.get(server.url())
+        #expect(await run.perform(get).text == "good")
+        let text = await withCheckedContinuation { continuation in
+            let first = EngineRun.Outcome(whenConnected: {
+                mayDisturb.open()
+                isDisturbed.wait()
+            })
+            let second = EngineRun.Outcome(whenEnded: { continuation.resume(returning: $0.text) })
+            run.executor.submit {
+                run.start(get, first)
+                run.start(get, second)
+            }
+        }
+        #expect(text == "good")
+        await run.finish()
+    }
+
     /// The connection dies under a request that may be repeated. The one that it is repeated on is looked at too.
     @Test func theConnectionOfARepetitionIsLookedAtToo() async throws {
         let mayAnswer = LoopbackServer.Gate(), mayDie = LoopbackServer.Gate(), mayDisturb = LoopbackServer.Gate()
@@ -152,6 +218,22 @@ struct UnaskedBytesTests {
         }
         #expect(text == "good", "\(String(describing: failure))")
         await run.finish()
+    }
+
+    /// Pauses with the head. On the engine thread.
+    private final class RestingOutcome: TransferDelegate, @unchecked Sendable {
+        // Unchecked: touched on the engine thread alone.
+        var transfer: Transfer?
+        var text = ""
+
+        func transferIsConnected() {}
+        func transferDidReceiveInformational(_ head: WireHead) {}
+        func transferDidReceiveHead(_ head: WireHead) { transfer?.pauseReceiving(true) }
+        func transferDidReceiveBody(_ bytes: RawSpan) {
+            text += String(decoding: [UInt8](copying: bytes), as: UTF8.self)
+        }
+        func transferNeedsBody() {}
+        func transferDidEnd(_ end: TransferEnd) { transfer = nil }
     }
 
     /// Pauses before its first byte. On the engine thread.

@@ -71,10 +71,10 @@ class Stream:
     def reset(self, code):
         self._do("reset_stream", int(code))
 
-    def goaway(self, last_stream_id, code=0):
-        """A GOAWAY as a raw frame: with its own, the library would end its connection too."""
+    def goaway(self, last_stream_id, code=0, rest=b""):
+        """A GOAWAY as a raw frame, with other bytes behind it: with its own, the library would end its connection too."""
         frame = hyperframe.frame.GoAwayFrame(0, last_stream_id=last_stream_id, error_code=int(code))
-        self.raw(frame.serialize())
+        self.raw(frame.serialize() + rest)
 
     def raw(self, data):
         """Bytes that need not be HTTP/2."""

@@ -15,6 +15,11 @@ async def flood(stream, kind, where):
         await stream.data(b"x")
         # Only who has heard of the beginning can tell a flood from a server that is slow.
         await stream.answered()
+    await flood_frames(stream, kind)
+
+
+async def flood_frames(stream, kind, has_begun=None):
+    """Frames of one KIND until the client leaves; tells when the first have been written."""
     one = {
         "empty-data": frame(DATA, 0, stream.id),
         "padded-data": frame(DATA, PADDED, stream.id, bytes([3, 0, 0, 0])),
@@ -29,6 +34,8 @@ async def flood(stream, kind, where):
     end = asyncio.get_running_loop().time() + 60
     while not writer.is_closing() and asyncio.get_running_loop().time() < end:
         writer.write(piece)
+        if has_begun is not None:
+            has_begun.set()
         await writer.drain()
         # A client that keeps up never makes it wait, and the other connections want their turn.
         await asyncio.sleep(0)

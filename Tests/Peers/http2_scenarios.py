@@ -9,12 +9,13 @@ import collections
 
 from h2.errors import ErrorCodes
 
-from http2_flood import flood
+from http2_flood import flood, flood_frames
 from http2_violations import violation
 
 HALF = b"x" * 50
 _attempts = collections.Counter()
 _held = collections.defaultdict(list)
+_wanted, _begun = collections.defaultdict(asyncio.Event), collections.defaultdict(asyncio.Event)
 
 
 async def play(stream):
@@ -55,6 +56,33 @@ async def refused_once(stream, key):
         stream.reset(ErrorCodes.REFUSED_STREAM)
     else:
         await ok(stream)
+
+
+async def refused_then(stream, code, key):
+    """REFUSED_STREAM the first time, RST_STREAM with CODE the next, and then good answers."""
+    _attempts[key] += 1
+    if _attempts[key] > 2:
+        return await ok(stream)
+    stream.reset(ErrorCodes.REFUSED_STREAM if _attempts[key] == 1 else ErrorCodes[code])
+
+
+async def attempts(stream, key):
+    """As many bytes as there were requests with KEY."""
+    await ok(stream, str(_attempts[key]))
+
+
+async def ok_then_flood(stream, key):
+    """A good answer, and frames without end on its connection once `flood-now` asks for them."""
+    await ok(stream)
+    await _wanted[key].wait()
+    await flood_frames(stream, "unknown-frames", _begun[key])
+
+
+async def flood_now(stream, key):
+    """A good answer, once the flood with KEY has begun."""
+    _wanted[key].set()
+    await _begun[key].wait()
+    await ok(stream)
 
 
 async def rst_once(stream, code, key, then="nothing"):
@@ -109,6 +137,30 @@ async def goaway_whole(stream, where, end):
     await stream.data(HALF, end=end == "at-once")
     if end == "own":
         stream.end()
+
+
+async def goaway_broken(stream, name, how, code="NO_ERROR"):
+    """GOAWAY with CODE, which covers the stream, in a body without a length, and then the violation NAME: in a piece of its
+    `own`, or `at-once` with the GOAWAY."""
+    stream.head()
+    await stream.data(HALF)
+    await stream.answered()
+    stream.connection.is_deaf = True
+    if how == "own":
+        stream.goaway(stream.id, ErrorCodes[code])
+        await asyncio.sleep(0.05)
+        stream.raw(violation(name, stream.id))
+    else:
+        stream.goaway(stream.id, ErrorCodes[code], violation(name, stream.id))
+
+
+async def goaway_pinged(stream):
+    """A whole answer without a length, and before its end a GOAWAY that covers it and a PING that the client must answer."""
+    stream.head()
+    stream.goaway(stream.id)
+    await stream.data(HALF)
+    await stream.answered()
+    stream.end()
 
 
 async def broken(stream, name, where, length):

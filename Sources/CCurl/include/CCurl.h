@@ -164,8 +164,13 @@ void ccurl_watchdog_wake(void);
 int32_t ccurl_thread_cpu_clock(void);
 // The time of a clock in nanoseconds; 0 where its thread has ended.
 uint64_t ccurl_clock_ns(int32_t clock);
-// The bytes that have come in on a TCP socket; -1 where the system does not say.
-int64_t ccurl_socket_received(int fd);
+// The bytes that have been read from a TCP socket; -1 where the system does not say. The difference between a count at the start
+// of a while and one at its end is never more than what was read.
+int64_t ccurl_socket_read(int fd, bool is_start);
+// The bytes that have been handed to a TCP socket; -1 where the system does not say.
+int64_t ccurl_socket_written(int fd);
+// This side's port of a connection; 0 where it has none.
+int32_t ccurl_socket_port(int fd);
 // Ends a connection in both directions. The descriptor stays open.
 void ccurl_socket_shut_down(int fd);
 

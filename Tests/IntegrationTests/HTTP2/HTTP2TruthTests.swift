@@ -47,6 +47,24 @@ struct HTTP2TruthTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
+    /// A GOAWAY excuses the end of the connection, and not that the answer has none.
+    @Test(
+        arguments: HTTP2Peer.Way.allCases,
+        violations.product(["own/NO_ERROR", "at-once/NO_ERROR", "own/INTERNAL_ERROR"]))
+    func bodyWithoutLengthOnAConnectionThatBreaksAfterGoAway(_ way: HTTP2Peer.Way, _ row: Pair) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        await peer.fails("/goaway-broken/\(row.first)/\(row.second)", with: .http2)
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
+    @Test(arguments: HTTP2Peer.Way.allCases)
+    func wholeBodyWithoutLengthAfterGoAwayAndPing(_ way: HTTP2Peer.Way) async throws {
+        let peer = try await HTTP2Peer(Self.started, way)
+        let (data, _) = try await peer.session.data(peer.request("/goaway-pinged"))
+        #expect(data.count == 50)
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
     /// The request goes out again over HTTP/1.1 only where nothing has been answered.
     @Test(
         arguments: [HTTPRequest.Method.get, .post],

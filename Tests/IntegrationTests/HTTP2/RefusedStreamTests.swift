@@ -59,6 +59,19 @@ struct RefusedStreamTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
+    /// libcurl repeats a refused request by itself; what becomes of that is another matter than the refusal.
+    @Test(arguments: HTTP2Peer.Way.allCases, Place.allCases)
+    func aPostThatIsRefusedAndThenResetIsNotRepeated(_ way: HTTP2Peer.Way, _ place: Place) async throws {
+        let peer = try await peer(way, place)
+        let key = UUID().uuidString
+        let request = try post("/refused-then/INTERNAL_ERROR/\(key)", to: peer)
+        let error = await expectFailure([.http2, .receive, .send]) { try await peer.session.data(request) }
+        #expect(error?.maySentBytes == true)
+        #expect(error?.isRetryable == false)
+        #expect(try await peer.session.data(peer.request("/attempts/\(key)")).0.count == 2)
+        try await peer.isHealthyAndLeavesNothing()
+    }
+
     /// Whether it was processed is not known, and no harm is done. (Over TLS: with prior knowledge 7.88 keeps no connection.)
     @Test(arguments: ["/without-goaway", "/with-goaway"])
     func aGetOnAKeptConnectionThatEndsGoesAgain(_ goaway: String) async throws {
