@@ -33,7 +33,7 @@ extension Transfer {
             return Self.abort
         }
         // libcurl keeps these until the reader has made room.
-        if isSuspended || isReceivingPaused, mayPauseNow {
+        if isSuspended || isReceivingPaused || isYielding, mayPauseNow {
             appliedPause |= 1
             return Int(CURL_WRITEFUNC_PAUSE)
         }

@@ -28,7 +28,7 @@ extension Transfer {
 
     /// Goes on with what was kept while the reader made room. `false` as for ``decode(_:with:)``.
     func decodeFurther() -> Bool {
-        guard let decoder, decoder.isHeldUp, !isReceivingPaused, !isSuspended else { return true }
+        guard let decoder, decoder.isHeldUp, !isReceivingPaused, !isSuspended, !isYielding else { return true }
         do throws(ContentDecoder.Failure) {
             try decoder.resume { handOn($0) }
             return true
@@ -43,7 +43,31 @@ extension Transfer {
 
     private func handOn(_ piece: RawSpan) -> Bool {
         delegate?.transferDidReceiveBody(piece)
-        return !isCancelled && !isReceivingPaused && !isSuspended
+        if isTurnUsedUp(by: piece.byteCount) { yield() }
+        return !isCancelled && !isReceivingPaused && !isSuspended && !isYielding
+    }
+
+    /// Counts decoded bytes. A few bytes on the wire can be gibibytes: all that are due in one turn of the loop would hold every other
+    /// transfer up.
+    private func isTurnUsedUp(by count: Int) -> Bool {
+        if decodedTurn != engine.now { (decodedTurn, decodedBytes) = (engine.now, 0) }
+        decodedBytes += count
+        return decodedBytes >= Self.decodedPerTurn
+    }
+
+    /// How many decoded bytes a transfer hands on in one turn.
+    private static let decodedPerTurn = 4 << 20
+
+    /// Holds the transfer up until the next turn.
+    private func yield() {
+        guard !isYielding else { return }
+        isYielding = true
+        engine.submit { [self] in
+            isYielding = false
+            decodedBytes = 0
+            engine.update(self)
+        }
+        engine.update(self)
     }
 
     /// Whether the coded stream was whole, given that the message was.

@@ -35,6 +35,11 @@ package final class Transfer: @unchecked Sendable {
     /// The delegate does not want to hear any more.
     var isCancelled = false
     var isReceivingPaused = false
+    /// Enough was decoded in this turn of the loop; the next one goes on.
+    var isYielding = false
+    /// The turn in which bytes were decoded last, and how many.
+    var decodedTurn = EngineInstant(nanoseconds: 0)
+    var decodedBytes = 0
     var isSendingPaused = false
     var isSuspended = false
     /// The framework wants nothing sent for now.
@@ -107,7 +112,7 @@ package final class Transfer: @unchecked Sendable {
     ///
     /// Receiving alone is not paused before the head: there 7.88 would go on reading, and hand on the lines of the head as one.
     var wantedPause: Int32 {
-        let holdsBody = unsafe isReceivingPaused && parser.hasFinalHead
+        let holdsBody = unsafe (isReceivingPaused || isYielding) && parser.hasFinalHead
         return (holdsBody || isSuspended ? 1 : 0) | (isSendingPaused || isHeldBack ? 4 : 0)
     }
 

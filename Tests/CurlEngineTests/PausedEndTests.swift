@@ -76,6 +76,16 @@ struct PausedEndTests {
         await run.finish()
     }
 
+    /// A few kilobytes on the wire are many megabytes: other transfers have their turn in between.
+    @Test func aTurnDecodesNoMoreThanAFewMegabytes() async throws {
+        let run = try PausedRun(body: Self.coded(64 << 20), pausesAt: .never)
+        #expect(try await run.end().failure == nil)
+        let (received, most) = await run.onEngine { ($0.received, $0.mostInTurn) }
+        #expect(received == 64 << 20)
+        #expect(most <= 4 << 20 + ContentDecoder.pieceSize)
+        await run.finish()
+    }
+
     private static func coded(_ count: Int) throws -> Data {
         let encoder = try #require(ContentEncoder(.gzip))
         return try encoder.encode(Data(count: count), isLast: true)
@@ -87,12 +97,14 @@ private struct PausedRun {
     /// What its delegate sees and does. On the engine thread.
     final class Reader: TransferDelegate, @unchecked Sendable {
         // Unchecked: only touched on the engine thread.
-        enum Moment { case head, body, everyPiece }
+        enum Moment { case head, body, everyPiece, never }
 
         let engine: CurlEngine
         let moment: Moment
         var transfer: Transfer?
         var received = 0
+        var receivedInTurn = 0
+        var mostInTurn = 0
         var ended: TransferEnd?
 
         init(_ engine: CurlEngine, _ moment: Moment) { (self.engine, self.moment) = (engine, moment) }
@@ -103,6 +115,10 @@ private struct PausedRun {
         func transferDidReceiveBody(_ bytes: RawSpan) {
             if received == 0 && moment == .body || moment == .everyPiece { transfer?.pauseReceiving(true) }
             received += bytes.byteCount
+            // What is submitted runs in the next turn.
+            if receivedInTurn == 0 { engine.submit { [self] in receivedInTurn = 0 } }
+            receivedInTurn += bytes.byteCount
+            mostInTurn = max(mostInTurn, receivedInTurn)
         }
         func transferNeedsBody() {}
         func transferDidEnd(_ end: TransferEnd) { ended = end }

@@ -154,13 +154,28 @@ async def goaway_broken(stream, name, how, code="NO_ERROR"):
         stream.goaway(stream.id, ErrorCodes[code], violation(name, stream.id))
 
 
-async def goaway_pinged(stream):
-    """A whole answer without a length, and before its end a GOAWAY that covers it and a PING that the client must answer."""
+async def goaway_pinged(stream, key):
+    """A whole answer without a length, and before its end a GOAWAY that covers it and a PING that the client must answer. It ends
+    once `go-on` asks for that."""
     stream.head()
     stream.goaway(stream.id)
     await stream.data(HALF)
     await stream.answered()
+    _begun[key].set()
+    await _wanted[key].wait()
     stream.end()
+
+
+async def pinged(stream, key):
+    """A good answer, once the PING with KEY was answered."""
+    await _begun[key].wait()
+    await ok(stream)
+
+
+async def go_on(stream, key):
+    """A good answer; what waits with KEY goes on."""
+    _wanted[key].set()
+    await ok(stream)
 
 
 async def broken(stream, name, where, length):
