@@ -92,7 +92,8 @@ extension Client {
     /// How to go on.
     private static func explanation(_ kept: ResumeData) -> String {
         let total = kept.totalBytes.map { " of \($0.inBytes)" } ?? ""
-        return "\(kept.receivedBytes.inBytes)\(total) are kept: the same command with --resume goes on from there, if the server lets it"
+        let there = "\(kept.receivedBytes.inBytes)\(total)"
+        return "\(there) are kept: the same command with --resume goes on from there, if the server lets it"
     }
 }
 
