@@ -22,7 +22,9 @@ func fuzzFormData(_ input: FuzzInput) {
 }
 
 private func write(_ form: MultipartFormData) -> [UInt8]? {
-    try? InlineExecutor.run { Array(try await form.encode()) }
+    // Read here and now: the first form would wait for another thread to read it.
+    _ = MIMETypes.system
+    return try? InlineExecutor.run { Array(try await form.encode()) }
 }
 
 private func length(of form: MultipartFormData) -> Int64? {
