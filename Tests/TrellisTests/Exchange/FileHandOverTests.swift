@@ -32,7 +32,11 @@ struct FileHandOverTests {
 
         func needBody() { state.withLock { $0.events }?.transportNeedsBody() }
         func end() {
-            let events = state.withLock { $0.events }
+            // None come after the end, and their receiver keeps the transport.
+            let events = state.withLock { state in
+                defer { state.events = nil }
+                return state.events
+            }
             events?.transportDidReceiveHead(ResponseHead(status: .init(code: 204)))
             events?.transportDidEnd(TransportEnd())
         }
