@@ -44,7 +44,9 @@ struct UnwantedBodyTests {
             $0.limits.total = 1
             $0.steps.retriers.append(Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
         }
-        let opening = Task { [session = scripted.session] in try await session.stream("http://localhost/") }
+        var request = Request("http://localhost/")
+        request.timeouts = Timeouts(idle: nil)
+        let opening = Task { [session = scripted.session, request] in try await session.stream(request) }
         let first = try await next(scripted, 1)
         first.connect()
         first.receiveHead(status: 503)

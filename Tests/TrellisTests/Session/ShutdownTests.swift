@@ -270,21 +270,29 @@ struct ShutdownTests {
         }
     }
 
+    /// A transport that answers within `start`: with a redirect, unless the request is the one behind it.
+    private final class Hasty: Transport, TransportTask {
+        func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+            let isLast = request.url.hasSuffix("/next")
+            events.transportDidReceiveHead(
+                ResponseHead(status: isLast ? .ok : .found, headerFields: isLast ? [:] : [.location: "/next"]))
+            events.transportDidEnd(TransportEnd())
+            return self
+        }
+
+        func cancel() {}
+        func pauseReceiving(_ isPaused: Bool) {}
+        func suspend(_ isSuspended: Bool) {}
+        func send(_ chunk: Data) {}
+        func finishSending() {}
+    }
+
     /// The answer comes before the handle's call has heard of its first request.
     @Test func aHandleThatWasRedirectedAtOnceIsForgotten() async throws {
-        let clock = TestClock()
-        let transport = MockTransport { exchange in
-            exchange.url.hasSuffix("/next")
-                ? MockResponse(status: 200) : MockResponse(status: 302, headerFields: [.location: "/next"])
-        }
-        let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)
-        for _ in 0..<50 {
-            let handle = session.request("http://localhost/")
-            handle.resume()
-            // Answered before its call begins.
-            while await session.liveRequestCount > 0 { await session.settle() }
-            #expect(try await handle.response().1.status == .ok)
-        }
+        let session = Session(configuration: SessionConfiguration(), transport: Hasty(), clock: TestClock())
+        let handle = session.request("http://localhost/")
+        handle.resume()
+        #expect(try await handle.response().1.status == .ok)
         // The clock stands still: this returns because nothing is in flight.
         await session.shutdown(drainingFor: .seconds(1_000))
     }
