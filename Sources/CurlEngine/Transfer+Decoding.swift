@@ -55,7 +55,7 @@ extension Transfer {
         return decodedBytes >= Self.decodedPerTurn
     }
 
-    /// How many decoded bytes a transfer hands on in one turn.
+    /// The decoded bytes that a transfer hands on in one turn, at most.
     private static let decodedPerTurn = 4 << 20
 
     /// Holds the transfer up until the next turn.

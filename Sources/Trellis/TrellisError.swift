@@ -29,7 +29,7 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var bodyExcerpt: BodyExcerpt?
     /// How often a download had been interrupted and gone on by itself; 0 for other requests.
     public internal(set) var interruptions = 0
-    /// What the call had sent before the request that failed.
+    /// The requests that the call had sent before the one that failed.
     var earlierTraffic = EarlierTraffic.none
     /// What was followed up to the failure, where no response tells.
     var followed: [Redirect] = []
@@ -74,7 +74,7 @@ extension TrellisError {
     }
 }
 
-/// What a call has sent in attempts and hops that are over.
+/// The requests that a call has sent in attempts and hops that are over, by what sending them again would do.
 enum EarlierTraffic: UInt8, Sendable, Comparable {
     case none
     /// Requests with idempotent methods (RFC 9110, section 9.2.2).

@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// The transport's calls, from whatever thread they come.
 ///
-/// Those of an attempt that was dropped, because the server did not meet its expectation, change nothing any more:
+/// Events of an attempt that was dropped, because the server did not meet its expectation, change nothing any more:
 /// ``LaterAttempt`` receives those of the attempt that came in its place.
 extension RequestActor: TransportEvents {
     nonisolated func transportIsConnected() {

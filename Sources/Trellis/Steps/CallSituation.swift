@@ -47,7 +47,7 @@ struct CallRecord: Sendable {
     var wait: CallWait?
     /// What its readers accept.
     var conditions = CallConditions()
-    /// What its attempts and hops that are over have sent.
+    /// The requests that its attempts and hops that are over have sent.
     var traffic = EarlierTraffic.none
     /// The versions of the credentials with which it was sent again, by the keepers that renewed them.
     var renewals: [ObjectIdentifier: Int] = [:]

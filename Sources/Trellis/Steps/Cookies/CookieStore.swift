@@ -9,7 +9,7 @@ struct CookieStore: Sendable {
         let order: UInt64
     }
 
-    /// Where an entry is: its domain, and its place in the order of creation, which no other entry has.
+    /// The place of an entry: its domain, and its number in the order of creation, which no other entry has.
     struct Place: Sendable, Hashable {
         let domain: String
         let order: UInt64
@@ -23,7 +23,7 @@ struct CookieStore: Sendable {
     var entries: [String: [Entry]] = [:]
     private(set) var count = 0
     private var nextOrder: UInt64 = 0
-    /// When each cookie that expires does so: the next one to expire is found without a look at the others.
+    /// The expiry times of cookies: the next cookie to expire is found without a look at the others.
     private var ends = KeyedHeap<Place, Date>()
     /// The eviction candidates: see `evictOldest`.
     var oldest: [EvictionCandidate] = []
