@@ -40,8 +40,9 @@ struct RealProxyTests {
         let (large, _) = try await session.data(request("/large", pair))
         #expect(large == Data((0..<8 << 20).map { UInt8($0 % 251) }))
         let small = try request("/small", pair)
+        let count = pair.answersManyStreams ? 20 : 1
         try await withThrowingTaskGroup(of: Int.self) { group in
-            for _ in 0..<20 { group.addTask { try await session.data(small).0.count } }
+            for _ in 0..<count { group.addTask { try await session.data(small).0.count } }
             for try await count in group { #expect(count == 11) }
         }
         if pair.server == "caddy" {

