@@ -43,6 +43,30 @@ enum SourceTree {
         return Set(file.code.matches(of: pattern).map { String($0.output.1) })
     }
 
+    /// The names of the functions that the code of a file declares at its top level.
+    static func declaredFunctions(in file: SourceFile) -> Set<String> {
+        let pattern =
+            /(?m)^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)*func\s+([A-Za-z]\w*)/
+        return Set(file.code.matches(of: pattern).map { String($0.output.1) })
+    }
+
+    /// The names of the members that the code of a file adds to types in extensions.
+    static func extensionMembers(in file: SourceFile) -> Set<String> {
+        var (names, isInExtension): (Set<String>, Bool) = ([], false)
+        let member = /^    (?:[\w@()]+ )*(?:func|var|let|case) ([a-z]\w*)/
+        for line in file.code.split(separator: "\n") {
+            if line.hasPrefix("}") { isInExtension = false }
+            if line.first?.isLetter == true { isInExtension = line.contains(#/^(?:\w+ )*extension\b/#) }
+            if isInExtension, let match = line.firstMatch(of: member) { names.insert(String(match.output.1)) }
+        }
+        return names
+    }
+
+    /// The names of everything that the code of a file declares, wherever.
+    static func declaredNames(in file: SourceFile) -> Set<String> {
+        Set(file.code.matches(of: /\b(?:func|var|let|case)\s+`?([a-z]\w*)/).map { String($0.output.1) })
+    }
+
     /// Replaces comments and the contents of string literals by blanks; what is interpolated stays.
     static func withoutCommentsAndStrings(_ text: String) -> String {
         var scanner = CodeScanner(text)

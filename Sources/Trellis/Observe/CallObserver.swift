@@ -26,3 +26,9 @@ package final class CallObserver: Sendable {
                 elapsed: .nanoseconds(clock.now().nanoseconds(since: start)), kind: kind))
     }
 }
+
+extension CallObserver: ReadingObserver {
+    package func didValidate(_ error: (any Error)?) { tell(.validated(error)) }
+
+    package func didSerialize(in duration: Duration, _ error: (any Error)?) { tell(.serialized(duration, error)) }
+}

@@ -7,8 +7,8 @@ package struct Answer: Sendable {
     package let response: Response
     /// The whole body; `nil` while it is still to come.
     package let body: Data?
-    /// Who is told what is made of it.
-    var observer: CallObserver?
+    /// Receives what readers make of the answer.
+    var observer: (any ReadingObserver)?
     /// What the attempt that brought it was judged to be.
     var verdict: Verdict?
 

@@ -4,8 +4,8 @@ package import FoundationEssentials
 package protocol ChunkSource: AnyObject, Sendable {
     /// The request that it answers, as it was sent; `nil` where nobody knows.
     var request: Request? { get }
-    /// Who is told what is made of it; `nil` where nobody is.
-    var observer: CallObserver? { get }
+    /// Receives what readers make of the body; `nil`: nothing does.
+    var observer: (any ReadingObserver)? { get }
     /// The next chunk, `nil` at the end.
     func next() async throws -> Data?
     /// The response with its trailers and final metrics, once the rest of the body has been read.
@@ -21,7 +21,7 @@ package protocol ChunkSource: AnyObject, Sendable {
 extension ChunkSource {
     /// Nobody knows.
     package var request: Request? { nil }
-    package var observer: CallObserver? { nil }
+    package var observer: (any ReadingObserver)? { nil }
     package var spent: Metrics? { get async { nil } }
 
     /// A reader that does not read has the same effect a little later.

@@ -48,10 +48,10 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
         do {
             let value = try await serialize(answer)
             let duration = ContinuousClock.now - start
-            answer.observer?.tell(.serialized(duration, nil))
+            answer.observer?.didSerialize(in: duration, nil)
             return (value, duration)
         } catch {
-            answer.observer?.tell(.serialized(ContinuousClock.now - start, error))
+            answer.observer?.didSerialize(in: ContinuousClock.now - start, error)
             throw error
         }
     }

@@ -12,8 +12,8 @@ actor SessionActor: EngineActor {
     private var calls: [ObjectIdentifier: CallActor] = [:]
     /// Requests without steps that were answered with a redirect: the calls that follow it are about to start.
     private var redirected: Set<ObjectIdentifier> = []
-    /// Downloads that have started and have not ended: also while none of their requests is there.
-    private var downloads: [ObjectIdentifier: DownloadRun] = [:]
+    /// Work made of several calls that has started and has not ended: also while none of its requests is there.
+    private var work: [ObjectIdentifier: any SessionWork] = [:]
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
     private struct Member {
@@ -77,7 +77,7 @@ actor SessionActor: EngineActor {
         resumeIfEmpty()
     }
 
-    private var isEmpty: Bool { requests.isEmpty && calls.isEmpty && redirected.isEmpty && downloads.isEmpty }
+    private var isEmpty: Bool { requests.isEmpty && calls.isEmpty && redirected.isEmpty && work.isEmpty }
 
     private func resumeIfEmpty() {
         guard isEmpty else { return }
@@ -137,18 +137,18 @@ actor SessionActor: EngineActor {
         }
     }
 
-    // MARK: Downloads
+    // MARK: Work of several calls
 
-    /// A download starts. `false`: the session takes no more of them.
-    func begin(_ download: DownloadRun) -> Bool {
+    /// Work made of several calls starts. `false`: the session takes no more of it.
+    func begin(_ new: any SessionWork) -> Bool {
         guard !isShutDown else { return false }
-        downloads[ObjectIdentifier(download)] = download
+        work[ObjectIdentifier(new)] = new
         return true
     }
 
-    /// A download has ended.
-    func didEnd(_ download: DownloadRun) {
-        downloads[ObjectIdentifier(download)] = nil
+    /// Work made of several calls has ended.
+    func didEnd(_ ended: any SessionWork) {
+        work[ObjectIdentifier(ended)] = nil
         resumeIfEmpty()
     }
 
@@ -171,8 +171,8 @@ actor SessionActor: EngineActor {
     private func cancelAll() {
         redirected = []
         // They may have to wait for disks, which is not the session's concern.
-        for download in downloads.values { download.cancel(TrellisError(.cancelled(.sessionShutDown))) }
-        downloads = [:]
+        for one in work.values { one.cancel(TrellisError(.cancelled(.sessionShutDown))) }
+        work = [:]
         for call in calls.values { call.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown))) }
         for request in requests.values.map(\.request) {
             request.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown)))
@@ -188,6 +188,12 @@ extension SessionActor: EngineTimerTarget {
 
 /// The requests' calls come on the engine thread, where the session lives too.
 extension SessionActor: @preconcurrency Admission {}
+
+/// Work made of several calls, such as a download: a session that shuts down waits for its end.
+protocol SessionWork: AnyObject, Sendable {
+    /// Ends the work with an error.
+    func cancel(_ error: any Error)
+}
 
 /// How calls enter the session from code that runs on its engine thread anyway. Every call traps on any other thread.
 protocol CallAdmission: AnyObject, Sendable {

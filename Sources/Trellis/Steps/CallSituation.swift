@@ -71,7 +71,7 @@ extension Locked: HeadJudge where Value == CallRecord {
 
 /// What a call waits for besides a connection.
 enum CallWait: Sendable {
-    case rate(RateLimiter, host: String, ticket: UInt64, since: EngineInstant)
+    case rate(any WaitReporter, host: String, ticket: UInt64, since: EngineInstant)
     case sharedAnswer(since: EngineInstant)
 
     /// Since when.
@@ -88,6 +88,11 @@ enum CallWait: Sendable {
         case .sharedAnswer: "an identical request is under way, and its answer has not come"
         }
     }
+}
+
+/// Says in words what a call waits for.
+protocol WaitReporter: AnyObject, Sendable {
+    func reasonForWaiting(_ ticket: UInt64, host: String) -> String
 }
 
 /// Makes calls that stand for several others: the session.

@@ -60,9 +60,9 @@ public struct Validator: Sendable {
         guard let observer = answer.observer else { return try await check(answer) }
         do {
             try await check(answer)
-            observer.tell(.validated(nil))
+            observer.didValidate(nil)
         } catch {
-            observer.tell(.validated(error))
+            observer.didValidate(error)
             throw error
         }
     }

@@ -16,7 +16,7 @@ import CurlEngine
 /// A request waits as long as its deadline lets it: one whose turn would come too late fails at once. The wait counts in
 /// ``Metrics/queued``, and ``RequestEvent/Kind/limited(host:wait:)`` tells of it. Requests of a higher ``Request/priority`` go first.
 /// One that ends before it went out, for example while it waits for a connection, gives its turn back, and the next may go.
-public final class RateLimiter: Sendable {
+public final class RateLimiter: Sendable, WaitReporter {
     private struct Waiter {
         let reply: Reply<Int>
         let call: CallSituation

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// The work is a task of its own, which reads bodies and writes a file: none of it happens on the engine thread or on the pool,
 /// and a slow disk pushes back on the network.
-final class DownloadRun: Sendable {
+final class DownloadRun: SessionWork {
     typealias Work = @Sendable (DownloadRun) async throws -> DownloadedFile
 
     private struct State: Sendable {
@@ -142,7 +142,9 @@ final class DownloadRun: Sendable {
         if isHeldNow != isHeld { hold(source, isHeldNow) }
     }
 
-    func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) {
+    func cancel(_ error: any Error) { cancel(error, keepingPartialFile: false) }
+
+    func cancel(_ error: any Error, keepingPartialFile keeps: Bool) {
         perform(state.withLock { $0.cancel(error, keepingPartialFile: keeps) })
     }
 

@@ -15,7 +15,7 @@ final class StreamSource: ChunkSource {
 
     var request: Request? { actor.prepared.transportRequest.request }
 
-    var observer: CallObserver? { actor.prepared.history?.observer }
+    var observer: (any ReadingObserver)? { actor.prepared.history?.observer }
 
     var spent: Metrics? { get async { await actor.finalMetrics } }
 
