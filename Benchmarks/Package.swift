@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// Set where only Trellis and the C program are measured, so that nothing of the peers is fetched or built.
+/// A Boolean value: only Trellis and the C program are measured, and nothing of the peers is fetched or built.
 let withoutPeers = Context.environment["TRELLIS_BENCHMARKS_WITHOUT_PEERS"] != nil
 
 let settings: [SwiftSetting] = [
@@ -21,7 +21,7 @@ let package = Package(
     targets: [
         // Command line, clock, CPU time, memory and percentiles: the same for the C program and the Swift clients.
         .target(name: "CMeasure"),
-        // What the Swift clients share: the kinds of work, over a protocol that each of them implements.
+        // Shared code of the Swift clients: the kinds of work, over a protocol that each client implements.
         .target(name: "ClientKit", dependencies: ["CMeasure"], swiftSettings: settings),
         .executableTarget(
             name: "client-trellis",
@@ -33,11 +33,11 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "client-libcurl", dependencies: ["CMeasure"], linkerSettings: [.linkedLibrary("curl")]),
-        // Starts the servers, lets the clients take turns, prints the table and writes the JSON.
+        // The orchestrator: starts the servers, lets the clients take turns, prints the table and writes the JSON.
         .executableTarget(name: "compare", swiftSettings: settings),
-        // Late answers, no answers, an upload sink. nginx serves the rest.
+        // The test server: late responses, no responses, an upload sink. nginx serves the rest.
         .executableTarget(name: "server", dependencies: ["CMeasure"]),
-        // Runs a command that cannot outlive the benchmark.
+        // A supervisor that runs a command, which cannot outlive the benchmark.
         .executableTarget(name: "supervise"),
     ],
     cLanguageStandard: .gnu17

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The comparison: Trellis and its peers on the same work, in turns. See README.md beside this script.
+# Compares Trellis and its peers on the same work, in turns. See README.md beside this script.
 set -euo pipefail
 
 usage() {
@@ -21,7 +21,7 @@ TEXT
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 library_path=${LD_LIBRARY_PATH:-}
-unset LD_LIBRARY_PATH # For the clients alone: not for the compiler, git and nginx.
+unset LD_LIBRARY_PATH # The path is for the clients alone, not for the compiler, git and nginx.
 builds=1
 names=()
 passed=()
@@ -63,7 +63,8 @@ if [ ${#names[@]} = 0 ]; then
     [ -n "${quick:-}" ] || needs_static=1
 fi
 
-# Debian packages for commands that are missing. Without them: peers that need them are left out, nginx must be there.
+# Installs Debian packages for commands that are missing. If one is not installed: peers that need it are left out, nginx must be
+# there.
 install_packages() {
     local missing=()
     [ -e /usr/include/curl/curl.h ] || compgen -G '/usr/include/*/curl/curl.h' >/dev/null || missing+=(libcurl4-openssl-dev)
@@ -80,7 +81,7 @@ install_packages() {
         return 0
     fi
     say "installing ${missing[*]}"
-    # The package starts nginx for all interfaces unless it is told not to. A policy that is there already stays.
+    # The package starts nginx on all interfaces unless a policy forbids that. A policy that exists already stays.
     local policy=/usr/sbin/policy-rc.d
     if [ ! -e $policy ]; then
         printf '#!/bin/sh\nexit 101\n' | "${sudo[@]}" tee $policy >/dev/null
@@ -95,7 +96,8 @@ install_packages() {
 child=
 temporary=$(mktemp -d "${TMPDIR:-/tmp}/trellis-benchmarks.XXXXXX")
 chmod 755 "$temporary"
-# The servers and clients end with the orchestrator: their supervisors notice.
+# Ends the orchestrator, and removes its files. The servers and clients end with the orchestrator: their supervisors notice its
+# end.
 clean_up() {
     trap - EXIT INT TERM HUP
     [ -z "$child" ] || kill "$child" 2>/dev/null || true
@@ -112,7 +114,7 @@ install_packages
 command -v nginx >/dev/null || { say "nginx is needed (Debian: nginx-light)"; exit 1; }
 command -v openssl >/dev/null || { say "openssl is needed"; exit 1; }
 
-# In the background, because a shell that waits for a command in the foreground handles no signal.
+# Runs a command in the background, because a shell that waits for a command in the foreground handles no signal.
 run_child() {
     local status=0
     "$@" &
@@ -124,7 +126,8 @@ run_child() {
 
 build() { run_child swift build --package-path "$here" -c release "$@" >&2; }
 
-# Only instructions are counted: one build is enough. Otherwise everything is built as users build it, dynamically linked.
+# Builds the clients. If only instructions are counted, one build is enough. Otherwise all are built as users build them,
+# dynamically linked.
 build_all() {
     if [ -n "$needs_peers" ] && ! build; then
         say "the peers cannot be built: they are left out"
@@ -152,6 +155,6 @@ options=(--programs "$scratch/release" --stripped-programs "$static/stripped"
 if [ -x "$here/.build-go/client-go" ]; then options+=(--go-client "$here/.build-go/client-go"); fi
 if [ -n "$library_path" ]; then options+=(--library-path "$library_path"); fi
 
-# Root may raise the hard limit where the system lets it; what remains too low is said by the orchestrator.
+# Root may raise the hard limit where the system allows that; the orchestrator reports a limit that remains too low.
 ulimit -n 65536 2>/dev/null || ulimit -n "$(ulimit -Hn)"
 run_child "$scratch/release/compare" "${options[@]}" "${passed[@]}" "${names[@]}"

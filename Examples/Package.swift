@@ -20,12 +20,12 @@ let package = Package(
         .executable(name: "fixture-server", targets: ["FixtureServer"]),
     ],
     dependencies: [
-        // Named, because its folder can have any name.
+        // The name is given because the folder of the checkout can have any name.
         .package(name: "trellis", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
     ],
     targets: [
-        // Colours, a progress bar, and quantities for people. What the client and the tour share.
+        // Terminal output of the client and the tour: colours, progress bars, quantities in readable units.
         .target(name: "TerminalKit", swiftSettings: settings),
         // The command-line client.
         .executableTarget(
@@ -34,9 +34,9 @@ let package = Package(
                 trellis, "TerminalKit", .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             swiftSettings: settings),
-        // What the framework does, shown on real traffic with a server in the same process.
+        // A tour of the framework on real traffic, with a server in the same process.
         .executableTarget(name: "Tour", dependencies: [trellis, testing, "TerminalKit"], swiftSettings: settings),
-        // The server that test.sh asks.
+        // The server that test.sh sends requests to.
         .executableTarget(name: "FixtureServer", dependencies: [testing], swiftSettings: settings),
     ]
 )

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tour: what Trellis does, on real traffic, in a few seconds. With arguments: the command-line client.
+# Runs the tour, which shows Trellis on real traffic in a few seconds. With arguments: runs the command-line client.
 #
 #   Examples/run.sh
 #   Examples/run.sh https://example.com/ -H 'Accept: text/html'
@@ -17,7 +17,7 @@ fail() {
 if [ $# -eq 0 ]; then product=tour; else product=trellis; fi
 program="$here/.build/debug/$product"
 
-# Whether the program is newer than everything that it is made of.
+# Succeeds if the program is newer than everything that it is made of.
 is_current() {
     [ -x "$program" ] && [ -z "$(find "$here/Sources" "$here/Package.swift" "$here/../Sources" "$here/../Package.swift" \
         -newer "$program" -print -quit)" ]
@@ -34,7 +34,7 @@ build() {
     log=$(mktemp "${TMPDIR:-/tmp}/trellis-build.XXXXXX")
     trap 'rm -f "$log"' EXIT
     echo "Building $product; the first time takes a minute or two …" >&2
-    # Once more, because the first time needs the network.
+    # Tried a second time, because the first build needs the network.
     if ! swift build --package-path "$here" --product "$product" </dev/null >"$log" 2>&1 &&
         ! swift build --package-path "$here" --product "$product" </dev/null >"$log" 2>&1; then
         cat "$log" >&2

@@ -20,7 +20,7 @@ clean_up() {
 }
 trap clean_up EXIT
 
-# Servers end with their standard input, which is this script's.
+# A server ends with its standard input, which this script holds open.
 start_server() { # DESCRIPTOR FILE [SOCKET]
     mkfifo "$2.in"
     "$bin/fixture-server" ${3:+"$3"} <"$2.in" >"$2" &
@@ -31,7 +31,7 @@ start_server 8 "$folder/server"
 start_server 9 "$folder/unix" "$folder/socket"
 url=$(cat "$folder/server")
 
-# What is in this folder; nothing may be added to it.
+# Lists the files of this folder, to which nothing may be added.
 tree() { (cd "$here" && find . -name '.build*' -prune -o -print | sort); }
 tree_before=$(tree)
 
@@ -45,7 +45,7 @@ check() { # NAME WANTED GOT
     fi
 }
 
-# Runs the client: $out, $err, $status.
+# Runs the client, and sets $out, $err and $status.
 client() {
     "$bin/trellis" "$@" >"$folder/out" 2>"$folder/err"
     status=$?
@@ -53,12 +53,12 @@ client() {
     err=$(cat "$folder/err")
 }
 
-# The value of a Python expression over the report r.
+# Prints the value of a Python expression over the report r.
 report() { python3 -c 'import base64, json, sys
 r = json.load(open(sys.argv[1]))
 print(eval(sys.argv[2]))' "$folder/out" "$1" 2>&1; }
 
-# Runs the client for a report, and compares an expression over it and the exit status.
+# Runs the client for a report, and compares the value of an expression over the report, and the exit status.
 expect_report() { # NAME EXPRESSION WANTED STATUS ARGUMENT…
     local name=$1 expression=$2 wanted=$3 wanted_status=$4
     shift 4
@@ -130,7 +130,7 @@ check "a pipe with a name" 0 $?
 client "$(cat "$folder/unix")/" --unix-socket "$folder/socket"
 check "a Unix socket" 'hello world' "$out"
 
-# What joins a mark to one character leaves it a mark.
+# A mark that is joined with an accent to one character is still a mark.
 accent=$'\u0301'
 request "$url/request" -H "X-A:${accent}a" --query "q=${accent}b"
 check "marks before an accent" "GET /request?q=%CC%81b X-A: ${accent}a" "$(grep -E '^(GET|X-A)' "$folder/out" | xargs)"
@@ -148,7 +148,7 @@ request "$url/request" --query 'q=a b&c=d' --query 'größe=1' --query 'q=' --qu
 check "a query" 'GET /request?q=a%20b%26c%3Dd&gr%C3%B6%C3%9Fe=1&q=&x=-y%3Dz' "$(head -1 "$folder/out")"
 request "$url/request?a=1#there" --query b=2
 check "more of a query" 'GET /request?a=1&b=2' "$(head -1 "$folder/out")"
-# What the server got as the body, and its Content-Type.
+# The body that the server received, and its Content-Type.
 got="[base64.b64decode(r['body']['base64']).decode(), dict(r['headers']).get('X-Content-Type')]"
 form_type=application/x-www-form-urlencoded
 expect_report "a form, in order" "$got" "['z=1&a=x%20y/z&z=%26%3D%2B', '$form_type']" 0 "$url/mirror" \
@@ -171,7 +171,7 @@ expect_report "JSON in a file" "$got" "['[1, 2]', 'application/json']" 0 "$url/m
 "$bin/trellis" "$url/mirror" --json @- <"$folder/numbers.json" | cmp - "$folder/numbers.json"
 check "JSON on standard input" 0 $?
 
-# The parts that the server got: name, file name, type, content.
+# The parts that the server received: name, file name, type, content.
 got_parts="[(p.get_param('name', header='content-disposition'), p.get_filename(), p['content-type'], p.get_payload(decode=True)) \
 for p in __import__('email').message_from_bytes(b'Content-Type: ' + dict(r['headers'])['X-Content-Type'].encode() + \
 b'\\r\\n\\r\\n' + base64.b64decode(r['body']['base64'])).get_payload()]"
@@ -226,7 +226,7 @@ check "its beginning on stderr" 1 "$(grep -c '404.*nothing here' "$folder/err")"
 
 # --- The curl command
 
-# What a shell makes of it, an argument a line.
+# Prints the arguments that a shell passes to curl, one a line.
 curl_arguments() { # ARGUMENT…
     client --curl "$@"
     check "--curl: exit status" 0 "$status"
@@ -248,7 +248,7 @@ check "credentials without their secret" "--digest --user ann:REDACTED" \
     "$(curl_arguments "$url/" --user ann:s3cret --auth digest | grep -E '^(--digest|--user|ann:.*)$' | xargs)"
 check "a token" "--oauth2-bearer s3cret" \
     "$(curl_arguments "$url/" --user s3cret --auth bearer --show-secrets | grep -A1 bearer | xargs)"
-# The arguments behind some options, each with its own.
+# Prints some options, each with the argument after the option.
 curl_options() { # PATTERN ARGUMENT…
     local pattern=$1
     shift
@@ -302,7 +302,7 @@ expect_report "a line that is no JSON" \
     "[r['ok'], len(r['items']), r['error']['kind'], 'line 5' in r['error']['message']]" "[False, 3, 'serialization', True]" 1 \
     "$url/ndjson/bad" --stream ndjson
 check "its attempt" "[1, 1, True]" "$(report "[r['attempts'], r['error']['attempts'], r['metrics']['first_byte_s'] > 0]")"
-# What JSONDecoder takes for JSON, and more; a report that held it would be none either.
+# Texts that JSONDecoder accepts as JSON, and others; a report that held one of them would not be JSON either.
 for line in '{"a":1,}' '[1,]' '[1,,2]' '{"a":1 "b":2}' '{a:1}' "{'a':1}" '01' '+1' '.5' '1.' '1e' 'NaN' '[1] 2' '"a' \
     $'"\t"' '"\x"' '"\u12g4"' 'nul' '{"a"}' '[' '// x' '[1] // x' ',' '{,}' '{"a":}' '-' '[1}'; do
     expect_report "no JSON: $line" "[r['ok'], r['items'], r['error']['kind']]" "[False, [], 'serialization']" 1 \
@@ -364,7 +364,7 @@ expect_report "no redirect allowed" "[r['error']['kind'], r['redirects']]" "['to
 check "its answer" "[302, True]" "$(report "[r['status'], ['Location', '/request'] in r['headers']]")"
 expect_report "redirects as answers" "[r['status'], r['redirects'], r['url']]" "[302, [], '$url/redirect/1']" 0 \
     "$url/redirect/1" --no-redirects
-# A redirect's fragment replaces the one before; without one it is inherited (RFC 9110, section 10.2.2).
+# The fragment of a redirect replaces the previous one; a redirect without one inherits it (RFC 9110, section 10.2.2).
 fragment_of() { # NAME WANTED URL
     expect_report "the fragment: $1" "[r['url'].replace('$url', ''), r['status']]" "['$2', 200]" 0 "$3"
 }
@@ -492,13 +492,13 @@ expect_report "going on after a kill" "[r['ok'], r['status'], r['body']['bytes']
 check "the file after a kill" "$wanted a" "$(sha256 "$file") $(left)"
 client "$url/ranges/1000000" -o "$file" --connections 4 --checksum "sha256:$wanted"
 check "several connections" "0 $wanted a" "$status $(sha256 "$file") $(left)"
-# A limit on the size of files is as good as a full disk.
+# A limit on the size of files has the same effect as a full disk.
 rm -f "$file"
 (ulimit -f 100; trap '' XFSZ; exec "$bin/trellis" "$url/bytes/3000000" -o "$file") 2>"$folder/err"
 check "no room" "1 1" "$? $(grep -c 'cannot be written: File too large' "$folder/err")"
 check "nothing half-made" "" "$(left)"
 
-# Several at a time, into a folder, under the names that the server gives them.
+# Several files at a time, into a folder, under the names that the server gives them.
 rm -rf "$folder/files"
 client "$url/bytes/100000" "$url/ranges/1000000" -o "$folder/files/"
 check "several files" "0 100000 1000000 100000 1000000" "$status $(left) $(wc -c <"$folder/files/100000") $(wc -c <"$folder/files/1000000")"
@@ -519,7 +519,7 @@ kill -INT $!
 wait $!
 check "Ctrl-C ends all of several" "130 2" "$? $(grep -c 'kept: the same command with --resume goes on' "$folder/err")"
 
-# On a terminal each has a line, and the lines stay below what is said.
+# On a terminal each download has a line, and the lines stay below the messages.
 rm -f "$folder/files/".*part "$folder/files/".*note "$folder/files/"*
 lines=$(timeout 30 python3 - "$bin/trellis" "$url/ranges/1000000/stuck" "$url/bytes/1000" "$url/ranges/2000000/once-stuck-2" \
     -o "$folder/files" <<'PYTHON'
@@ -531,7 +531,7 @@ if pid == 0:
     os.execv(sys.argv[1], sys.argv[1:])
 shown = ""
 def screen():
-    """The lines as a terminal has them after what has come so far."""
+    """Returns the lines that a terminal shows after the output so far."""
     lines, row, text = [""], 0, shown
     for part in re.findall(r"\x1b\[[0-9;]*[A-Za-z]|\r\n|\r|[^\x1b\r]+", text):
         if part == "\r\n":
@@ -559,7 +559,7 @@ PYTHON
 )
 check "a line for each of several" "[('stuck', True), ('once-stuck-2', True)] 2 False" "$(xargs -d '\n' <<<"$lines")"
 
-# However much a server says that there is, and however narrow the terminal: a line about it ends no process.
+# A progress line never ends the process, however large the size that a server states, and however narrow the terminal.
 cat >"$folder/terminal.py" <<'PYTHON'
 import fcntl, os, pty, signal, struct, sys, termios
 columns, wanted = int(sys.argv[1]), sys.argv[2]
@@ -682,7 +682,7 @@ expect_usage_error "$url/" "$url/" -o "$folder/" --curl
 expect_usage_error "$url/" -o a --stream lines
 expect_usage_error GET "$url/" "$url/"
 expect_usage_error GET "$url/" -X PUT
-# Options of later days are not ignored.
+# Options of later versions are usage errors, and are not ignored.
 for option in '--proxy http://127.0.0.1:1' '--stream xml' '--cache .'; do
     expect_usage_error "$url/" $option
 done

@@ -1,4 +1,4 @@
-/// Tells code from comments and strings, roughly as the compiler does.
+/// A scanner that tells code from comments and strings, roughly as the compiler does.
 struct CodeScanner {
     private let bytes: [UInt8]
     private var position = 0
@@ -6,6 +6,7 @@ struct CodeScanner {
 
     init(_ text: String) { bytes = Array(text.utf8) }
 
+    /// Returns the text with spaces in place of comments and strings.
     mutating func run() -> String {
         scanCode(until: nil)
         return String(decoding: result, as: UTF8.self)
@@ -25,7 +26,7 @@ struct CodeScanner {
         position += 1
     }
 
-    /// Scans code up to the end or to the bracket that closes an interpolation.
+    /// Scans code up to the end, or to the bracket that closes an interpolation.
     private mutating func scanCode(until end: UInt8?) {
         var depth = 0
         while position < bytes.count {
@@ -47,7 +48,7 @@ struct CodeScanner {
         }
     }
 
-    /// The number of hash signs before the quote, where a string begins here.
+    /// Returns the number of hash signs before the quote if a string begins here; `nil` otherwise.
     private func stringStart() -> Int? {
         var index = position
         while index < bytes.count, bytes[index] == UInt8(ascii: "#") { index += 1 }

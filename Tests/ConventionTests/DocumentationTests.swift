@@ -1,8 +1,8 @@
 import Testing
 
-/// Every public declaration says what it is.
+/// Every public declaration has a doc comment.
 struct DocumentationTests {
-    /// Public declarations without a comment above them, attributes aside.
+    /// Returns the public declarations without a doc comment above them, attributes aside.
     static func undocumented(in file: SourceFile) -> [String] {
         let code = file.code.split(separator: "\n", omittingEmptySubsequences: false)
         return code.indices.compactMap { index in
@@ -20,13 +20,15 @@ struct DocumentationTests {
         return line.contains(/\b(?:var|let|func|init|struct|class|enum|actor|protocol|typealias|subscript)\b/)
     }
 
-    /// Requirements of public protocols have no access level of their own; cases may stand in groups under one comment.
+    /// Returns whether a line is a requirement of a public protocol, which has no access level of its own. Cases are not checked:
+    /// a group of cases may have one comment.
     private static func isCaseOfPublicEnum(_ index: Int, _ code: [Substring]) -> Bool {
         let line = code[index]
         guard line.contains(/^\s+(?:func|var)\s/), let opening = opening(of: index, code) else { return false }
         return code[opening].contains(/^public protocol\b/)
     }
 
+    /// Returns the line that opens the top-level declaration around a line.
     private static func opening(of index: Int, _ code: [Substring]) -> Int? {
         code[..<index].lastIndex { !$0.isEmpty && !$0.hasPrefix(" ") && !$0.hasPrefix("}") }
     }

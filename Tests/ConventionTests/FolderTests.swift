@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// What lies in the repository lies there on purpose.
+/// The repository holds only files that belong there.
 struct FolderTests {
-    /// A file that a run of an example leaves behind is committed with the next change.
+    /// A folder holds only known files: a file that a run of an example leaves behind would be committed with the next change.
     @Test(arguments: [
         ("", ["Benchmarks", "CHANGELOG.md", "Examples", "LICENSE", "Package.swift", "README.md", "Sources", "Tests"]),
         ("Examples", ["Package.swift", "Snippets", "Sources", "run.sh", "test.sh"]),

@@ -1,8 +1,8 @@
 import Testing
 
-/// What a target links follows from what its files import.
+/// The imports of a target's files are only those that the target may link.
 struct ImportTests {
-    /// The modules that the files of a folder import, each with the first file that does.
+    /// Returns the modules that the files import, each with the first file that does so.
     static func imports(in files: [SourceFile]) -> [String: String] {
         let pattern = /(?m)^[ \t]*(?:@\w+(?:\([^)]*\))?[ \t]+)*(?:\w+[ \t]+)?import[ \t]+(?:\w+[ \t]+)?(\w+)/
         return files.reduce(into: [:]) { imports, file in
@@ -16,7 +16,8 @@ struct ImportTests {
         imports(in: SourceTree.sources.filter { $0.path.hasPrefix("Sources/\(target)/") })
     }
 
-    /// `FoundationNetworking` brings a libcurl of its own, and `Foundation` the tables of ICU.
+    /// The core links only the essentials of Foundation: `FoundationNetworking` brings a libcurl of its own, and `Foundation` the
+    /// tables of ICU.
     @Test(
         arguments: ["CurlEngine", "Trellis", "TrellisTesting"], ["FoundationNetworking", "Foundation", "FoundationXML"])
     func theCoreLinksNoMoreOfFoundationThanItsEssentials(_ target: String, _ module: String) {

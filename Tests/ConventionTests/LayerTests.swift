@@ -1,14 +1,15 @@
 import Foundation
 import Testing
 
-/// The folders of `Sources/Trellis` use only what they may use.
+/// The folders of `Sources/Trellis` use only the folders that they may use.
 struct LayerTests {
+    /// The folders of shared types, which use none of the layers.
     static let nouns = ["Compose", "Receive", "Observe", "Errors"]
-    /// Each uses only those behind it. Those that stand together do not use each other.
+    /// The layers, from the top: each uses only the layers after it. The folders of one layer do not use each other.
     static let verbs = [["Downloads", "EventSources"], ["Session"], ["Steps"], ["Exchange"], ["Transport"]]
     static let folders = nouns + verbs.joined()
 
-    /// What a folder must not use.
+    /// Returns whether a folder must not use another one.
     static func isForbidden(_ other: String, to folder: String) -> Bool {
         guard other != folder, let theirs = verbs.firstIndex(where: { $0.contains(other) }) else { return false }
         guard let own = verbs.firstIndex(where: { $0.contains(folder) }) else { return true }
@@ -17,10 +18,12 @@ struct LayerTests {
 
     static func files(_ folder: String) -> [SourceFile] { SourceTree.files(in: "Sources/Trellis/\(folder)") }
 
+    /// Returns the names that `find` finds in all files of some folders.
     static func names(_ folders: some Sequence<String>, _ find: (SourceFile) -> Set<String>) -> Set<String> {
         folders.reduce(into: []) { names, folder in for file in files(folder) { names.formUnion(find(file)) } }
     }
 
+    /// Returns the places where the code of some files mentions one of the names.
     static func mentions(of names: Set<String>, in files: [SourceFile], after prefix: String = "") -> [String] {
         guard !names.isEmpty, let pattern = try? Regex("\(prefix)\\b(\(names.sorted().joined(separator: "|")))\\b")
         else { return [] }
@@ -41,7 +44,7 @@ struct LayerTests {
     @Test(arguments: folders)
     func aFolderUsesOnlyTheFunctionsAndMembersThatItMay(_ folder: String) {
         let left = Self.folders.filter { Self.isForbidden($0, to: folder) }
-        // A name that is declared elsewhere too may mean that.
+        // A name that is declared in another folder, too, may refer to that declaration.
         let engine = SourceTree.files(in: "Sources/CurlEngine").map(SourceTree.declaredNames)
         let others = Self.names(Self.folders.filter { !left.contains($0) }, SourceTree.declaredNames)
             .union(engine.joined())
@@ -53,10 +56,11 @@ struct LayerTests {
         #expect(violations.isEmpty, "\(violations.joined(separator: "\n"))")
     }
 
-    /// Members of the standard library with the names of some of ours.
+    /// The names of our members that members of the standard library have, too.
     static let standardNames: Set<String> = []
 
-    /// No noun folder leads back to itself. `Errors` stands apart: an error carries what is known of its request, and everything throws it.
+    /// The dependencies between the noun folders have no circle. `Errors` is left out: an error holds the known facts of its
+    /// request, and every folder throws errors.
     @Test func theNounFoldersHaveNoCircles() {
         let nouns = Self.nouns.filter { $0 != "Errors" }
         var next = Dictionary(
@@ -90,10 +94,10 @@ struct LayerTests {
         #expect(found == Set(Self.folders))
     }
 
-    /// The rules would hold of nothing if the names were not found.
+    /// The names of types are found: without them the rules would always hold.
     @Test(arguments: [
-        ("Session", "Session"), ("Session", "SessionConfiguration"), ("Exchange", "RequestActor"),
-        ("Exchange", "RequestState"), ("Downloads", "DownloadRequest"), ("EventSources", "EventSource"),
+        ("Session", "Session"), ("Session", "SessionConfiguration"), ("Exchange", "ExchangeActor"),
+        ("Exchange", "ExchangeState"), ("Downloads", "DownloadRequest"), ("EventSources", "EventSource"),
         ("Errors", "TrellisError"),
         ("Transport", "Transport"), ("Transport", "TransportRequest"), ("Compose", "Request"), ("Receive", "Response"),
     ])

@@ -1,6 +1,6 @@
 import Testing
 
-/// What no file may use, and what only some may.
+/// Unsafe constructs occur in no file, or only in the files that may use them.
 struct SafetyTests {
     private static func violations(
         _ word: String, in files: [SourceFile], except isAllowed: (String) -> Bool = { _ in false }
@@ -10,7 +10,7 @@ struct SafetyTests {
     }
 
     @Test func unsafeStaysInTheEngine() {
-        // The tests' server, with its sockets and threads, is the one exception.
+        // The exception is the tests' server, with its sockets and threads.
         let violations = Self.violations("unsafe", in: SourceTree.sources) { path in
             path.hasPrefix("Sources/CurlEngine/") || path.hasPrefix("Sources/TrellisTesting/LoopbackServer")
         }
@@ -31,7 +31,7 @@ struct SafetyTests {
     }
 
     @Test func uncheckedSendableIsProved() {
-        // A comment that says why, within the first lines of the declaration.
+        // A comment that gives the reason stands within six lines of the declaration.
         let violations = SourceTree.sources.flatMap { file in
             file.code.split(separator: "\n", omittingEmptySubsequences: false).enumerated().compactMap {
                 index, line -> String? in

@@ -1,6 +1,6 @@
 import Glibc
 
-/// download, download-file: one large body, streamed.
+/// Measures `download` and `download-file`: one large body, streamed.
 func measureDownload(_ client: some Client, _ work: Work) async throws {
     var report = Report()
     let count: Int64
@@ -15,7 +15,7 @@ func measureDownload(_ client: some Client, _ work: Work) async throws {
     report.print(requests: 1, bytes: count)
 }
 
-/// download-files: many bodies of middle size, each into a file.
+/// Measures `download-files`: many bodies of medium size, each into a file.
 func measureDownloads(_ client: some Client, _ work: Work) async throws {
     guard let folder = work.file else { return }
     for number in 0..<work.requests { unlink("\(folder)/\(number)") }
@@ -27,7 +27,7 @@ func measureDownloads(_ client: some Client, _ work: Work) async throws {
     report.print(requests: work.requests, bytes: bytes)
 }
 
-/// upload-file: one large file, streamed.
+/// Measures `upload-file`: one large file, streamed.
 func measureUpload(_ client: some Client, _ work: Work) async throws {
     guard let file = work.file else { return }
     var report = Report()

@@ -1,12 +1,12 @@
 import Glibc
 
-/// Where the chunks of a download go: a file, or nowhere.
+/// A destination for the chunks of a download: a file, or none.
 public struct ByteSink: Sendable {
-    /// The bytes that have arrived.
+    /// The number of bytes that have arrived.
     public private(set) var count: Int64 = 0
     private let descriptor: Int32?
 
-    /// Creates the file, or discards the bytes where there is no path.
+    /// Creates the file; `nil`: the bytes are discarded.
     public init(path: String?) throws {
         guard let path else {
             descriptor = nil
@@ -17,7 +17,7 @@ public struct ByteSink: Sendable {
         descriptor = opened
     }
 
-    /// Takes the next chunk, blocking while the file takes it.
+    /// Writes the next chunk, and blocks until the file has taken all of its bytes.
     public mutating func receive(_ bytes: UnsafeRawBufferPointer) throws {
         count += Int64(bytes.count)
         guard let descriptor else { return }
@@ -35,12 +35,12 @@ public struct ByteSink: Sendable {
     }
 }
 
-/// A file could not be opened, read or written.
+/// A failure to open, read or write a file.
 public struct FileFailure: Error, CustomStringConvertible {
-    /// What was tried, and why it failed.
+    /// The operation or path, and the reason of the failure.
     public let description: String
 
-    /// Keeps the reason that `errno` has now.
+    /// Creates the error with the reason that `errno` has now.
     public init(_ what: String) {
         description = "\(what): \(String(cString: strerror(errno)))"
     }

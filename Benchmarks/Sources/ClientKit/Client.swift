@@ -1,40 +1,41 @@
 public import FoundationEssentials
 
-/// What an HTTP client library must do to be measured. Everything throws unless the answer is a complete 200.
+/// The operations of an HTTP client library that are measured. Each of them throws unless the response is a complete 200.
 public protocol Client: Sendable {
     /// Sends a GET and returns the length of the body.
     func get(_ url: String) async throws -> Int
 
-    /// Sends a GET, reads every response header and returns the length of all their names and values.
+    /// Sends a GET, reads every header field of the response and returns the length of all names and values.
     func getReadingHeaders(_ url: String) async throws -> Int
 
-    /// Posts a JSON body and returns the answer's.
+    /// Posts a JSON body and returns the body of the response.
     func post(_ json: Data, to url: String) async throws -> Data
 
     /// Streams the body of a GET into the sink.
     func download(_ url: String, into sink: inout ByteSink) async throws
 
-    /// Downloads the body of a GET into a file, and returns its length. Without a way of its own: streams it into the file.
+    /// Downloads the body of a GET into a file, and returns its length. The default implementation streams the body into the
+    /// file.
     func download(_ url: String, toFile path: String) async throws -> Int64
 
-    /// Downloads the body of a GET so often, each time into the file that the closure names for it, so many at a time, and returns
-    /// the length of all. Without a way of its own: a task for each of those that are under way.
+    /// Downloads the body of a GET `count` times, each time into the file that the closure names, `concurrency` at a time, and
+    /// returns the length of all bodies. The default implementation has a task for each download that is under way.
     func download(_ url: String, toFiles path: @escaping @Sendable (Int) -> String, count: Int, concurrency: Int)
         async throws -> Int64
 
-    /// Streams a file as the body of a POST and returns what the server says that it received.
+    /// Streams a file as the body of a POST and returns the number of bytes that the server reports as received.
     func upload(file: String, to url: String) async throws -> Int
 
-    /// Streams the body of a GET as lines, each of them a `String`, and returns their number and the length of the body.
+    /// Streams the body of a GET as lines, each of them a `String`, and returns the number of lines and the length of the body.
     func readLines(_ url: String) async throws -> (count: Int, bytes: Int)
 
-    /// Streams the body of a GET as server-sent events and returns their number.
+    /// Streams the body of a GET as server-sent events and returns the number of events.
     func readEvents(_ url: String) async throws -> Int
 
-    /// Streams the body of a GET as JSON, one ``LogEntry`` a line, and returns their number.
+    /// Streams the body of a GET as JSON, one ``LogEntry`` a line, and returns the number of entries.
     func readEntries(_ url: String) async throws -> Int
 
-    /// The executor to prefer where that is what is measured.
+    /// The executor that tasks prefer in a benchmark of executors; `nil`: the client has none.
     var executor: (any TaskExecutor)? { get }
 
     /// Closes every connection.
@@ -42,10 +43,10 @@ public protocol Client: Sendable {
 }
 
 extension Client {
-    /// No executor of its own.
+    /// The default: `nil`, for a client without an executor.
     public var executor: (any TaskExecutor)? { nil }
 
-    /// Chunk by chunk.
+    /// Streams the body into the file, chunk by chunk.
     public func download(_ url: String, toFile path: String) async throws -> Int64 {
         var sink = try ByteSink(path: path)
         try await download(url, into: &sink)
@@ -53,7 +54,7 @@ extension Client {
         return sink.count
     }
 
-    /// In a group of tasks, each of which goes on with what nobody has begun.
+    /// Downloads in a task group, to which the next download is added whenever one has ended.
     public func download(
         _ url: String, toFiles path: @escaping @Sendable (Int) -> String, count: Int, concurrency: Int
     ) async throws -> Int64 {
@@ -74,22 +75,22 @@ extension Client {
         }
     }
 
-    /// Not what this client is measured with.
+    /// Throws ``UnexpectedAnswer``: the default for a client that is not measured with lines.
     public func readLines(_ url: String) async throws -> (count: Int, bytes: Int) { throw UnexpectedAnswer("no lines") }
 
-    /// Not what this client is measured with.
+    /// Throws ``UnexpectedAnswer``: the default for a client that is not measured with events.
     public func readEvents(_ url: String) async throws -> Int { throw UnexpectedAnswer("no events") }
 
-    /// Not what this client is measured with.
+    /// Throws ``UnexpectedAnswer``: the default for a client that is not measured with JSON lines.
     public func readEntries(_ url: String) async throws -> Int { throw UnexpectedAnswer("no entries") }
 }
 
-/// The answer was not what the servers of this benchmark send.
+/// A response that is not one of those that the servers of this benchmark send.
 public struct UnexpectedAnswer: Error, CustomStringConvertible {
-    /// What came instead.
+    /// A description of the response.
     public let description: String
 
-    /// Keeps what came instead.
+    /// Creates the error with a description of the response.
     public init(_ description: String) {
         self.description = "unexpected answer: \(description)"
     }

@@ -1,7 +1,8 @@
 import CMeasure
 import FoundationEssentials
 
-/// get, headers, json: `concurrency` tasks, each sending its next request when the last one is answered.
+/// The loop of `get`, `headers` and `json`: `concurrency` tasks, each of which sends its next request after the previous
+/// response.
 struct ClosedLoop<C: Client>: Sendable {
     let client: C
     let work: Work
@@ -16,7 +17,7 @@ struct ClosedLoop<C: Client>: Sendable {
         }
     }
 
-    /// Runs all tasks for this long, or for this many requests where that is not 0. Returns the latencies in ms.
+    /// Runs all tasks for `seconds`, or for `requests` requests if that is not 0. Returns the latencies in ms.
     private func phase(seconds: Double, requests: Int) async throws -> [Float] {
         let end = requests > 0 ? UInt64.max : measure_now_ns() + UInt64(seconds * 1e9)
         return try await withThrowingTaskGroup(of: [Float].self) { group in

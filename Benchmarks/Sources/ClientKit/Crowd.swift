@@ -1,6 +1,6 @@
 import CMeasure
 
-/// in-flight: all requests at once, until the last one is answered.
+/// Measures `in-flight`: sends all requests at once, and waits for the last response.
 func measureInFlight(_ client: some Client, _ work: Work) async throws {
     var report = Report()
     let start = measure_now_ns()
@@ -17,8 +17,8 @@ func measureInFlight(_ client: some Client, _ work: Work) async throws {
     report.print(requests: work.concurrency, latencies: latencies)
 }
 
-/// cancel: all requests at once against a server that does not answer; cancels their task group once the server has
-/// them all, and measures until it has seen every socket closed.
+/// Measures `cancel`: sends all requests at once to a server that does not respond; cancels their task group once the server has
+/// received all of them, and measures until the server has seen every socket closed.
 func measureCancel(_ client: some Client, _ work: Work) async {
     let idle = Report()
     let requests = Task {
@@ -38,7 +38,7 @@ func measureCancel(_ client: some Client, _ work: Work) async {
     report.print(requests: work.concurrency)
 }
 
-/// Asks the test server, and waits for its answer without blocking a thread of the pool.
+/// Asks the test server, and waits for its reply without blocking a thread of the pool.
 private func ask(_ question: String, _ work: Work) async -> UInt64 {
     await withCheckedContinuation { continuation in
         let context = Unmanaged.passRetained(Waiter(continuation)).toOpaque()

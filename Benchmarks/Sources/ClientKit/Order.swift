@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The JSON that is posted, about 300 bytes.
+/// The JSON body that is posted, about 300 bytes.
 struct Order: Encodable {
     struct Item: Encodable {
         var sku: String
@@ -20,7 +20,7 @@ struct Order: Encodable {
     ]
 }
 
-/// The JSON that comes back.
+/// The JSON body of the response.
 struct Receipt: Decodable {
     var id: Int
     var accepted: Bool
@@ -30,7 +30,7 @@ struct Receipt: Decodable {
     var messages: [String]
 }
 
-/// Encodes orders and decodes receipts, with an encoder and a decoder that one task keeps.
+/// An encoder of orders and a decoder of receipts, which one task keeps.
 struct OrderDesk {
     private let encoder = JSONEncoder()
     private let decoder = JSONDecoder()

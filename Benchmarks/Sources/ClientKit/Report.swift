@@ -1,21 +1,21 @@
 import CMeasure
 
-/// One run's figures, gathered and printed by the C library that the C program uses too.
+/// The figures of one run, collected and printed by the C library that the C program uses too.
 struct Report {
     private var figures = report()
 
-    /// Starts the clock.
+    /// Creates a report, and starts the clock.
     init() {
         report_start(&figures)
     }
 
-    /// Stops the clock, or where another process knows the end better, sets it to that monotonic time.
+    /// Stops the clock, or sets the end to a monotonic time that another process has measured.
     mutating func stop(atNanoseconds end: UInt64? = nil) {
         report_stop(&figures)
         if let end { figures.seconds = Double(end - figures.start_ns) / 1e9 }
     }
 
-    /// Keeps the resident memory of an earlier moment as that of the idle process.
+    /// Takes the resident memory of an earlier moment as that of the idle process.
     mutating func takeIdleMemory(from earlier: Report) {
         figures.idle_rss_mb = earlier.figures.idle_rss_mb
     }

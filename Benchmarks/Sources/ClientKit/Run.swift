@@ -1,8 +1,8 @@
 import CMeasure
 import Glibc
 
-/// The whole of a client's `main`: does the work that the command line asks for, prints the figures, and ends the
-/// process with status 1 when a request failed.
+/// Runs the whole `main` of a client: does the work that the command line asks for, prints the figures, and ends the process with
+/// status 1 if a request failed.
 public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
     measure_raise_file_limit()
     let work = Work.fromCommandLine()
@@ -23,7 +23,7 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
     }
 }
 
-/// Ends the process with a message on stderr.
+/// Ends the process with a message on standard error.
 func fail(_ message: String, status: Int32 = 1) -> Never {
     var line = message + "\n"
     line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }

@@ -1,4 +1,5 @@
-/// lines, sse, ndjson: one large body of text, read as what it means. The orchestrator knows how long each element is.
+/// Measures `lines`, `sse` and `ndjson`: one large body of text, read as its elements. The orchestrator knows the length of each
+/// element.
 func measureText(_ client: some Client, _ work: Work) async throws {
     var report = Report()
     let bytes: Int
@@ -11,28 +12,28 @@ func measureText(_ client: some Client, _ work: Work) async throws {
     report.print(requests: 1, bytes: Int64(bytes))
 }
 
-/// The lengths of what the orchestrator's files are made of (`TextBody` there), line ends included.
+/// The lengths of the elements in the orchestrator's files (`TextBody` there) in bytes, line ends included.
 public enum TextElement {
-    /// `data: ` and JSON, and a blank line.
+    /// The length of an event: `data: ` and JSON, and a blank line.
     public static let eventLength = 128
-    /// A line of JSON that is a ``LogEntry``.
+    /// The length of a line of JSON that is a ``LogEntry``.
     public static let entryLength = 160
 }
 
-/// What a line of JSON holds.
+/// The value of a line of JSON.
 public struct LogEntry: Decodable, Sendable {
-    /// When.
+    /// The time of the request.
     public var time: String
-    /// How bad.
+    /// The severity.
     public var level: String
-    /// Which.
+    /// The number of the entry.
     public var id: Int
-    /// What was asked.
+    /// The method of the request.
     public var method: String
-    /// Of what.
+    /// The path of the request.
     public var path: String
-    /// What was answered.
+    /// The status of the response.
     public var status: Int
-    /// How fast.
+    /// The duration, in milliseconds.
     public var ms: Double
 }

@@ -1,15 +1,15 @@
 import CMeasure
 
-/// What this process is asked to do: the command line that every client understands.
+/// The work that this process is asked to do by the command line, which is the same for every client.
 public struct Work: Sendable {
-    /// The kinds of work, by the name they have on the command line.
+    /// The kinds of work, by their names on the command line.
     public enum Kind: String, Sendable {
         case get, headers, json
-        /// As `get`, with an adapter and a retry policy where the client has such things.
+        /// The work of `get`, with an adapter and a retry policy if the client has such features.
         case adaptedGet = "adapted-get"
         case download
         case downloadFile = "download-file"
-        /// Many files, so many at a time.
+        /// Many files, `concurrency` at a time.
         case downloadFiles = "download-files"
         case uploadFile = "upload-file"
         case inFlight = "in-flight"
@@ -17,25 +17,25 @@ public struct Work: Sendable {
         case lines, sse, ndjson
     }
 
-    /// What is done.
+    /// The kind of work.
     public let kind: Kind
-    /// What is asked for.
+    /// The URL that is requested.
     public let url: String
-    /// Requests in flight at once.
+    /// The number of requests in flight at once.
     public let concurrency: Int
-    /// The number of measured requests; 0 for as many as `seconds` allow.
+    /// The number of measured requests; 0: as many as `seconds` allow.
     public let requests: Int
-    /// The measured time.
+    /// The measured time, in seconds.
     public let seconds: Double
-    /// The time before it, in which connections are made.
+    /// The time before the measured time, in which connections are made, in seconds.
     public let warmUpSeconds: Double
-    /// The certificate authority to trust (PEM); nil for plain HTTP.
+    /// The certificate authority to trust (PEM); `nil` for plain HTTP.
     public let certificateAuthorityFile: String?
-    /// The file to write or to send; the folder of many.
+    /// The file to write or to send; for `downloadFiles` the folder.
     public let file: String?
-    /// The test server's port for questions about its sockets.
+    /// The port of the test server for questions about its sockets.
     public let controlPort: Int32
-    /// Whether the calling tasks prefer the client's own executor.
+    /// A Boolean value: the calling tasks prefer the client's own executor.
     public let onExecutor: Bool
 
     /// Reads the process's command line, or ends the process with status 64.

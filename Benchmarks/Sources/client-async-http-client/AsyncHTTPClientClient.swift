@@ -7,10 +7,10 @@ import NIOHTTP1
 import NIOSSL
 import _NIOFileSystem
 
-/// AsyncHTTPClient's async API.
+/// The client of AsyncHTTPClient's async API.
 struct AsyncHTTPClientClient: Client {
     private let client: HTTPClient
-    /// Long enough for every benchmark: 10,000 requests share one machine.
+    /// The time limit of a request, long enough for every benchmark: 10,000 requests share one machine.
     private let timeout: TimeAmount = .seconds(120)
 
     init(_ work: Work) throws {
@@ -23,7 +23,7 @@ struct AsyncHTTPClientClient: Client {
             tls.trustRoots = .file(file)
             configuration.tlsConfiguration = tls
         }
-        // One event loop for each core. A single one was measured too: slower from 16 requests in flight on.
+        // An event loop for each core. A single event loop was measured too, and was slower from 16 requests in flight on.
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 
@@ -55,7 +55,7 @@ struct AsyncHTTPClientClient: Client {
         }
     }
 
-    /// With NIO's file system, and its own buffer in front of the file.
+    /// Downloads with NIO's file system, and its buffered writer in front of the file.
     func download(_ url: String, toFile path: String) async throws -> Int64 {
         let response = try await execute(HTTPClientRequest(url: url))
         return try await FileSystem.shared.withFileHandle(
@@ -78,7 +78,7 @@ struct AsyncHTTPClientClient: Client {
         return Int(String(buffer: body).dropLast()) ?? 0
     }
 
-    /// A splitter as one writes it by hand on NIO's buffers: LF and CRLF, with NIO's own search and conversion.
+    /// Splits lines as code written by hand on NIO's buffers does: LF and CRLF, with NIO's own search and conversion.
     func readLines(_ url: String) async throws -> (count: Int, bytes: Int) {
         var (count, bytes) = (0, 0)
         func take(_ line: String) {

@@ -2,10 +2,10 @@ import ClientKit
 import Foundation
 import FoundationNetworking
 
-/// One download whose chunks go to a sink as the delegate gets them: URLSession's way to stream on Linux.
+/// A download whose chunks go to a sink as the delegate receives them, which is URLSession's way to stream on Linux.
 ///
-/// Safe to send: between `run` and its end only the session's one delegate queue touches the variables, and `run`
-/// reads the sink after the continuation was resumed from that queue.
+/// The class is safe to send: between the start and the end of `run` only the session's one delegate queue touches the variables,
+/// and `run` reads the sink after the continuation was resumed from that queue.
 final class StreamingDownload: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private var sink: ByteSink
     private var failure: (any Error)?
@@ -15,7 +15,7 @@ final class StreamingDownload: NSObject, URLSessionDataDelegate, @unchecked Send
         self.sink = sink
     }
 
-    /// Runs the request in a session of its own and returns the sink with all that arrived.
+    /// Runs the request in a session of its own, and returns the sink with all bytes that arrived.
     func run(_ request: URLRequest) async throws -> ByteSink {
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1

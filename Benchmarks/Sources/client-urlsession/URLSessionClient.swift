@@ -2,7 +2,7 @@ import ClientKit
 import Foundation
 import FoundationNetworking
 
-/// Foundation's URLSession. It has no way to trust a certificate authority of one's own on Linux.
+/// The client of Foundation's URLSession, which cannot trust a custom certificate authority on Linux.
 struct URLSessionClient: Client {
     private let session: URLSession
 

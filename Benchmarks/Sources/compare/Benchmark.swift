@@ -1,55 +1,56 @@
-/// One line of the catalogue: what every client does.
+/// A benchmark of the catalogue: the work that every client does.
 struct Benchmark: Sendable {
-    /// Which server answers, and where.
+    /// The server that responds, with the path of the requests.
     enum Target: Sendable {
         case nginx(String)
         case nginxTLS(String)
         case testServer(String)
     }
 
-    /// Which figures say something.
+    /// The kind of figures that a benchmark yields.
     enum Shape: Sendable {
         /// Very many small requests one after the other: requests per second and latencies.
         case requests
-        /// One large transfer: bytes per second.
+        /// A large transfer: bytes per second.
         case bytes
-        /// Very many requests at once: how long until the last is done.
+        /// Very many requests at once: the time until the last one is done.
         case crowd
         /// The number of instructions a request takes.
         case instructions
     }
 
-    /// As on the command line and in the JSON.
+    /// The name on the command line and in the JSON.
     var name: String
-    /// What it shows, in a few words.
+    /// A description in a few words.
     var summary: String
-    /// The clients' `--work`.
+    /// The argument of the clients' `--work`.
     var work: String
     var concurrency: Int
     var target: Target
     var shape: Shape
-    /// Clients that take part, in the order in which they take turns.
+    /// The clients that take part, in the order in which they take turns.
     var clients: [Client]
-    /// Clients that cannot, and why.
+    /// The clients that cannot take part, each with the reason.
     var without: [Client: String] = [:]
+    /// A Boolean value: the tasks prefer the client's own executor.
     var onExecutor = false
-    /// What the body is, where it is not the large one.
+    /// The body, if it is one of the bodies of text and not the large body.
     var text: TextBody?
-    /// The bytes that arrive in all, where it is neither of them.
+    /// The number of bytes that arrive in all, if it is neither that of the large body nor that of a text.
     var size: Int?
-    /// How many requests, where that and not the time is fixed.
+    /// The number of requests, if that and not the time is fixed.
     var requests: Int?
-    /// Whether `--quick` runs it when no name is given.
+    /// A Boolean value: `--quick` includes the benchmark when no name is given.
     var isQuick = true
 
-    /// Takes a client out that cannot do it.
+    /// Excludes a client that cannot run the benchmark, with the reason.
     mutating func leaveOut(_ client: Client, _ reason: String) {
         clients.removeAll { $0 == client }
         without[client] = reason
     }
 }
 
-/// Who is measured. The raw value names it on the command line, in the JSON, and its program.
+/// A client that is measured. The raw value is its name on the command line and in the JSON, and part of the name of its program.
 enum Client: String, CaseIterable, Codable, Sendable {
     case trellis, libcurl
     case asyncHTTPClient = "async-http-client"

@@ -1,8 +1,8 @@
-/// All benchmarks, in the order in which they run.
+/// The list of all benchmarks, in the order in which they run.
 enum Catalogue {
     static let all: [Benchmark] = smallRequests + largeBodies + texts + crowds + [instructions]
 
-    /// Clients that can do everything; the `curl` command only takes part where one process makes one transfer.
+    /// The clients that can do everything; the `curl` command only takes part where one process makes one transfer.
     private static let libraries: [Client] = [.trellis, .libcurl, .asyncHTTPClient, .urlsession, .go]
 
     private static let smallRequests: [Benchmark] =
@@ -20,7 +20,7 @@ enum Catalogue {
         throttled(1, [.trellis, .curl]), throttled(8, [.trellis]), downloadFiles,
     ]
 
-    /// What several connections gain where a server limits each of them.
+    /// Returns a benchmark of the gain from several connections to a server that limits the rate of each connection.
     private static func throttled(_ connections: Int, _ clients: [Client]) -> Benchmark {
         var benchmark = bulk(
             "download-throttled/\(connections)", "256 MB into a file, at 20 MB/s for each connection", "download-file",

@@ -1,10 +1,10 @@
 import Foundation
 import Glibc
 
-/// A command under `supervise`: it ends with this process, however that ends, because this process holds the other end
-/// of its supervisor's stdin.
+/// A command under `supervise`. The command ends with this process, however this process ends, because this process holds the
+/// other end of the supervisor's standard input.
 final class ChildProcess {
-    /// How a command ended, and what it printed.
+    /// The end of a command, with its output.
     struct Outcome {
         var status: Int32
         var output: String
@@ -12,6 +12,7 @@ final class ChildProcess {
     }
 
     private let pid: pid_t
+    /// The writing end of the supervisor's standard input.
     private let lifeline: Int32
     private let output: Int32
     private let errorsPath: String
@@ -21,8 +22,8 @@ final class ChildProcess {
     /// - Parameters:
     ///   - command: The program and its arguments.
     ///   - supervisor: The supervisor and its options.
-    ///   - libraryPath: LD_LIBRARY_PATH of the command; nil for none.
-    ///   - errorsPath: The file that takes stderr.
+    ///   - libraryPath: LD_LIBRARY_PATH of the command; `nil` for none.
+    ///   - errorsPath: The file that receives standard error.
     init(_ command: [String], supervisor: [String], libraryPath: String? = nil, errorsPath: String) throws {
         let input = try Pipe(), output = try Pipe()
         var actions = posix_spawn_file_actions_t()
@@ -53,7 +54,7 @@ final class ChildProcess {
         self.errorsPath = errorsPath
     }
 
-    /// Reads the first line of output, waiting for it.
+    /// Waits for the first line of output, and returns that line.
     func firstLine() -> String {
         var line: [UInt8] = []
         var byte: UInt8 = 0
@@ -61,7 +62,7 @@ final class ChildProcess {
         return String(decoding: line, as: UTF8.self)
     }
 
-    /// Waits until the command has ended.
+    /// Waits until the command has ended, and returns its outcome.
     func wait() -> Outcome {
         let text = contents(of: output)
         var status: Int32 = 0
@@ -70,7 +71,7 @@ final class ChildProcess {
         return Outcome(status: code, output: text, errors: (try? readFile(errorsPath)) ?? "")
     }
 
-    /// Whether the command is still running.
+    /// A Boolean value: the command is still running.
     var isRunning: Bool { waitpid(pid, nil, WNOHANG) == 0 }
 
     deinit {
@@ -80,7 +81,7 @@ final class ChildProcess {
     }
 }
 
-/// Both ends of a pipe, closed in every program that is started.
+/// A pipe, both ends of which are closed in every program that is started.
 private struct Pipe {
     let reading, writing: Int32
 
@@ -93,7 +94,7 @@ private struct Pipe {
     }
 }
 
-/// Lends the words as a null-terminated array of C strings.
+/// Calls a closure with the words as a null-terminated array of C strings.
 private func withCStrings<R>(_ words: [String], _ body: ([UnsafeMutablePointer<CChar>?]) -> R) -> R {
     let copies = words.map { strdup($0) }
     defer { copies.forEach { free($0) } }

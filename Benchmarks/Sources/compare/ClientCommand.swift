@@ -1,24 +1,24 @@
-/// How each client is started.
+/// The command lines of the clients.
 struct ClientCommand {
     let options: Options
     let effort: Effort
-    /// Where `download-file` writes.
+    /// The file that `download-file` writes.
     var outputFile: String { "\(options.temporaryFolder)/downloaded" }
 
-    /// Where `download-files` writes: into memory where there is enough of it, because a disk that has just deleted a thousand
-    /// files takes its time with new ones.
+    /// The folder that `download-files` writes to: in memory if there is enough of it, because a disk that has just deleted a
+    /// thousand files is slow to create new ones.
     var outputFolder: String {
         let memory = "/dev/shm"
         let folder = freeSpace(of: memory) > 4 << 30 ? memory : options.temporaryFolder
         return "\(folder)/\(options.temporaryFolder.split(separator: "/").last ?? "files")"
     }
 
-    /// What a run may leave.
+    /// The files and folders that a run may leave behind.
     var outputs: [String] { [outputFile, outputFolder] }
 
-    /// The command for one run.
+    /// Returns the command for one run.
     ///
-    /// - Parameter requests: The number of requests, where that and not the time is fixed.
+    /// - Parameter requests: The number of requests, if that and not the time is fixed.
     func words(_ client: Client, _ benchmark: Benchmark, _ servers: Servers, requests: Int? = nil) -> [String] {
         if client == .curl { return curl(benchmark, servers) }
         var words = [client == .go ? options.goClient ?? "" : "\(options.programs)/client-\(client.rawValue)"]
@@ -35,7 +35,7 @@ struct ClientCommand {
         return words
     }
 
-    /// The curl command prints no figures: its supervisor measures the whole process.
+    /// Returns the curl command, which prints no figures: its supervisor measures the whole process.
     private func curl(_ benchmark: Benchmark, _ servers: Servers) -> [String] {
         var words = ["curl", "--disable", "--silent", "--show-error", "--fail", "--noproxy", "*"]
         switch benchmark.work {

@@ -1,18 +1,19 @@
-/// How long and how often everything is measured.
+/// The extent of the measurement: rounds, times and sizes.
 struct Effort {
     let rounds: Int
-    /// Small requests: the measured time of one run, and the time before it.
+    /// The measured time of a run of small requests, in seconds.
     let seconds: Double
+    /// The time before the measured time of a run of small requests, in seconds.
     let warmUpSeconds: Double
-    /// The size of the large body.
+    /// The size of the large body, in bytes.
     let largeBodySize: Int
-    /// The size of the bodies that are lines, events and entries.
+    /// The size of the bodies that are lines, events and entries, in bytes.
     let textBodySize: Int
     /// The two numbers of requests whose difference in instructions is counted.
     let instructionRequests = (fewer: 1_000, more: 3_000)
 
-    /// Five rounds of two seconds and 1 GiB. `--quick`: three short rounds, shorter still and of 128 MiB when everything
-    /// is measured, which has to be over within a minute.
+    /// Creates the extent that the options ask for: five rounds of two seconds and 1 GiB. With `--quick`: three short rounds,
+    /// shorter still and of 128 MiB when everything is measured, which has to be over within a minute.
     init(_ options: Options) {
         let measuresAll = options.names.isEmpty
         rounds = options.rounds ?? (options.isQuick ? 3 : 5)
@@ -22,7 +23,7 @@ struct Effort {
         largeBodySize = options.isQuick && measuresAll ? 128 << 20 : 1 << 30
     }
 
-    /// The bytes that a benchmark transfers.
+    /// Returns the number of bytes that a benchmark transfers.
     func bodySize(of benchmark: Benchmark) -> Int {
         benchmark.size ?? (benchmark.text == nil ? largeBodySize : textBodySize)
     }

@@ -30,15 +30,15 @@ struct Row: Sendable {
     var bytesPerSecond: Double?
     var peakRSS: Double?
     var instructionsPerRequest: Double?
-    /// Crowds: the time until the last request was done.
+    /// The time until the last request of a crowd was done, in seconds.
     var seconds: Double?
-    /// Crowds: the growth of the resident memory over the idle process, for each request, in bytes.
+    /// The growth of the resident memory of a crowd over the idle process, for each request, in bytes.
     var bytesPerRequest: Double?
-    /// Half the range of the rounds, as a share of the median, of the figure that counts.
+    /// Half the range of the rounds, as a share of the median, of the main figure.
     var spread: Double?
     var rounds: Int
 
-    /// Takes the medians.
+    /// Creates a row of the medians of all runs.
     init(_ benchmark: Benchmark, _ client: Client, _ runs: [RunFigures]) {
         self.benchmark = benchmark.name
         self.client = client
@@ -64,7 +64,7 @@ struct Row: Sendable {
         }
     }
 
-    /// A row of nothing but counted instructions.
+    /// Creates a row with nothing but counted instructions.
     init(_ benchmark: Benchmark, _ client: Client, instructionsPerRequest counts: [Double]) {
         self.benchmark = benchmark.name
         self.client = client
@@ -74,13 +74,14 @@ struct Row: Sendable {
     }
 }
 
-/// The middle value, or the mean of the two in the middle; nil for none.
+/// Returns the middle value, or the mean of the two middle values; `nil` if there are no values.
 func median(_ values: [Double]) -> Double? {
     guard !values.isEmpty else { return nil }
     let sorted = values.sorted()
     return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
 }
 
+/// Returns half the range of the values, as a share of their median.
 private func halfRange(_ values: [Double]) -> Double? {
     guard let low = values.min(), let high = values.max(), let middle = median(values), middle > 0 else { return nil }
     return (high - low) / 2 / middle

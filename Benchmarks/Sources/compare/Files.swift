@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// Something that ends the whole comparison, with what the user can do about it.
+/// An error that ends the whole comparison, with a message on what the user can do.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 
@@ -10,7 +10,7 @@ struct Failure: Error, CustomStringConvertible {
     }
 }
 
-/// Everything a descriptor has to give.
+/// Returns everything that can be read from a descriptor, as text.
 func contents(of descriptor: Int32) -> String {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 4096)
@@ -22,7 +22,7 @@ func contents(of descriptor: Int32) -> String {
     return String(decoding: bytes, as: UTF8.self)
 }
 
-/// A text file's contents.
+/// Returns the contents of a text file.
 func readFile(_ path: String) throws -> String {
     try String(contentsOfFile: path, encoding: .utf8)
 }
@@ -32,21 +32,21 @@ func writeFile(_ text: String, to path: String) throws {
     try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
 }
 
-/// A file of this size that takes no room on the disk.
+/// Creates a file of this size in bytes, which takes no space on the disk.
 func makeSparseFile(_ path: String, size: Int) throws {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     guard descriptor >= 0, ftruncate(descriptor, size) == 0 else { throw Failure("cannot make \(path)") }
     close(descriptor)
 }
 
-/// How many bytes a file system has to give; 0 where there is none.
+/// Returns the number of free bytes of a file system; 0 if there is none.
 func freeSpace(of folder: String) -> Int {
     var status = statvfs()
     guard statvfs(folder, &status) == 0 else { return 0 }
     return Int(status.f_bavail) * Int(status.f_frsize)
 }
 
-/// Prints to stderr, where what is not a result goes.
+/// Prints to standard error, which receives everything but the results.
 func note(_ text: String) {
     var line = text + "\n"
     line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }

@@ -1,13 +1,13 @@
 import Foundation
 
-/// The counts of instructions that CI guards: `instructions.json`, by libcurl's version and the architecture.
+/// The instruction counts that CI guards: `instructions.json`, by libcurl's version and the architecture.
 struct InstructionRecord: Codable {
-    /// Instructions of one small GET.
+    /// The instructions of one small GET.
     struct Entry: Codable {
         var trellis: Double
         var libcurl: Double
 
-        /// Trellis over the C program.
+        /// The instructions of Trellis, divided by those of the C program.
         var ratio: Double { trellis / libcurl }
 
         enum CodingKeys: String, CodingKey {
@@ -15,7 +15,7 @@ struct InstructionRecord: Codable {
         }
     }
 
-    /// What a check has found.
+    /// The result of a check.
     enum Verdict {
         case passed(String)
         case failed(String)
@@ -28,7 +28,7 @@ struct InstructionRecord: Codable {
         entries = try JSONDecoder().decode([String: Entry].self, from: Data(readFile(file).utf8))
     }
 
-    /// Keeps today's counts as the ones to compare with.
+    /// Records the counts as the ones to compare with.
     mutating func record(_ entry: Entry, key: String) {
         entries[key] = Entry(trellis: entry.trellis.rounded(), libcurl: entry.libcurl.rounded())
     }
@@ -39,11 +39,11 @@ struct InstructionRecord: Codable {
         try writeFile(String(decoding: encoder.encode(entries), as: UTF8.self) + "\n", to: file)
     }
 
-    /// Compares with what was recorded.
+    /// Compares the counts with the recorded ones.
     ///
-    /// The ratio to the C program in the same run holds across machines: another glibc or processor changes both counts.
-    /// The absolute count is compared too, but only while the C program's own count is within 2 % of its record, that is
-    /// on a machine like the one where it was recorded.
+    /// The ratio to the C program in the same run holds across machines: another glibc or processor changes both counts. The
+    /// absolute count is compared too, but only while the C program's own count is within 2 % of its record, that is on a machine
+    /// like the one where the record was made.
     func check(_ entry: Entry, key: String) -> Verdict {
         guard let recorded = entries[key] else {
             return .passed("nothing is recorded for \(key): see --record-instructions")

@@ -1,13 +1,13 @@
 import Foundation
 
-/// The file that `--json` writes: what the contract fixes, and some more.
+/// The file that `--json` writes, with the figures that the contract fixes, and some more.
 struct JSONReport: Encodable {
     /// The version of libcurl that the C program and Trellis had loaded.
     var libcurl: String
     var quick: Bool
     var machine: Machine
     var results: [Row]
-    /// What was left out, one line each.
+    /// The clients and benchmarks that were left out, with the reason, one line each.
     var leftOut: [String]
 
     enum CodingKeys: String, CodingKey {
@@ -35,7 +35,7 @@ extension Row: Encodable {
         case bytesPerRequest = "rss_bytes_per_request"
     }
 
-    /// Encodes what does not apply as null.
+    /// Encodes a figure that does not apply as null.
     func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(benchmark, forKey: .benchmark)

@@ -1,12 +1,14 @@
 import Foundation
 import Glibc
 
-/// Starts clients, one at a time, each under a supervisor with a limit on its time.
+/// A launcher of clients, one at a time, each under a supervisor with a time limit.
 struct Launcher {
     let options: Options
     let effort: Effort
     private let commands: ClientCommand
+    /// The time limit of a run, in seconds.
     private let timeLimit = 180
+    /// The parent process at the start: `run.sh`.
     private let parent = getppid()
 
     init(_ options: Options, _ effort: Effort) {
@@ -15,7 +17,7 @@ struct Launcher {
         commands = ClientCommand(options: options, effort: effort)
     }
 
-    /// Why a client cannot run here at all; nil if it can.
+    /// Returns the reason why a client cannot run here; `nil` if the client can.
     func absence(of client: Client) -> String? {
         switch client {
         case .go: options.goClient == nil ? "Go is not installed" : nil
@@ -24,14 +26,14 @@ struct Launcher {
         }
     }
 
-    /// One run of one client.
+    /// Runs a client once; throws if the run fails, or not all bytes arrive.
     func run(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> RunFigures {
         defer { for path in commands.outputs { try? FileManager.default.removeItem(atPath: path) } }
         let words = commands.words(client, benchmark, servers)
         let outcome = try launch(words, libraryPath: libraryPath(client), printsUsage: client == .curl)
         var figures = try JSONDecoder().decode(RunFigures.self, from: Data(outcome.output.utf8))
         let size = effort.bodySize(of: benchmark)
-        // The curl command fails by itself where bytes are missing.
+        // The curl command itself fails if bytes are missing.
         if client == .curl { figures.bytes = Int64(size) }
         guard benchmark.shape != .bytes || figures.bytes == Int64(size) else {
             throw Failure("\(figures.bytes ?? 0) of \(size) bytes arrived")
@@ -39,7 +41,7 @@ struct Launcher {
         return figures
     }
 
-    /// The instructions a request takes: the difference of two runs, so that the start is not counted.
+    /// Returns the instructions of a request: the difference of two runs, so that the start is not counted.
     func instructionsPerRequest(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> Double {
         let (fewer, more) = effort.instructionRequests
         let difference =
@@ -48,7 +50,7 @@ struct Launcher {
         return difference / Double(more - fewer)
     }
 
-    /// The instructions of one whole run under callgrind.
+    /// Returns the instructions of a whole run under callgrind.
     private func instructions(
         _ client: Client, _ benchmark: Benchmark, _ servers: Servers, requests: Int
     ) throws -> Double {
@@ -62,7 +64,7 @@ struct Launcher {
         return count
     }
 
-    /// The version that the C program, and so Trellis, has loaded.
+    /// Returns the version of libcurl that the C program, and so Trellis, has loaded.
     func libcurlVersion() throws -> String {
         let words = ["\(options.programs)/client-libcurl", "--version"]
         let output = try launch(words, libraryPath: options.libraryPath).output
@@ -86,14 +88,15 @@ struct Launcher {
         return outcome
     }
 
-    /// Where `run.sh` was killed, nobody waits for the figures nor removes the files. The servers end with this process.
+    /// Ends the process if `run.sh` was killed, and neither reads the figures nor removes the files. The servers end with this
+    /// process.
     private func endIfOrphaned() {
         guard getppid() != parent else { return }
         try? FileManager.default.removeItem(atPath: options.temporaryFolder)
         exit(1)
     }
 
-    /// The other libcurl is for those that are linked with libcurl; Foundation's networking is.
+    /// Returns the folder of the other libcurl for a client that is linked with libcurl, as Foundation's networking is.
     private func libraryPath(_ client: Client) -> String? {
         [.trellis, .libcurl, .urlsession, .curl].contains(client) ? options.libraryPath : nil
     }

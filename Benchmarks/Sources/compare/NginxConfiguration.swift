@@ -1,4 +1,4 @@
-/// The configuration of the one nginx worker that serves everything but what it cannot do.
+/// The configuration of the single nginx worker, which serves everything that nginx can serve.
 struct NginxConfiguration {
     let folder: String
     let port: UInt16
@@ -51,13 +51,13 @@ struct NginxConfiguration {
         """
     }
 
-    /// What every posted order is answered with.
+    /// The body of the response to every posted order.
     private var receipt: String {
         #"{"id":123456,"accepted":true,"total":104.25,"currency":"EUR","warehouse":"Rotterdam","#
             + #""messages":["confirmed","packed by 17:00","leaves tomorrow"]}"#
     }
 
-    /// 25 fields; nginx adds Server, Date, Content-Type, Content-Length and Connection.
+    /// The 25 header fields of `/headers`; nginx adds Server, Date, Content-Type, Content-Length and Connection.
     private var headers: String {
         let names = [
             "Cache-Control": "private, max-age=0, must-revalidate", "ETag": #""5f3c-61a0d2b4c8e40""#,

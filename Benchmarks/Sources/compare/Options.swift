@@ -1,6 +1,6 @@
-/// The command line that `run.sh` hands on, with what it has found and built.
+/// The options that `run.sh` passes on, with the programs that the script has found and built.
 struct Options {
-    /// What to do with the counts of instructions.
+    /// The use of the instruction counts.
     enum InstructionRecord {
         case ignore, check, write
     }
@@ -12,15 +12,15 @@ struct Options {
     var rounds: Int?
     var instructionRecord = InstructionRecord.ignore
     var instructionRecordFile = ""
-    /// Where the programs are: `client-…`, `server`, `supervise`.
+    /// The folder of the programs: `client-…`, `server`, `supervise`.
     var programs = ""
-    /// Where the clients are that valgrind can run: statically linked with Swift's libraries, without debug information.
+    /// The folder of the clients that valgrind can run: statically linked with Swift's libraries, without debug information.
     var strippedPrograms = ""
-    /// Go's client, where Go is installed.
+    /// The path of Go's client; `nil` if Go is not installed.
     var goClient: String?
-    /// A folder with another libcurl for the clients.
+    /// A folder with another libcurl for the clients; `nil`: the system's libcurl is used.
     var libraryPath: String?
-    /// An empty folder for files, which the caller removes.
+    /// An empty folder for temporary files, which the caller removes.
     var temporaryFolder = ""
 
     init(_ arguments: some Sequence<String>) throws {
@@ -50,7 +50,7 @@ struct Options {
         if instructionRecord != .ignore { names = ["instructions/small-get"] }
     }
 
-    /// The benchmarks that the names select: a name itself, or the part before a slash for all that share it.
+    /// Returns the benchmarks that the names select: a name itself, or the part before a slash for all that share that part.
     func benchmarks() throws -> [Benchmark] {
         guard !names.isEmpty else { return Catalogue.all.filter { !isQuick || $0.isQuick } }
         for name in names where !Catalogue.all.contains(where: { Self.selects(name, $0) }) {

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Ports on the loopback interface.
+/// The ports of the loopback interface.
 enum Ports {
-    /// A port that is free now.
+    /// Returns a port that is free at the moment.
     static func free() throws -> UInt16 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
@@ -17,7 +17,7 @@ enum Ports {
         return UInt16(bigEndian: address.sin_port)
     }
 
-    /// Whether a server listens.
+    /// Returns whether a server listens on a port.
     static func answers(_ port: UInt16) -> Bool {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }

@@ -1,14 +1,14 @@
 import Glibc
 
-/// Runs benchmarks: every client does the same work in turns, A B C A B C …
+/// A runner of benchmarks: every client does the same work in turns, A B C A B C …
 struct Runner {
     private let launcher: Launcher
     private let rounds: Int
-    /// Clients that take part where they can.
+    /// The clients that are asked for and can run here.
     private let present: Set<Client>
-    /// What was left out, and why; one line each.
+    /// The clients and benchmarks that were left out, with the reason, one line each.
     private(set) var leftOut: [String] = []
-    /// Whether Trellis or the C program failed.
+    /// A Boolean value: Trellis or the C program has failed.
     private(set) var hasFailed = false
 
     init(_ launcher: Launcher, _ benchmarks: [Benchmark]) {
@@ -21,7 +21,7 @@ struct Runner {
         }
     }
 
-    /// The medians of each client, in the clients' order.
+    /// Runs a benchmark, and returns the medians of each client, in the clients' order.
     mutating func run(_ benchmark: Benchmark, _ servers: Servers) -> [Row] {
         for (client, reason) in benchmark.without where present.contains(client) {
             leaveOut(client, benchmark, reason)
@@ -40,7 +40,7 @@ struct Runner {
             }.map { Row(benchmark, $0, $1) }
     }
 
-    /// Every client's results of all rounds. One that fails takes no further turn and has none.
+    /// Returns the results of all rounds of each client. A client that fails takes no further turn and has no results.
     private mutating func takeTurns<Result>(
         _ benchmark: Benchmark, _ clients: [Client], rounds: Int, run: (Launcher, Client) throws -> Result
     ) -> [(Client, [Result])] {
@@ -70,7 +70,7 @@ struct Runner {
     }
 }
 
-/// How many files a process may have open.
+/// Returns the number of files that a process may have open.
 private func fileLimit() -> Int {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

@@ -1,18 +1,18 @@
 import Foundation
 import Glibc
 
-/// nginx and the test server, which end with this object.
+/// The servers of the comparison, nginx and the test server, which end with this object.
 final class Servers {
-    /// The large body's file, which is also what is uploaded.
+    /// The path of the large body, which is also the file that is uploaded.
     let largeFile: String
     private let folder: String
     private let nginxPort, tlsPort: UInt16
     private let testServerPort: UInt16
     private let nginx, testServer: ChildProcess
 
-    /// Starts both and waits until they listen.
+    /// Starts both servers and waits until they listen.
     ///
-    /// - Parameter texts: The bodies of text that are asked for.
+    /// - Parameter texts: The bodies of text that the benchmarks request.
     init(_ options: Options, _ effort: Effort, texts: Set<TextBody>) throws {
         folder = options.temporaryFolder
         let supervisor = ["\(options.programs)/supervise"]
@@ -27,7 +27,7 @@ final class Servers {
         try makeSparseFile(largeFile, size: effort.largeBodySize)
         try makeSparseFile("\(folder)/www/middle", size: 1_000_000)
         for text in texts { try text.write(to: "\(folder)/www/\(text.rawValue)", size: effort.textBodySize) }
-        // So that no client is the first to read it.
+        // The file is read once, so that no client is the first to read it.
         try run(["dd", "if=\(largeFile)", "of=/dev/null", "bs=1M", "status=none"])
 
         let configuration = NginxConfiguration(folder: folder, port: try Ports.free(), tlsPort: try Ports.free())
@@ -52,7 +52,7 @@ final class Servers {
         }
     }
 
-    /// The options that tell a client where a benchmark's server is.
+    /// Returns the options that tell a client the address of a benchmark's server.
     func arguments(for benchmark: Benchmark) -> [String] {
         switch benchmark.target {
         case .nginx: ["--url", url(of: benchmark)]
@@ -61,7 +61,7 @@ final class Servers {
         }
     }
 
-    /// What a benchmark asks for.
+    /// Returns the URL that a benchmark requests.
     func url(of benchmark: Benchmark) -> String {
         switch benchmark.target {
         case .nginx(let path): "http://127.0.0.1:\(nginxPort)\(path)"

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A benchmark's rows as a table for people.
+/// The rows of a benchmark as a readable table.
 struct Table {
     let benchmark: Benchmark
     let rows: [Row]
 
-    /// A heading and how its cells are made.
+    /// A column: its heading, its width, and the text of its cells.
     private typealias Column = (title: String, width: Int, cell: (Row) -> String)
 
     var text: String {
@@ -17,7 +17,7 @@ struct Table {
         return ([heading, titles] + lines).joined(separator: "\n") + "\n"
     }
 
-    /// AHC is AsyncHTTPClient, C is the C program.
+    /// The columns for the benchmark. AHC is AsyncHTTPClient, C is the C program.
     private var columns: [Column] {
         switch benchmark.shape {
         case .requests:
@@ -53,7 +53,7 @@ struct Table {
     private var memory: Column { ("RSS MB", 9, { decimal($0.peakRSS, 1) }) }
     private var cpuRatio: Column { ratio("CPU ÷ C", .libcurl) { $0.cpuMicrosecondsPerRequest } }
 
-    /// A figure divided by another client's.
+    /// Returns a column of a figure, divided by that of another client.
     private func ratio(_ title: String, _ client: Client, _ figure: @escaping (Row) -> Double?) -> Column {
         let reference = rows.first { $0.client == client }.flatMap(figure)
         return (
@@ -78,7 +78,7 @@ private func decimal(_ value: Double?, _ digits: Int) -> String {
     value.map { String(format: "%.\(digits)f", $0) } ?? ""
 }
 
-/// A whole number with a comma between the thousands.
+/// Returns a whole number with a comma between the thousands.
 private func grouped(_ value: Double?) -> String {
     guard let value else { return "" }
     let digits = String(Int(value.rounded()))

@@ -1,10 +1,10 @@
 import Glibc
 
-/// The bodies of text, each of so many elements of the same length. The raw value is the file's name.
+/// A body of text, a sequence of elements of the same length. The raw value is the file's name.
 enum TextBody: String, Sendable {
     case lines, events, entries
 
-    /// An element of 100, 128 or 160 bytes: a line of a log; an event as language models send them, with the blank line;
+    /// Returns an element of 100, 128 or 160 bytes: a line of a log; an event as language models send them, with the blank line;
     /// a line of JSON.
     func element(_ number: Int) -> String {
         let id = String(1_000_000_000 + number)
@@ -28,7 +28,7 @@ enum TextBody: String, Sendable {
         }
     }
 
-    /// Writes a file of exactly this size, a multiple of all lengths.
+    /// Writes a file of exactly this size in bytes, which is a multiple of all lengths.
     func write(to path: String, size: Int) throws {
         guard let file = fopen(path, "w") else { throw Failure("cannot make \(path)") }
         defer { fclose(file) }

@@ -1,7 +1,8 @@
 import Foundation
 import Glibc
 
-/// Runs what the options ask for; true if everything that counts has worked.
+/// Runs the benchmarks that the options select. Returns `false` if Trellis or the C program failed, or the check of the
+/// instructions did.
 func compare(_ options: Options) throws -> Bool {
     let benchmarks = try options.benchmarks()
     let effort = Effort(options)
@@ -30,7 +31,7 @@ func compare(_ options: Options) throws -> Bool {
         || useInstructions(rows, options, key: "\(libcurl)-\(machine.architecture)")
 }
 
-/// Checks or records the counts of instructions; false if they rose too much.
+/// Checks or records the instruction counts. Returns `false` if they rose too much, or are missing.
 func useInstructions(_ rows: [Row], _ options: Options, key: String) throws -> Bool {
     func count(_ client: Client) -> Double? { rows.first { $0.client == client }?.instructionsPerRequest }
     guard let trellis = count(.trellis), let libcurl = count(.libcurl) else { return false }

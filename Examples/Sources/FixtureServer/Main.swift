@@ -1,8 +1,8 @@
 import Glibc
 import TrellisTesting
 
-/// `fixture-server [SOCKET]` listens on a free port, or on that socket, prints its URL, and serves until its standard
-/// input ends.
+/// The `fixture-server [SOCKET]` program: listens on a free port, or on that socket, prints its URL, and serves until its
+/// standard input ends.
 @main
 enum Main {
     static func main() throws {

@@ -2,11 +2,12 @@ import FoundationEssentials
 import Synchronization
 import TrellisTesting
 
-/// A file that is served in ranges: `/ranges/SIZE/FATE`.
+/// The routes of a file that is served in ranges: `/ranges/SIZE/FATE`.
 ///
-/// The fate is `cut-N` (the first N answers end half-way), `stuck` (every answer does, and the connection stays) or `once-stuck`
-/// (the first answer of the server's life does).
+/// The fate is `cut-N` (the first N responses for the path end half-way), `stuck` (every response ends half-way, and its
+/// connection stays open) or `once-stuck` (only the first response for the path does so).
 enum Ranges {
+    /// The number of requests for each path.
     private static let counts = Mutex<[String: Int]>([:])
 
     static func answer(

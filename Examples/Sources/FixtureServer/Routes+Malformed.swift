@@ -1,8 +1,8 @@
 import TrellisTesting
 
-/// What is longer than usual, and what is no HTTP.
+/// Routes with responses that are longer than usual, or that are malformed HTTP.
 extension Routes {
-    /// One line, event or JSON value of so many bytes.
+    /// Returns a response with one line, event or JSON value of `count` bytes.
     static func long(_ count: Int, as kind: String) -> Answer {
         let text = String(repeating: "x", count: count)
         return switch kind {
@@ -12,7 +12,7 @@ extension Routes {
         }
     }
 
-    /// An answer that is wrong in its head, in a chunk or in its trailers.
+    /// Returns a response that is malformed in its head, in a chunk or in its trailers.
     static func malformed(_ what: String) -> Answer {
         let head = "HTTP/1.1 200 OK\r\n"
         let chunked = head + "Transfer-Encoding: chunked\r\n\r\n"

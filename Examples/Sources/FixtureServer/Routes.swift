@@ -1,7 +1,7 @@
 import FoundationEssentials
 import TrellisTesting
 
-/// What the client is tested with, by path.
+/// The responses of the fixture server, by path.
 enum Routes {
     typealias Answer = LoopbackServer.Answer
 
@@ -10,7 +10,7 @@ enum Routes {
         let number = parts.dropFirst().first.flatMap { Int($0) }
         switch parts.first {
         case nil: return .text("hello world")
-        // The body that came, or its method, target and field lines.
+        // The request, shown in the response: its body, or its method, target and field lines.
         case "echo": return Answer(body: request.body)
         case "request": return description(of: request)
         case "mirror": return mirror(request)
@@ -46,13 +46,14 @@ enum Routes {
     private static let repeated = [("X-One", "1"), ("Set-Cookie", "a=1"), ("X-Two", "2"), ("Set-Cookie", "b=2")]
         .map { (name: $0.0, value: $0.1) }
 
-    /// The body that came, with the fields that describe it.
+    /// Returns the body of the request, with the fields that describe the body.
     private static func mirror(_ request: LoopbackServer.ReceivedRequest) -> Answer {
         let names = ["Content-Type", "Content-Encoding"]
         let fields = request.fields.filter { field in names.contains { $0.lowercased() == field.name.lowercased() } }
         return Answer(headers: fields.map { (name: "X-\($0.name)", value: $0.value) }, body: request.body)
     }
 
+    /// Returns the method, the target, the field lines and the body length of a request, as text.
     static func description(of request: LoopbackServer.ReceivedRequest) -> Answer {
         let fields = request.fields.map { "\($0.name): \($0.value)\n" }.joined()
         return .text("\(request.method) \(request.target)\n\(fields)body: \(request.bodyLength)\n")
@@ -60,7 +61,7 @@ enum Routes {
 
     private static let cutShort = "Content-Length: 100\r\n\r\nonly this"
 
-    /// The first bytes of an answer, and then something else.
+    /// Returns a response of which the given bytes are sent first; `next` decides how the connection goes on.
     private static func begun(_ answer: String, _ next: @escaping @Sendable (LoopbackServer.Connection) -> Void)
         -> Answer
     {
@@ -93,7 +94,7 @@ enum Routes {
             })
     }
 
-    /// One event for each connection, numbered, and after the last one a status.
+    /// Returns a numbered event for each connection, and a response with `status` after the last event.
     private static func events(
         _ request: LoopbackServer.ReceivedRequest, upTo count: Int, then status: Int
     ) -> Answer {

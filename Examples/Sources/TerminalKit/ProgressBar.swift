@@ -1,4 +1,5 @@
-/// One line that shows how far a transfer is. Says nothing where no terminal is, and nothing about short transfers.
+/// A line of a terminal that shows the progress of a transfer. Prints nothing if there is no terminal, or if the transfer is
+/// short.
 public struct ProgressBar: Sendable {
     private let terminal: Terminal
     private let line: ProgressLine
@@ -6,12 +7,12 @@ public struct ProgressBar: Sendable {
     private let patience: Duration
     private var lastDrawn: ContinuousClock.Instant?
 
-    /// A bar that has not been drawn yet.
+    /// Creates a bar that is not drawn yet.
     ///
     /// - Parameters:
-    ///   - title: What is transferred.
-    ///   - total: How many bytes there are, where that is known.
-    ///   - patience: How long a transfer may take before a bar appears.
+    ///   - title: The name of the transfer.
+    ///   - total: The size in bytes; `nil` if unknown.
+    ///   - patience: The time that a transfer may take before a bar appears.
     public init(
         _ title: String, total: Int64?, patience: Duration = .milliseconds(500), on terminal: Terminal = .error
     ) {
@@ -36,7 +37,7 @@ public struct ProgressBar: Sendable {
         lastDrawn = nil
     }
 
-    /// Takes the bar away.
+    /// Removes the bar from the terminal.
     public mutating func clear() {
         guard lastDrawn != nil else { return }
         terminal.print("\r\u{1B}[K", terminator: "")

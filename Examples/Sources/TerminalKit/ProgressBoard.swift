@@ -1,7 +1,8 @@
-/// The last lines of a terminal, one for each of several transfers. What is said meanwhile appears above them.
+/// The last lines of a terminal, one for each of several transfers. Lines from ``say(_:)`` appear above them.
 ///
-/// Says nothing where no terminal is, but for ``say(_:)``.
+/// Prints nothing if there is no terminal, except lines from ``say(_:)``.
 public actor ProgressBoard {
+    /// A transfer that is under way, with its line.
     private struct Entry {
         var line: ProgressLine
         let start = ContinuousClock.now
@@ -15,27 +16,28 @@ public actor ProgressBoard {
     private var ended: Set<Int> = []
     private var drawnLines = 0
     private var lastDrawn: ContinuousClock.Instant?
+    /// The task that redraws the board while transfers are under way.
     private var ticker: Task<Void, Never>?
 
-    /// An empty board.
+    /// Creates an empty board.
     ///
-    /// - Parameter patience: How long a transfer may take before it has a line.
+    /// - Parameter patience: The time that a transfer may take before it has a line.
     public init(patience: Duration = .milliseconds(500), on terminal: Terminal = .error) {
         self.patience = patience
         self.terminal = terminal
     }
 
-    /// Says how far a transfer is. Drawn ten times a second at most.
+    /// Updates the progress of a transfer. The board is drawn ten times a second at most.
     ///
     /// - Parameters:
-    ///   - id: Which transfer: lines are in this order.
-    ///   - title: What is transferred.
-    ///   - bytes: How many bytes are there.
-    ///   - total: How many there will be, where that is known.
+    ///   - id: The number of the transfer, by which the lines are sorted.
+    ///   - title: The name of the transfer.
+    ///   - bytes: The number of bytes that are there.
+    ///   - total: The size in bytes; `nil` if unknown.
     public func update(_ id: Int, _ title: String, bytes: Int64, of total: Int64?) {
         guard terminal.isTerminal, !ended.contains(id) else { return }
         if entries[id] == nil || entries[id]?.line.total != total {
-            // What is there already does not count for the rate.
+            // Bytes that are there already do not count for the rate.
             entries[id] = Entry(line: ProgressLine(title: title, total: total, offset: bytes), bytes: bytes)
         }
         entries[id]?.bytes = bytes
@@ -46,9 +48,9 @@ public actor ProgressBoard {
         draw(now)
     }
 
-    /// A transfer is over. Its line, where it had one, stays above the others if it came to its end.
+    /// Ends a transfer. Its line, if there is one, stays above the others if the transfer is complete.
     ///
-    /// - Parameter bytes: How many bytes there are in the end; `nil`: not all.
+    /// - Parameter bytes: The final number of bytes; `nil` if the transfer is incomplete.
     public func end(_ id: Int, bytes: Int64?) {
         ended.insert(id)
         guard let entry = entries.removeValue(forKey: id), entry.isVisible else { return }
@@ -56,14 +58,14 @@ public actor ProgressBoard {
         say(entry.line.text(bytes, after: .now - entry.start, on: terminal))
     }
 
-    /// Prints a line, above those of the transfers.
+    /// Prints a line above the lines of the transfers.
     public func say(_ text: String) {
         clear()
         terminal.print(text)
         draw(.now)
     }
 
-    /// Draws now and then as long as there is a transfer: one that stands still is to be seen, too.
+    /// Redraws the board at intervals as long as a transfer is under way, so that a stalled transfer shows its current rate, too.
     private func tick() {
         guard ticker == nil else { return }
         ticker = Task {
@@ -75,7 +77,7 @@ public actor ProgressBoard {
     }
 
     private func clear() {
-        // Up to the first line, and nothing from there on (ECMA-48: CPL and ED).
+        // Moves to the first line, and erases everything from there on (ECMA-48: CPL and ED).
         if drawnLines > 1 { terminal.print("\u{1B}[\(drawnLines - 1)F", terminator: "") }
         if drawnLines > 0 { terminal.print("\r\u{1B}[J", terminator: "") }
         drawnLines = 0
@@ -88,7 +90,7 @@ public actor ProgressBoard {
         let visible = entries.filter(\.value.isVisible).sorted { $0.key < $1.key }.prefix(max(1, terminal.rows - 1))
         let lines = visible.map { $0.value.line.text($0.value.bytes, after: now - $0.value.start, on: terminal) }
         guard !lines.isEmpty || drawnLines > 0 else { return }
-        // At once, so that nothing flickers.
+        // All lines are written at once, so that nothing flickers.
         var text = drawnLines > 1 ? "\u{1B}[\(drawnLines - 1)F" : "\r"
         text += lines.map { $0 + "\u{1B}[K" }.joined(separator: "\n")
         text += "\u{1B}[J"

@@ -1,5 +1,5 @@
 extension BinaryInteger {
-    /// A number of bytes for people: `640 B`, `1.5 KiB`, `32.0 MiB`.
+    /// The number of bytes in readable units: `640 B`, `1.5 KiB`, `32.0 MiB`.
     public var inBytes: String {
         var (value, units) = (Double(self), ["KiB", "MiB", "GiB", "TiB"][...])
         guard value >= 1024 else { return "\(self) B" }
@@ -13,12 +13,12 @@ extension BinaryInteger {
 }
 
 extension Duration {
-    /// Seconds.
+    /// The duration in seconds.
     public var inSeconds: Double { self / .seconds(1) }
 
-    /// A time for people: `250 µs`, `12 ms`, `3.4 s`, `2:05 min`.
+    /// The duration in readable units: `250 µs`, `12 ms`, `3.4 s`, `2:05 min`.
     public var forPeople: String {
-        // Whatever it is, it is a number: a million years at most.
+        // A million years at most, so that the conversion to an integer cannot overflow.
         let seconds = min(inSeconds, 3e13)
         if seconds < 0.001 { return "\(Int(seconds * 1_000_000)) µs" }
         if seconds < 1 { return "\(Int(seconds * 1000)) ms" }
@@ -27,7 +27,7 @@ extension Duration {
         return "\(Int(seconds) / 60):\(rest < 10 ? "0" : "")\(rest) min"
     }
 
-    /// So many bytes in this time, as a rate for people: `12.5 MiB/s`.
+    /// Returns the rate of `bytes` in this duration, in readable units: `12.5 MiB/s`.
     public func rate(of bytes: some BinaryInteger) -> String {
         let seconds = inSeconds
         return "\(seconds > 0 ? Int64(min(Double(bytes) / seconds, 1e18)).inBytes : "–")/s"

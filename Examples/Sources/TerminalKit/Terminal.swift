@@ -1,16 +1,16 @@
 import Glibc
 
-/// One of the standard descriptors, as a terminal or something else.
+/// A standard descriptor, which may or may not be a terminal.
 public struct Terminal: Sendable {
-    /// Whether people read it as it is written.
+    /// A Boolean value: the descriptor is a terminal, which a person reads as it is written.
     public let isTerminal: Bool
-    /// Whether it takes colours: terminals do, unless `NO_COLOR` is set or they are dumb.
+    /// A Boolean value: text can have colours. A terminal has them, unless `NO_COLOR` is set or the terminal is dumb.
     public let hasColor: Bool
     private let descriptor: CInt
 
-    /// Where answers go.
+    /// The descriptor for responses: standard output.
     public static let output = Terminal(STDOUT_FILENO)
-    /// Where messages and progress go.
+    /// The descriptor for messages and progress: standard error.
     public static let error = Terminal(STDERR_FILENO)
 
     private init(_ descriptor: CInt) {
@@ -21,12 +21,12 @@ public struct Terminal: Sendable {
         hasColor = isTerminal && !isPlain && !isDumb
     }
 
-    /// The text in a style where there are colours, the plain text elsewhere.
+    /// Returns the text in a style if there are colours, and the plain text otherwise.
     public func styled(_ text: String, _ style: Style) -> String {
         hasColor ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
     }
 
-    /// Writes text at once. A failure is ignored: these are words for people, who may have gone.
+    /// Writes text at once. A failure is ignored: the text is a message, and its reader may have gone.
     public func print(_ text: String, terminator: String = "\n") {
         var rest = Array((text + terminator).utf8)[...]
         while !rest.isEmpty {
@@ -36,10 +36,10 @@ public struct Terminal: Sendable {
         }
     }
 
-    /// Columns in a line; 80 where nobody knows.
+    /// The number of columns in a line; 80 if unknown.
     public var columns: Int { size.map { Int($0.ws_col) } ?? 80 }
 
-    /// Lines on the screen; 24 where nobody knows.
+    /// The number of lines on the screen; 24 if unknown.
     public var rows: Int { size.map { Int($0.ws_row) } ?? 24 }
 
     private var size: winsize? {
@@ -48,7 +48,7 @@ public struct Terminal: Sendable {
     }
 }
 
-/// How a text looks, as the parameters of an SGR sequence (ECMA-48, section 8.3.117).
+/// A style of text, as the parameter of an SGR sequence (ECMA-48, section 8.3.117).
 public enum Style: String, Sendable {
     case bold = "1"
     case faint = "2"

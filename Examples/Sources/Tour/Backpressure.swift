@@ -3,7 +3,7 @@ import TerminalKit
 import Trellis
 import TrellisTesting
 
-/// The reader of a stream sets the pace: while it rests, the server is held up, and memory stays bounded.
+/// The part about backpressure: while the reader of a stream pauses, the server is held up, and memory stays bounded.
 struct Backpressure: Part {
     let title = "A byte stream with backpressure"
 
@@ -27,7 +27,7 @@ struct Backpressure: Part {
         guide.say("memory of server and client together grew by \(growth.inBytes)")
     }
 
-    /// The reader is busy with something else. The pipe fills, and then nothing moves.
+    /// Pauses the reader, and checks that the server stops sending when the buffers between them are full.
     private func rest(_ guide: Guide, _ server: TourServer, _ sentBefore: Int) async throws {
         try await Task.sleep(for: .milliseconds(300))
         let full = server.loopback.bytesWritten - sentBefore
@@ -39,7 +39,7 @@ struct Backpressure: Part {
         guide.say("the reader rests: of \(size) the server got rid of \(full.inBytes), and is held up")
     }
 
-    /// The resident memory of this process, in bytes. The server is part of it.
+    /// Returns the resident memory of this process, which includes the server, in bytes.
     private func residentMemory() throws -> Int {
         let text = try String(decoding: Data(contentsOf: URL(filePath: "/proc/self/statm")), as: UTF8.self)
         guard let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {

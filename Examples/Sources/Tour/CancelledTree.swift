@@ -2,7 +2,7 @@ import TerminalKit
 import Trellis
 import TrellisTesting
 
-/// What starts in a task ends with it: a tree of requests is cancelled, and the server sees their connections close.
+/// The part about cancellation: a tree of requests ends with its task, and the server sees their connections close.
 struct CancelledTree: Part {
     let title = "A task tree, cancelled half-way"
     private let count = 40
@@ -11,7 +11,7 @@ struct CancelledTree: Part {
         let (seen, closed) = (server.loopback.requests.count, server.loopback.closedCount)
         let (answers, hasAnswer) = AsyncStream.makeStream(of: Void.self)
         let tree = Task { try await requestAll(guide.session, server, hasAnswer) }
-        // Half of them get an answer, the others never will.
+        // Half of the requests get a response, the others never do.
         try await server.loopback.waitUntilRequested(count: seen + count)
         for await _ in answers.prefix(count / 2) {}
         guide.say("\(count) requests under way; the server leaves half of them without an answer")

@@ -2,7 +2,7 @@ import TerminalKit
 import Trellis
 import TrellisTesting
 
-/// One line for an answer as a value; and many such lines at once.
+/// The part about decoding: a response as a value with one line of code, and then many such requests at once.
 struct DecodedJSON: Part {
     let title = "Decoded JSON"
 

@@ -1,26 +1,26 @@
 import TerminalKit
 import Trellis
 
-/// One thing that is shown.
+/// A part of the tour, which shows one feature.
 protocol Part: Sendable {
-    /// What it is, in a few words.
+    /// The title, in a few words.
     var title: String { get }
 
-    /// Does it, says what was measured, and throws if it did not work.
+    /// Runs the part and prints its measurements; throws if the part did not work.
     func run(with guide: Guide, on server: TourServer) async throws
 }
 
-/// Something is not as it should be.
+/// An expectation that was not met.
 struct NotAsExpected: Error, CustomStringConvertible {
     let description: String
 }
 
-/// Throws unless it is so.
+/// Throws ``NotAsExpected`` unless the condition holds.
 func expect(_ isSo: Bool, _ otherwise: @autoclosure () -> String) throws {
     if !isSo { throw NotAsExpected(description: otherwise()) }
 }
 
-/// Leads through the parts. All of them use one session, as the parts of a program do.
+/// The presenter of the parts. All parts use one session, as the parts of a program do.
 struct Guide: Sendable {
     let session = Session()
     private let terminal = Terminal.output
@@ -31,7 +31,7 @@ struct Guide: Sendable {
         terminal.print(terminal.styled("A server in this process listens on \(server)", .faint))
     }
 
-    /// Shows one part; whether it worked.
+    /// Runs and shows one part. Returns whether the part worked.
     func show(_ part: some Part, on server: TourServer) async -> Bool {
         terminal.print("\n" + terminal.styled(part.title, .bold))
         let start = ContinuousClock.now
@@ -46,12 +46,12 @@ struct Guide: Sendable {
         }
     }
 
-    /// Says what was seen or measured.
+    /// Prints an observation or a measurement.
     func say(_ text: String) { terminal.print("  \(text)") }
 
     func end(_ text: String, _ isGood: Bool) { terminal.print("\n" + terminal.styled(text, isGood ? .green : .red)) }
 
-    /// A progress bar for this terminal; it shows nothing elsewhere.
+    /// Returns a progress bar, which shows nothing if there is no terminal.
     func progressBar(_ title: String, total: Int64) -> ProgressBar {
         ProgressBar("  " + title, total: total, patience: .zero, on: terminal)
     }

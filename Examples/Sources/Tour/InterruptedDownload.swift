@@ -1,7 +1,7 @@
 import TerminalKit
 import Trellis
 
-/// A download to a file: the server breaks it off in the middle, and it goes on where it was.
+/// The part about downloads: the server breaks off the response in the middle, and the download goes on from there.
 struct InterruptedDownload: Part {
     let title = "A download that survives an interruption"
 

@@ -3,7 +3,7 @@ import TerminalKit
 import Trellis
 import TrellisTesting
 
-/// What the framework does, shown on real traffic in a few seconds. Exit status 0 if every part worked.
+/// The `tour` program, which shows the framework on real traffic in a few seconds. The exit status is 0 if every part worked.
 @main
 enum Main {
     static func main() async {

@@ -1,7 +1,7 @@
 import TerminalKit
 import Trellis
 
-/// A server that is busy is asked again, a little later each time.
+/// The part about retries: a request that a busy server refuses is sent again, after a longer delay each time.
 struct Retry: Part {
     let title = "A retry"
 

@@ -3,14 +3,15 @@ import Glibc
 import Synchronization
 import TrellisTesting
 
-/// The embedded server: an endpoint for each part.
+/// The embedded server, with an endpoint for each part.
 struct TourServer: Sendable {
-    /// Bytes of the firehose, and of the file.
+    /// The size of the response of `/firehose`, in bytes.
     static let streamSize = 64 << 20
+    /// The size of the response of `/file`, in bytes.
     static let fileSize = 32 << 20
 
     let loopback: LoopbackServer
-    /// The bytes of the file.
+    /// The bytes of the response of `/file`.
     let file: Data
 
     init() throws {
@@ -32,7 +33,7 @@ struct TourServer: Sendable {
 
     func url(_ path: String) -> String { loopback.url(path) }
 
-    /// How often each path was asked for.
+    /// The number of requests for each path.
     private final class State: Sendable {
         private let counts = Mutex<[String: Int]>([:])
 
@@ -51,7 +52,7 @@ struct TourServer: Sendable {
 
     // MARK: The file
 
-    /// Bytes of which no two places look alike.
+    /// Returns random bytes, so that no two ranges of the file are equal.
     private static func randomBytes(_ count: Int) throws -> [UInt8] {
         let source = open("/dev/urandom", O_RDONLY | O_CLOEXEC)
         defer { close(source) }
@@ -64,7 +65,7 @@ struct TourServer: Sendable {
         }
     }
 
-    /// The file, or the rest of it (RFC 9110, section 14). The first answer breaks off in the middle.
+    /// Returns the file, or the rest of it (RFC 9110, section 14). The first response breaks off in the middle.
     private static func answer(
         _ request: LoopbackServer.ReceivedRequest, with file: [UInt8], mustBreak: Bool
     ) -> LoopbackServer.Answer {
@@ -78,7 +79,7 @@ struct TourServer: Sendable {
                 if mustBreak, rest.count < fileSize * 3 / 5 { return body.connection.reset() }
                 try body.write(Array(rest.prefix(256 << 10)))
                 rest = rest.dropFirst(256 << 10)
-                // As a network would, so that there is time to look.
+                // A pause as a network would make it, so that there is time to see the progress.
                 try body.connection.pause(for: .milliseconds(4))
             }
         }

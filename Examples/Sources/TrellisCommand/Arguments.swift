@@ -15,7 +15,7 @@ struct HeaderLine: ExpressibleByArgument {
     }
 }
 
-/// The argument of `-d`.
+/// The argument of `-d`: a text, `@FILE`, or `@-` for standard input.
 enum BodyArgument: ExpressibleByArgument {
     case text(String)
     case file(String)

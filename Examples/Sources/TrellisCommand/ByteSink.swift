@@ -1,16 +1,16 @@
 import Glibc
 import Trellis
 
-/// A place that bytes are written to as they come, unbuffered: standard output, a device, a pipe.
+/// A destination that bytes are written to as they come, unbuffered: standard output, a device, a pipe.
 struct ByteSink: Sendable {
     private let descriptor: CInt
     private let name: String
 
     static let standardOutput = ByteSink(descriptor: STDOUT_FILENO, name: "standard output")
 
-    /// Opens a device or a pipe, for which a pipe has to have a reader.
+    /// Opens a device or a pipe; waits until the pipe has a reader.
     ///
-    /// - Parameter limit: How long a reader is waited for; `nil`: as long as the task is not cancelled.
+    /// - Parameter limit: The longest time to wait for a reader; `nil`: until the task is cancelled.
     static func open(_ path: String, within limit: Duration?) async throws -> ByteSink {
         try await withThrowingTaskGroup(of: ByteSink.self) { group in
             group.addTask {
@@ -32,10 +32,10 @@ struct ByteSink: Sendable {
         }
     }
 
-    /// Whether people read what is written.
+    /// A Boolean value: the destination is a terminal, which a person reads.
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
-    /// Writes all of it, however long the reader takes.
+    /// Writes all bytes, however long the reader takes.
     ///
     /// - Throws: ``ReaderHasGone``; ``RequestFailure`` if the system refuses, for example because the disk is full.
     func write(_ bytes: some ContiguousBytes & Sendable) async throws {
@@ -60,7 +60,7 @@ struct ByteSink: Sendable {
         UnsafeRawBufferPointer(rebasing: bytes).baseAddress
     }
 
-    /// Waits until a descriptor that is non-blocking takes more; anything else is a failure.
+    /// Waits until a non-blocking descriptor takes more bytes; throws if the last error was another one than `EAGAIN`.
     private func waitOrThrow() throws {
         guard errno == EAGAIN else { throw RequestFailure("file", "\(name): \(systemError())") }
         var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)

@@ -1,12 +1,13 @@
 import TerminalKit
 import Trellis
 
-/// `--output`: bodies go to files, whole or not at all.
+/// The mode of `--output`: each body becomes a file, which is whole or not there.
 extension Client {
-    /// How many files are under way at the same time.
+    /// The number of files that are under way at the same time, at most.
     private static let maximumConcurrency = 8
 
-    /// Downloads to files, says how far they are, and what is left of those that did not come to their end. Whether all did.
+    /// Downloads to files, shows the progress, and reports the rest of each incomplete download. Returns whether all files are
+    /// whole.
     func download() async -> Bool {
         let start = ContinuousClock.now
         do {
@@ -14,7 +15,7 @@ extension Client {
             let session = Session(configuration: options.sessionConfiguration(steps))
             let downloads = try options.urls.map { try makeDownload($0, session) }
             return await withTaskCancellationHandler {
-                // Those that are cancelled tell what is left of them: so the loop over them is not.
+                // A cancelled download still reports its resume data: so the loop over the downloads is not cancelled.
                 await Task { await follow(downloads, session, steps, since: start) }.value
             } onCancel: {
                 for download in downloads { download.cancel() }
@@ -32,17 +33,17 @@ extension Client {
         let download = session.download(
             try options.makeRequest(url), to: destination, checksum: options.checksum?.checksum,
             options: options.downloadOptions)
-        // Any status is an answer, unless --validate is given.
+        // Any status is accepted, unless --validate is given.
         if !options.validatesAnswer { download.validate(statusCode: 100..<1000) }
         return download
     }
 
-    /// Waits for the files, and shows how far they are. Whether all of them are whole.
+    /// Waits for the files, and shows their progress. Returns whether all files are whole.
     private func follow(
         _ downloads: [DownloadRequest], _ session: Session, _ steps: Steps, since start: ContinuousClock.Instant
     ) async -> Bool {
         let board = ProgressBoard()
-        // Before anything is shown: they start when their turn has come.
+        // The batch comes before anything that reads the progress: each download starts when its turn has come.
         let batch = session.downloads(of: downloads, maximumConcurrency: Self.maximumConcurrency)
         return await withTaskGroup { group in
             for (index, download) in downloads.enumerated() {
@@ -53,7 +54,7 @@ extension Client {
             for await outcome in batch {
                 await board.end(outcome.index, bytes: (try? outcome.result.get())?.size)
                 missing -= 1
-                // The last one tells what became of the cookies of all.
+                // The last outcome also reports a failure to keep the cookies of all downloads.
                 let jar = missing == 0 ? await steps.keepCookies() : nil
                 areWhole = await tell(of: outcome, jar, after: .now - start, on: board) && areWhole
             }
@@ -61,7 +62,7 @@ extension Client {
         }
     }
 
-    /// Says what became of a download. Whether the file is whole, and nothing else has failed.
+    /// Reports the outcome of a download. Returns whether the file is whole, and nothing else has failed.
     private func tell(
         of download: DownloadOutcome, _ jar: RequestFailure?, after elapsed: Duration, on board: ProgressBoard
     ) async -> Bool {
@@ -89,7 +90,7 @@ extension Client {
         return false
     }
 
-    /// How to go on.
+    /// Returns a sentence on how to resume the download.
     private static func explanation(_ kept: ResumeData) -> String {
         let total = kept.totalBytes.map { " of \($0.inBytes)" } ?? ""
         let there = "\(kept.receivedBytes.inBytes)\(total)"
@@ -98,7 +99,7 @@ extension Client {
 }
 
 extension Options {
-    /// How a download is done.
+    /// The options of each download.
     var downloadOptions: DownloadOptions {
         var download = DownloadOptions()
         download.resumesPartialFile = resume
@@ -107,7 +108,7 @@ extension Options {
         return download
     }
 
-    /// What a download is called: the last part of its path, or of its URL.
+    /// Returns the title of a download: the last component of its path, or of its URL.
     func title(_ index: Int) -> String {
         let path = outputFolder == nil ? output ?? "" : String(urls[index][...].before("?#"))
         return path[...].lastPathComponent ?? path

@@ -1,9 +1,9 @@
 import Synchronization
 import Trellis
 
-/// `--stream sse`: events over as many connections as it takes.
+/// The mode of `--stream sse`: events over as many connections as necessary.
 extension Client {
-    /// Hands over events up to the limit, or until the server wants no more connections.
+    /// Delivers events to the output up to the limit, or until the server wants no more connections.
     func events(to output: inout some Output, _ steps: Steps) async -> Outcome {
         let start = ContinuousClock.now
         var outcome = Outcome(url: options.url)
@@ -26,7 +26,7 @@ extension Client {
                 "body_not_replayable", "\(source) cannot be read again for each connection to the events")
         }
         var request = try options.makeRequest()
-        // It holds for all connections together.
+        // The deadline holds for all connections together.
         let deadline = request.timeouts?.total
         request.timeouts?.total = nil
         let events = Session(configuration: options.sessionConfiguration(steps)).events(
@@ -36,7 +36,7 @@ extension Client {
             group.addTask { await Self.deliver(events, upTo: limit, to: begun) }
             if let deadline {
                 group.addTask {
-                    // Cut short when the events have ended, or everything is cancelled.
+                    // The sleep is cut short when the events have ended, or everything is cancelled.
                     await (try? Task.sleep(for: deadline)) == nil ? .undecided : .expired
                 }
             }
@@ -53,7 +53,7 @@ extension Client {
         if let failure { throw failure }
     }
 
-    /// What an output has become when the events have ended, and why they did.
+    /// Delivers events up to the limit. Returns the output in its last state, with the error that ended the events, if any.
     private static func deliver<O: Output>(
         _ events: EventSource, upTo limit: Int?, to output: O
     ) async -> RaceEnd<O> {
@@ -71,7 +71,7 @@ extension Client {
     }
 }
 
-/// The head of the response that came last.
+/// The head of the latest response.
 private final class LatestHead: Sendable {
     private let storage = Mutex<Response?>(nil)
 
@@ -81,16 +81,18 @@ private final class LatestHead: Sendable {
     }
 }
 
-/// How a race between events and their deadline ends.
+/// The result of a race between events and their deadline.
 private enum RaceEnd<O: Output> {
-    /// With what the output has become, and why the events did not go on if that is a failure.
+    /// The end of the events, with the output in its last state, and the error that ended the events, if any.
     case ended(O, (any Error)?)
+    /// The end of the deadline.
     case expired
+    /// The end of a sleep that was cut short, or the state before any end.
     case undecided
 
     var isDecided: Bool { if case .ended = self { true } else { false } }
 
-    /// The same, if what ended the events was the deadline.
+    /// Returns the result with a timeout as its error, if the deadline cancelled the events.
     func expired(after deadline: Duration?) -> RaceEnd {
         guard let deadline, case .ended(let output, is CancellationError) = self else { return self }
         return .ended(output, RequestFailure("timeout_deadline", "timed out after \(deadline) of events"))

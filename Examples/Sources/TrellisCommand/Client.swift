@@ -1,13 +1,13 @@
 import TerminalKit
 import Trellis
 
-/// One request from the command line to the end of its answer.
+/// A run of the client: one request from the command line to the end of its response.
 struct Client {
     let options: Options
 
     init(_ options: Options) { self.options = options }
 
-    /// Sends the request and prints what comes. Whether that worked.
+    /// Sends the request and prints the response. Returns whether that worked.
     func run() async -> Bool {
         if options.printsCURLCommand { return await printCURLCommand() }
         switch options.place {
@@ -24,7 +24,7 @@ struct Client {
         }
     }
 
-    /// Chooses how the answer is shown.
+    /// Chooses the output that shows the response, and runs with that output.
     private func run(to sink: ByteSink, after elapsed: Duration = .zero) async -> Bool {
         if options.report != nil {
             let copy = options.output == nil || options.output == "-" ? nil : sink
@@ -37,7 +37,9 @@ struct Client {
         return await run(with: PlainOutput(to: sink, showsProgress: options.stream == nil), after: elapsed)
     }
 
-    /// - Parameter elapsed: How much of the deadline is over.
+    /// Sends the request, prints to an output, and reports a failure. Returns whether that worked.
+    ///
+    /// - Parameter elapsed: The part of the deadline that is over.
     private func run(with output: some Output, after elapsed: Duration) async -> Bool {
         var (output, outcome) = (output, Outcome(url: options.url))
         let start = ContinuousClock.now - elapsed
@@ -60,7 +62,7 @@ struct Client {
         return outcome.failure == nil
     }
 
-    /// Reports a failure before anything was sent.
+    /// Reports a failure that occurred before anything was sent, and returns `false`.
     func fail(_ error: any Error, after elapsed: Duration) async -> Bool {
         var outcome = Outcome(url: options.url)
         outcome.fail(RequestFailure(error), after: elapsed)
@@ -69,7 +71,7 @@ struct Client {
         return false
     }
 
-    /// Sends the request and hands over what comes as it comes.
+    /// Sends the request and delivers the response to the output as it comes.
     private func exchange(with output: inout some Output, _ steps: Steps, after elapsed: Duration) async -> Outcome {
         let start = ContinuousClock.now
         var outcome = Outcome(url: options.url)
@@ -97,7 +99,7 @@ struct Client {
         return outcome
     }
 
-    /// Refuses what is not accepted; of its body the error has the beginning.
+    /// Throws if the response is not acceptable; the output gets the beginning of its body, which the error holds.
     private func validate(_ response: StreamResponse, output: inout some Output) async throws {
         do {
             try await response.validate()
@@ -107,7 +109,7 @@ struct Client {
         }
     }
 
-    /// Hands over the body; whether it came to its end.
+    /// Delivers the body to the output. Returns whether the body came to its end.
     private func deliver(_ response: StreamResponse, to output: inout some Output) async throws -> Bool {
         var count = 0
         switch options.stream {
@@ -123,7 +125,7 @@ struct Client {
                 count += 1
                 if count == options.limit { return false }
             }
-        // Events have connections of their own.
+        // Events have connections of their own, and are delivered by `deliverEvents`.
         case .chunks, .sse, nil:
             for try await chunk in response.chunks {
                 guard try await output.chunk(chunk) else { return false }
@@ -134,7 +136,7 @@ struct Client {
         return true
     }
 
-    /// Ends a transfer that has given enough. What it took comes with the error that this makes.
+    /// Ends a transfer that has delivered enough. Returns its metrics, which come with the error of the cancellation.
     private func metricsOfEnding(_ response: StreamResponse) async -> Metrics? {
         response.cancel()
         do {
@@ -157,15 +159,15 @@ struct Client {
         return true
     }
 
-    /// Words on stderr, on one line.
+    /// Prints the message about a failure on standard error, on one line.
     func complain(_ failure: RequestFailure) { Terminal.error.print(complaint(failure, about: options.url)) }
 
-    /// What to say about a failure, and what to do about it, where that is likely.
+    /// Returns the message about a failure, with advice on how to correct the failure if its cause is likely.
     func complaint(_ failure: RequestFailure, about url: String, title: String = "") -> String {
         let mayMissScheme =
             failure.kind == "invalid_url" && !url.isEmpty
             && url[...].cut(at: ":")?.after.utf8.starts(with: "//".utf8) != true
-        // Without the secrets in it, where the framework has taken them out.
+        // The URL without its secrets, if the framework has removed them.
         let hint = mayMissScheme ? " (did you mean http://\(failure.url ?? url) ?)" : ""
         return Terminal.error.styled("trellis: ", .red) + title + failure.message + hint
     }

@@ -1,15 +1,15 @@
 import Glibc
 import Trellis
 
-/// Standard input, or what else is read once from its beginning to its end, in chunks.
+/// The bytes of standard input, or of another source that is read once from its beginning to its end, in chunks.
 struct DescriptorChunks: AsyncSequence, Sendable {
-    /// `nil`: the name is a path, which is opened when its first bytes are wanted.
+    /// The open descriptor; `nil`: the name is a path, which is opened when its first bytes are wanted.
     private let descriptor: CInt?
     private let name: String
-    /// How many bytes come, where the system knows.
+    /// The number of bytes; `nil` if the system does not know.
     let length: Int64?
 
-    /// What comes from standard input. Its length is known if it is a file.
+    /// Returns the bytes of standard input. Their number is known if standard input is a file.
     static func standardInput() throws -> DescriptorChunks {
         var status = stat()
         guard fstat(STDIN_FILENO, &status) == 0 else {
@@ -22,7 +22,8 @@ struct DescriptorChunks: AsyncSequence, Sendable {
         return DescriptorChunks(descriptor: STDIN_FILENO, name: "standard input", length: length)
     }
 
-    /// What comes from a pipe or a device. A pipe may have no writer yet: it is opened when its first bytes are wanted.
+    /// Creates a sequence of the bytes of a pipe or a device. A pipe may have no writer yet: the path is opened when its first
+    /// bytes are wanted.
     init(_ path: String) { self.init(descriptor: nil, name: path, length: nil) }
 
     private init(descriptor: CInt?, name: String, length: Int64?) {
@@ -31,7 +32,7 @@ struct DescriptorChunks: AsyncSequence, Sendable {
         self.length = length
     }
 
-    /// Whether there is a file, or a folder, that the framework can look at itself.
+    /// Returns whether the path is a file or a folder, which the framework can read itself.
     static func isRegularFile(_ path: String) throws -> Bool {
         var status = stat()
         guard stat(path, &status) == 0 else { throw RequestFailure("file", "\(path): \(systemError())") }
@@ -44,10 +45,10 @@ struct DescriptorChunks: AsyncSequence, Sendable {
         private(set) var descriptor: CInt?
         let name: String
 
-        /// The next bytes, `nil` at the end.
+        /// Returns the next bytes; `nil` at the end.
         mutating func next() async throws -> Data? {
             let (known, name) = (descriptor, name)
-            // A cancelled task waits for neither a writer nor its bytes.
+            // A cancelled task waits neither for a writer nor for bytes.
             let (opened, chunk) = try await offThePoolUnlessCancelled {
                 let descriptor = known ?? open(name, O_RDONLY | O_CLOEXEC)
                 guard descriptor >= 0 else { throw RequestFailure("file", "\(name): \(systemError())") }

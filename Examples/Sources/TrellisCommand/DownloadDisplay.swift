@@ -1,9 +1,9 @@
 import TerminalKit
 import Trellis
 
-/// How far a download is: a line of a board on a terminal, and elsewhere a line now and then.
+/// The display of a download's progress: a line of a board on a terminal, and otherwise a printed line at intervals.
 struct DownloadDisplay {
-    /// Between two lines.
+    /// The time between two printed lines.
     private static let pause = Duration.seconds(5)
 
     private let index: Int
@@ -16,7 +16,7 @@ struct DownloadDisplay {
         self.board = board
     }
 
-    /// Shows all that comes.
+    /// Shows the progress until the sequence ends.
     func show(_ sequence: some AsyncSequence<TransferProgress, Never>) async {
         var lastLine = Duration.zero
         for await progress in sequence {
@@ -29,7 +29,7 @@ struct DownloadDisplay {
         }
     }
 
-    /// `12.0 MiB of 100.0 MiB, 3.1 MiB/s, 28.4 s left`
+    /// Returns the words of a printed line: `12.0 MiB of 100.0 MiB, 3.1 MiB/s, 28.4 s left`.
     private static func words(_ progress: TransferProgress) -> String {
         var words = [progress.completedBytes.inBytes + (progress.totalBytes.map { " of \($0.inBytes)" } ?? "")]
         if let rate = progress.bytesPerSecond { words.append("\(Int64(rate).inBytes)/s") }

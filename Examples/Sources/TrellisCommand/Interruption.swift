@@ -2,16 +2,16 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Ctrl-C. The first one cancels the task tree; the second one, or two seconds without an end, ends the process.
+/// The handler of Ctrl-C: the first one cancels the task tree; the second one, or two seconds without an end, ends the process.
 final class Interruption: Sendable {
     private let flag = Atomic(false)
 
-    /// Whether Ctrl-C was pressed.
+    /// A Boolean value: Ctrl-C was pressed.
     var hasHappened: Bool { flag.load(ordering: .acquiring) }
 
     /// Calls `action` at the first Ctrl-C.
     func whenItHappens(_ action: @escaping @Sendable () -> Void) {
-        // A handler may do little more than write a byte; a thread waits for it.
+        // A signal handler may do little more than write a byte, which a thread waits for.
         let (read, write) = Self.ends
         guard read >= 0, write >= 0 else { return }
         signal(SIGINT) { _ in
@@ -22,13 +22,13 @@ final class Interruption: Sendable {
             Self.waitForByte(at: read, milliseconds: -1)
             flag.store(true, ordering: .releasing)
             action()
-            // Something that does not end with its task, such as a write to a pipe that nobody reads.
+            // Some operations do not end with their task, such as a write to a pipe without a reader.
             Self.waitForByte(at: read, milliseconds: 2000)
             _exit(ExitStatus.interrupted)
         }
     }
 
-    /// A pipe from the handler to the thread.
+    /// The pipe from the signal handler to the thread.
     private static let ends: (read: CInt, write: CInt) = {
         var ends: [CInt] = [-1, -1]
         _ = pipe(&ends)

@@ -1,26 +1,26 @@
 import Trellis
 
-/// Tells whether bytes are a JSON text as RFC 8259 defines it: `JSONDecoder` lets more pass, such as a comma too many, and what
-/// it lets pass would make a report that is no JSON.
+/// A check that bytes are a JSON text as RFC 8259 defines it. `JSONDecoder` accepts more, such as a superfluous comma, and a
+/// report that holds such a text would not be JSON.
 struct JSONGrammar {
-    /// What is wrong with a text, and where.
+    /// An error in a text, with its position.
     struct Mistake: Error, CustomStringConvertible {
         let description: String
     }
 
-    /// As deep as Foundation's decoder reads, and most others.
+    /// The limit of nesting, which is that of Foundation's decoder and of most others.
     private static let maximumDepth = 512
 
     private let bytes: [UInt8]
     private var position = 0
-    /// For each array and object around the position whether it is an object.
+    /// The arrays and objects around the position, outermost first: `true` for an object.
     private var isObject: [Bool] = []
 
     private init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// Checks a text.
     ///
-    /// - Throws: ``Mistake``.
+    /// - Throws: ``Mistake`` if the text is not JSON.
     static func check(_ text: some Sequence<UInt8>) throws(Mistake) {
         let bytes = Array(text)
         guard String(validating: bytes, as: UTF8.self) != nil else { throw Mistake(description: "it is no UTF-8") }
@@ -28,7 +28,7 @@ struct JSONGrammar {
         try grammar.text()
     }
 
-    /// A value, and what follows it in the arrays and objects around it.
+    /// Reads a value, and the commas and ends that follow in the arrays and objects around it.
     private mutating func text() throws(Mistake) {
         while true {
             if try !value() { continue }
@@ -47,7 +47,7 @@ struct JSONGrammar {
         guard position == bytes.count else { throw mistake("there is something after it") }
     }
 
-    /// Takes a value, or its beginning, where it holds others: `false` then.
+    /// Reads a value, or the beginning of an array or object that holds others. Returns `false` for a beginning.
     private mutating func value() throws(Mistake) -> Bool {
         skipSpace()
         guard position < bytes.count else { throw mistake("it ends early") }

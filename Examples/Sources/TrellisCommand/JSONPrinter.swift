@@ -1,19 +1,20 @@
 import TerminalKit
 import Trellis
 
-/// Indents JSON and colours it, token by token: order, repeated names, numbers and escapes stay as they came.
+/// A printer that indents and colours JSON, token by token: order, repeated names, numbers and escapes stay as they came.
 struct JSONPrinter {
     let terminal: Terminal
 
-    /// The text for people; nil for what is not JSON.
+    /// Returns the indented text; `nil` if the bytes are not JSON.
     func pretty(_ json: Data) -> String? {
-        // After the check the tokens can be trusted.
+        // The check has made sure that the tokens are well-formed.
         guard (try? JSONGrammar.check(json)) != nil else { return nil }
         var walker = Walker(bytes: [UInt8](json), terminal: terminal)
         walker.walk()
         return walker.text
     }
 
+    /// A walk over the tokens of a valid JSON text.
     private struct Walker {
         let bytes: [UInt8]
         let terminal: Terminal
@@ -46,7 +47,7 @@ struct JSONPrinter {
             }
         }
 
-        /// The next byte that is no white space; moves there.
+        /// Moves to the next byte that is not white space, and returns that byte; `nil` at the end.
         private mutating func nextByte() -> UInt8? {
             while position < bytes.count, [0x20, 0x09, 0x0a, 0x0d].contains(bytes[position]) { position += 1 }
             return position < bytes.count ? bytes[position] : nil
@@ -87,7 +88,7 @@ struct JSONPrinter {
         }
 
         private func endOfWord() -> Int {
-            // At least one byte, so that the walk goes on whatever comes.
+            // At least one byte is taken, so that the walk always moves on.
             bytes[(position + 1)...].firstIndex { " \t\r\n,:{}[]\"".utf8.contains($0) } ?? bytes.count
         }
     }

@@ -6,23 +6,23 @@ enum JSONValue: Sendable {
     case text(String)
     case array([JSONValue])
     case object([(name: String, value: JSONValue)])
-    /// JSON text as it stands.
+    /// JSON text, which is printed unchanged.
     case verbatim(String)
 
-    /// A text, or null.
+    /// Returns a text, or null for `nil`.
     static func string(_ text: String?) -> JSONValue { text.map { .text($0) } ?? .null }
 
-    /// A whole number, or null.
+    /// Returns a whole number, or null for `nil`.
     static func integer(_ value: Int?) -> JSONValue { value.map { .number("\($0)") } ?? .null }
 
-    /// A time in seconds, with microseconds.
+    /// Returns a duration in seconds, with microseconds.
     static func seconds(_ duration: Duration) -> JSONValue {
         let microseconds = max(0, Int64(duration / .microseconds(1)))
         let fraction = "\(microseconds % 1_000_000)"
         return .number("\(microseconds / 1_000_000).\(String(repeating: "0", count: 6 - fraction.count))\(fraction)")
     }
 
-    /// A time in whole milliseconds.
+    /// Returns a duration in whole milliseconds.
     static func milliseconds(_ duration: Duration) -> JSONValue {
         let (seconds, attoseconds) = duration.components
         return .number("\(Int128(seconds) * 1000 + Int128(attoseconds / 1_000_000_000_000_000))")

@@ -2,11 +2,11 @@ import ArgumentParser
 import Glibc
 import TerminalKit
 
-/// The command-line client: one request, its answer on stdout, words about it on stderr.
+/// The `trellis` program: one request, its response on standard output, messages about it on standard error.
 @main
 enum Main {
     static func main() async {
-        // A reader that leaves (`| head`) is an error of the write, not the end of the process.
+        // A reader that leaves (`| head`) makes the write fail, and does not end the process.
         signal(SIGPIPE, SIG_IGN)
         let options = Options.parseOrExit()
         let interruption = Interruption()
@@ -23,7 +23,7 @@ enum Main {
     }
 }
 
-/// The exit statuses. A usage error is 64, by way of the argument parser.
+/// The exit statuses. A usage error is 64, which the argument parser returns.
 enum ExitStatus {
     static let done: CInt = 0
     static let failed: CInt = 1

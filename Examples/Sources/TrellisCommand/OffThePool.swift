@@ -2,14 +2,15 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Runs a call that may block for long on a thread that may.
+/// Runs a call that may block for a long time on a thread that may be blocked.
 func offThePool<Value: Sendable>(_ call: @escaping @Sendable () throws -> Value) async throws -> Value {
     try await withCheckedThrowingContinuation { continuation in
         DispatchQueue.global().async { continuation.resume(with: Result(catching: call)) }
     }
 }
 
-/// Runs a call that may block for ever on a thread that may; a task that is cancelled does not wait for its end.
+/// Runs a call that may block forever on a thread that may be blocked. A task that is cancelled does not wait for the end of the
+/// call.
 func offThePoolUnlessCancelled<Value: Sendable>(_ call: @escaping @Sendable () throws -> Value) async throws -> Value {
     let waiter = Waiter<Value>()
     return try await withTaskCancellationHandler {
@@ -23,7 +24,7 @@ func offThePoolUnlessCancelled<Value: Sendable>(_ call: @escaping @Sendable () t
     }
 }
 
-/// A task that waits for the first of several ends.
+/// The continuation of a task that waits for a result or for cancellation, and is resumed by the first of them.
 private final class Waiter<Value: Sendable>: Sendable {
     private let continuation = Mutex<CheckedContinuation<Value, any Error>?>(nil)
 
@@ -38,5 +39,5 @@ private final class Waiter<Value: Sendable>: Sendable {
     }
 }
 
-/// What the last system call has to say.
+/// Returns the message about the error of the last system call.
 func systemError() -> String { String(cString: strerror(errno)) }

@@ -1,18 +1,18 @@
 import Trellis
 
 extension Options {
-    /// Whether there is a body.
+    /// A Boolean value: the request has a body.
     var hasBody: Bool { !bodyOptions.isEmpty }
 
-    /// The options that give a body; more than one contradict each other.
+    /// The options that are given and set a body; more than one contradict each other.
     var bodyOptions: [String] {
         [("--data", data != nil), ("--json", json != nil), ("--form", !form.isEmpty), ("--part", !parts.isEmpty)]
             .filter(\.1).map(\.0)
     }
 
-    /// Something that the body is read from and that cannot be read twice.
+    /// Returns the name of a source of the body that cannot be read twice; `nil` if there is none.
     ///
-    /// - Throws: ``RequestFailure`` for a file that is not there.
+    /// - Throws: ``RequestFailure`` for a file that does not exist.
     func sourceReadOnce() throws -> String? {
         for source in [data, json].compactMap(\.self) + parts.map(\.content) {
             switch source {
@@ -24,14 +24,14 @@ extension Options {
         return nil
     }
 
-    /// How often the body asks for standard input.
+    /// The number of times that the body refers to standard input.
     var standardInputCount: Int {
         ([data, json].compactMap(\.self) + parts.map(\.content)).count {
             if case .standardInput = $0 { true } else { false }
         }
     }
 
-    /// The body that the options give.
+    /// Returns the body that the options describe.
     ///
     /// - Throws: ``RequestFailure`` for a file that cannot be read.
     func makeBody() throws -> RequestBody? {
@@ -45,7 +45,7 @@ extension Options {
         return try data?.body()
     }
 
-    /// In the order of the options, which an `Encodable` value with its unique keys could not have.
+    /// The body of `--form`, in the order of the options, which an `Encodable` value with its unique keys could not have.
     private var formBody: RequestBody {
         let encoded = Request("?").addingQuery(form.items).url.dropFirst()
         return .data(Data(encoded.utf8), contentType: "application/x-www-form-urlencoded")
@@ -63,12 +63,13 @@ extension Options {
 }
 
 extension [NamedValue] {
-    /// Items of a query.
+    /// The values as items of a query.
     var items: [URLQueryItem] { map { URLQueryItem(name: $0.name, value: $0.value) } }
 }
 
 extension BodyArgument {
-    /// The body of the request, or of a part. What cannot be read twice, such as a pipe, is streamed as it comes.
+    /// Returns the body of the request, or of a part. A source that cannot be read twice, such as a pipe, is streamed as it
+    /// comes.
     fileprivate func body() throws -> RequestBody {
         switch self {
         case .text(let text): .data(Data(text.utf8))
@@ -78,7 +79,7 @@ extension BodyArgument {
         }
     }
 
-    /// What a pipe is called, as a file would be by itself.
+    /// The name of a pipe as the file name of a part; the framework derives the name of a regular file itself.
     fileprivate var streamedFileName: String? {
         guard case .file(let path) = self else { return nil }
         return path[...].lastPathComponent

@@ -1,8 +1,8 @@
 import Trellis
 
-/// `--curl`: the options as curl has them.
+/// The arguments of curl for `--curl`.
 extension Options {
-    /// The request as it is sent: a file is not asked for coded.
+    /// Returns the request as it is sent: the body of a download is not requested in a content coding.
     func cURLRequest() throws -> Request {
         var request = try makeRequest()
         guard case .file = place, !request.headerFields.contains(.acceptEncoding), request.decodesContent != true else {
@@ -13,7 +13,7 @@ extension Options {
         return request
     }
 
-    /// What is said beside the request and the session.
+    /// Returns the arguments of curl that follow neither from the request nor from the session.
     func cURLDetails() -> CURLDescriptionOptions {
         var details = CURLDescriptionOptions(revealingSecrets: showSecrets)
         var arguments = cURLCredentials
@@ -41,7 +41,7 @@ extension Options {
         return details
     }
 
-    /// The options with which curl shows who asks.
+    /// The arguments of curl for credentials.
     private var cURLCredentials: [String] {
         guard let user else { return [] }
         if auth == .bearer { return ["--oauth2-bearer", showSecrets ? user : "REDACTED"] }
@@ -49,9 +49,9 @@ extension Options {
         return (auth == .digest ? ["--digest"] : []) + ["--user", credentials]
     }
 
-    /// The options that curl has nothing like.
+    /// The options that curl has no equivalent of.
     private var cURLGaps: [String] {
-        // It takes an equals sign for the beginning of a cookie's value.
+        // curl takes a `--cookie` argument with an equals sign for cookies, not for the name of a file.
         let hasOddJar = cookieJar?.utf8.contains(UInt8(ascii: "=")) ?? false
         return [
             ("--stream", stream != nil), ("--limit", limit != nil), ("--resume", resume),

@@ -13,7 +13,7 @@ extension Options {
     /// The URL, or the first of several.
     var url: String { urls.first ?? "" }
 
-    /// What the options say about connections.
+    /// The configuration of connections that the options describe.
     var sessionConfiguration: SessionConfiguration {
         var configuration = SessionConfiguration()
         configuration.tls =
@@ -23,26 +23,26 @@ extension Options {
         return configuration
     }
 
-    /// The same with what surrounds the requests.
+    /// Returns the configuration of connections, with the steps that surround each request.
     func sessionConfiguration(_ steps: Steps) -> SessionConfiguration {
         var configuration = sessionConfiguration
         configuration.steps = steps
         return configuration
     }
 
-    /// What the options ask for, of the first URL unless one is given.
+    /// Returns the request that the options describe, for the first URL unless one is given.
     ///
-    /// - Throws: ``RequestFailure`` for what no request can hold.
+    /// - Throws: ``RequestFailure`` for an option that a request cannot hold.
     func makeRequest(_ url: String? = nil) throws -> Request {
         var request = Request(url ?? self.url, method: try requestMethod()).addingQuery(query.items)
         for header in headers { request.headerFields.append(try header.field()) }
         if json != nil, !request.headerFields.contains(.accept) {
-            // Who sends JSON would rather have JSON, but takes what there is.
+            // A client that sends JSON prefers JSON, but accepts any type.
             request.headerFields[.accept] = "application/json, */*;q=0.5"
         }
         request.body = try makeBody()
         request.compression = compress ? .gzip : nil
-        // What is coded cannot be gone on with: a file is asked for as it is.
+        // The download of an encoded body cannot be resumed: a file is requested without a content coding.
         request.decodesContent = noDecompress ? false : output == nil ? true : nil
         // Files and streams have no limit of their own.
         request.maximumBodySize = maxBody.map { .bytes($0) } ?? .unlimited
@@ -61,7 +61,7 @@ extension Options {
 
     private func limit(_ seconds: Double) -> Duration? { seconds > 0 ? .seconds(seconds) : nil }
 
-    /// As written with `-X`; before the URL, `get` means `GET`.
+    /// Returns the method of `-X` as written; before the URL, `get` means `GET`.
     private func requestMethod() throws -> HTTPRequest.Method {
         var name = hasBody ? "POST" : "GET"
         if let method {
@@ -81,7 +81,9 @@ extension Options {
 }
 
 extension HeaderLine {
-    /// The field, if it can be one. `HTTPField` would make spaces of what ends a line; here it is an error.
+    /// Returns the field. A line break in the value is an error here, while `HTTPField` would replace it by a space.
+    ///
+    /// - Throws: ``RequestFailure`` for a name or a value that a field cannot have.
     fileprivate func field() throws -> HTTPField {
         guard let fieldName = HTTPField.Name(name) else {
             throw RequestFailure("invalid_request", "'\(name)' cannot be the name of a header field")

@@ -1,9 +1,9 @@
 import Trellis
 
 extension Options {
-    /// What surrounds the request: retries, redirects, credentials, cookies.
+    /// Returns the steps that surround the request: retries, redirects, credentials, cookies.
     ///
-    /// - Throws: ``RequestFailure`` or `TrellisError` for credentials of a URL that is none.
+    /// - Throws: ``RequestFailure`` or `TrellisError` for credentials of a URL that is malformed.
     func makeSteps() throws -> Steps {
         var steps = Steps()
         if let retries, retries > 0 { steps.intercept(with: RetryPolicy(retryLimit: retries)) }
@@ -19,7 +19,7 @@ extension Options {
         return steps
     }
 
-    /// What several URLs may have in common.
+    /// Returns the origin of a URL, which several URLs may share.
     private static func origin(_ url: String) -> String {
         guard let parts = URL(string: url) else { return url }
         return "\(parts.scheme ?? "")://\(parts.host ?? ""):\(parts.port ?? 0)".lowercased()
@@ -33,13 +33,13 @@ extension Options {
             steps.adapters.append(try BasicAuthentication(username: name, password: password, origin: url))
         case .bearer: steps.adapters.append(try BearerAuthentication(token: user, origin: url))
         case .digest:
-            steps.attempts.append(try DigestAuthentication(username: name, password: password, origin: url))
+            steps.aroundHop.append(try DigestAuthentication(username: name, password: password, origin: url))
         }
     }
 }
 
 extension Steps {
-    /// Writes the cookies that could not be written yet. Why they cannot be.
+    /// Writes the cookies that could not be written yet. Returns the failure, if there is one.
     func keepCookies() async -> RequestFailure? {
         do {
             try await (cookies as? CookieFile)?.flush()

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Trellis
 
-/// What is asked for on the command line. What does not exist yet is a usage error, never ignored.
+/// The command line. An option that does not exist is a usage error, and never ignored.
 struct Options: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "trellis",
@@ -219,7 +219,7 @@ struct Options: ParsableCommand {
         }
     }
 
-    /// What is about a file goes with one: bytes that went elsewhere are neither checked nor gone on with.
+    /// Checks that the options about a file go with a file: other bodies are neither checked nor resumed.
     private func validateOutput() throws {
         guard output == nil || stream == nil else {
             throw ValidationError("--stream and --output do not go together.")
@@ -231,7 +231,7 @@ struct Options: ParsableCommand {
         guard connections == 1 else { throw ValidationError("--connections goes with \(partner).") }
     }
 
-    /// What is about one request does not go with several.
+    /// Checks that several URLs have no option that is about one request.
     private func validateSeveralURLs() throws {
         guard outputFolder != nil else {
             throw ValidationError("Several URLs go with --output FOLDER: a folder that is there, or ends with a slash.")
@@ -245,14 +245,14 @@ struct Options: ParsableCommand {
 
     private func require(_ name: String, _ seconds: Double?, atLeast minimum: Double) throws {
         guard let seconds else { return }
-        // Ten thousand years, so that every number of seconds is a Duration.
+        // Ten thousand years at most, so that every number of seconds is a valid Duration.
         guard seconds >= minimum, seconds < 3e11 else {
             throw ValidationError("\(name) \(seconds) is no number of seconds.")
         }
     }
 }
 
-/// `--http`
+/// The argument of `--http`.
 enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
     case auto
     case http1 = "1.1"
@@ -261,20 +261,20 @@ enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
     case http3 = "3"
 }
 
-/// `--stream`
+/// The argument of `--stream`.
 enum StreamOption: String, ExpressibleByArgument, CaseIterable {
     case chunks, lines, sse, ndjson
 
-    /// The body is items, not bytes.
+    /// A Boolean value: the body is delivered as items, not as bytes.
     var hasItems: Bool { self != .chunks }
 }
 
-/// `--auth`
+/// The argument of `--auth`.
 enum AuthenticationOption: String, ExpressibleByArgument, CaseIterable {
     case basic, digest, bearer
 }
 
-/// `--checksum`
+/// The argument of `--checksum`.
 struct ChecksumArgument: ExpressibleByArgument {
     let checksum: Checksum
 
@@ -284,7 +284,7 @@ struct ChecksumArgument: ExpressibleByArgument {
     }
 }
 
-/// `--report`
+/// The argument of `--report`.
 enum ReportOption: String, ExpressibleByArgument, CaseIterable {
     case json
 }

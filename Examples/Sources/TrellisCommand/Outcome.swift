@@ -1,13 +1,14 @@
 import Trellis
 
-/// What became of a request, whole or up to its failure.
+/// The outcome of a request, whole or up to its failure.
 struct Outcome {
-    /// The URL that was asked for, or that of the final answer with the fragment that it has inherited.
+    /// The URL of the request, or that of the final response, with the fragment that the redirects pass on.
     var url: String
     var response: Response?
     var metrics = Metrics()
     var failure: RequestFailure?
 
+    /// The fragment of the URL of the request.
     private let fragment: String?
 
     init(url: String) {
@@ -15,22 +16,22 @@ struct Outcome {
         fragment = url[...].cut(at: "#").map { String($0.after) }
     }
 
-    /// The head has come, or the end.
+    /// Takes over the response, when its head or its end has come.
     mutating func take(_ response: Response) {
         self.response = response
-        // A redirect without a fragment leaves the one before (RFC 9110, section 10.2.2).
+        // A redirect without a fragment keeps the previous fragment (RFC 9110, section 10.2.2).
         let fragment = response.redirects.isEmpty ? self.fragment : response.redirects.last?.fragment
         url = response.url + (fragment.map { "#\($0.percentEncoded)" } ?? "")
         metrics = response.metrics
     }
 
-    /// What it took in the end, if that is known.
+    /// Takes over the final metrics, if they are known.
     mutating func take(_ metrics: Metrics?) {
         if let metrics { self.metrics = metrics }
     }
 
-    /// It failed. The error of a cancelled task, and that of a body that is not what it is read as, bring no metrics: then
-    /// there are those up to the head.
+    /// Takes over a failure. The error of a cancelled task has no metrics, and neither has that of a body that cannot be decoded:
+    /// the metrics up to the head then remain.
     mutating func fail(_ failure: RequestFailure, after elapsed: Duration) {
         self.failure = failure
         if let known = failure.metrics, known.attempts > 0 || response == nil {

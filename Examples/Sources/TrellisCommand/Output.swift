@@ -1,22 +1,22 @@
 import Trellis
 
-/// Where an answer goes, part by part.
+/// An output for a response, which comes part by part.
 protocol Output: Sendable {
-    /// The head has come.
+    /// Takes the head of the response.
     mutating func begin(_ head: Response) async throws
 
-    /// Bytes of the body; `false` when no more are wanted.
+    /// Takes bytes of the body. Returns `false` if no more are wanted.
     mutating func chunk(_ bytes: Data) async throws -> Bool
 
-    /// An item of the body, instead of bytes.
+    /// Takes an item of the body, instead of bytes.
     mutating func item(_ item: StreamItem) async throws
 
-    /// The response is not accepted: how its body begins, instead of the body. The failure itself follows.
+    /// Takes the beginning of the body of a response that is not accepted, instead of the body. The failure follows.
     mutating func refuse(_ beginning: Data) async throws
 
-    /// It is over. Called whatever happened.
+    /// Ends the output. Called after a success and after a failure.
     mutating func end(_ outcome: Outcome) async throws
 }
 
-/// Nobody reads standard output any more: a reason to stop, but no failure.
+/// The end of the reader of the output: a reason to stop, but not a failure.
 struct ReaderHasGone: Error {}

@@ -4,9 +4,9 @@ import ArgumentParser
 struct PartArgument: ExpressibleByArgument {
     let name: String
     let content: BodyArgument
-    /// Of a file: its type, where that is given.
+    /// The type of the file, if given.
     private(set) var type: String?
-    /// Of a file: its name for the server, where that is given.
+    /// The name of the file for the server, if given.
     private(set) var fileName: String?
 
     init?(argument: String) {
@@ -17,10 +17,10 @@ struct PartArgument: ExpressibleByArgument {
             return
         }
         var rest = Substring(pair.value)
-        // From the end, because a type has parameters of its own: `text/plain;charset=utf-8`.
+        // Read from the end, because a type has parameters of its own: `text/plain;charset=utf-8`.
         while let (start, marker) = Self.lastMarker(in: rest) {
             let value = rest[start...].after(marker).map { String($0) } ?? ""
-            // Given twice, or empty.
+            // A marker that is given twice, or is empty, is an error.
             guard !value.isEmpty, (marker == Self.typeMarker ? type : fileName) == nil else { return nil }
             if marker == Self.typeMarker { type = value } else { fileName = value }
             rest = rest[..<start]

@@ -1,7 +1,8 @@
 import TerminalKit
 import Trellis
 
-/// The body as it comes, and nothing else. A long transfer that goes elsewhere has a progress bar on the terminal.
+/// An output of the body as it comes, without anything else. A long transfer to a file or a pipe has a progress bar on the
+/// terminal.
 struct PlainOutput: Output {
     private let sink: ByteSink
     private let showsProgress: Bool
@@ -15,7 +16,7 @@ struct PlainOutput: Output {
 
     mutating func begin(_ head: Response) {
         guard showsProgress else { return }
-        // The length of an encoded body is not that of what comes out.
+        // The length of an encoded body differs from that of the decoded body.
         let isEncoded = head.headerFields.contains(.contentEncoding)
         progress = ProgressBar("", total: isEncoded ? nil : head.headerFields[.contentLength].flatMap { Int64($0) })
     }
@@ -29,7 +30,7 @@ struct PlainOutput: Output {
 
     mutating func item(_ item: StreamItem) async throws { try await sink.write(Array((item.text + "\n").utf8)) }
 
-    /// The failure's sentence has it.
+    /// Ignores the beginning of the body, which is part of the failure's message.
     func refuse(_ beginning: Data) {}
 
     mutating func end(_ outcome: Outcome) {

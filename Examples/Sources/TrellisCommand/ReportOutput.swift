@@ -1,21 +1,24 @@
 import TerminalKit
 import Trellis
 
-/// One JSON object instead of the body. Memory stays bounded: of a body above the limit only the size is kept.
+/// An output of one JSON object instead of the body. Memory stays bounded: only the size of a body above the limit is kept.
 struct ReportOutput: Output {
-    /// A body up to this size is part of the report.
+    /// The size up to which a body is part of the report, in bytes.
     private static let largestBody = 1 << 20
 
-    /// Of a stream of items the bytes are not known: lines, for example, do not say how they ended.
+    /// The number of bytes of the body; `nil` for a stream of items: the end of a line, for example, is not delivered with the
+    /// line.
     private var count: Int?
+    /// The body; `nil` if it is above the limit.
     private var body: Data?
+    /// The items; `nil` if the body is reported instead.
     private var items: [JSONValue]?
-    /// Where the body goes too.
+    /// The destination of a copy of the body, if there is one.
     private let sink: ByteSink?
 
     /// - Parameters:
-    ///   - hasItems: The items are reported instead of the body.
-    ///   - sink: Where the body goes too; `nil`: nowhere.
+    ///   - hasItems: A Boolean value: the items are reported instead of the body.
+    ///   - sink: The destination of a copy of the body; `nil`: no copy is written.
     init(hasItems: Bool, copyingTo sink: ByteSink? = nil) {
         self.sink = sink
         if hasItems { items = [] } else { (count, body) = (0, Data()) }
@@ -38,7 +41,7 @@ struct ReportOutput: Output {
 
     mutating func refuse(_ beginning: Data) { (count, body) = (beginning.count, beginning) }
 
-    /// The body is in a file, or a part of it.
+    /// Takes the size of a body that is in a file, and its bytes if the file is whole and small enough.
     mutating func save(_ size: Int64, of path: String?) {
         count = Int(size)
         body = size <= Self.largestBody ? path.flatMap { try? Data(contentsOf: URL(filePath: $0)) } : nil

@@ -1,35 +1,35 @@
 import Trellis
 
-/// Why there is no answer, or no whole one: what the report says about it.
+/// The reason why there is no response, or no whole one, as the report states it.
 struct RequestFailure: Error {
-    /// A kind of the report.
+    /// The kind in the report.
     let kind: String
-    /// A sentence on one line.
+    /// The message, a sentence on one line.
     let message: String
     var isRetryable = false
     var attempts = 0
-    /// What was followed up to then.
+    /// The redirects that were followed before the failure.
     var redirects: [Redirect] = []
-    /// The response that it is about, where there is one.
+    /// The response that failed, if there is one.
     var response: Response?
-    /// What was measured up to then, where that is known.
+    /// The metrics up to the failure, if known.
     var metrics: Metrics?
-    /// The URL without secrets, where it is known.
+    /// The URL without secrets, if known.
     var url: String?
 
-    /// A failure of the client itself.
+    /// Creates a failure of the client itself.
     init(_ kind: String, _ message: String) {
         self.kind = kind
         self.message = Self.oneLine(message)
     }
 
-    /// A failure of the framework, or of what it was given.
+    /// Creates a failure from an error of the framework, or of a value that the client has passed to the framework.
     init(_ error: any Error) {
         switch error {
         case let failure as RequestFailure: self = failure
         case is CancellationError: self.init("cancelled", "the request was cancelled")
         case let error as TrellisError:
-            // The failure of the body's source says more than that it failed.
+            // The failure of the body's source says more than the error of the framework about it.
             if let source = error.underlying as? RequestFailure {
                 self.init(source.kind, source.message)
             } else if error.underlying is UndecodableElement {
@@ -47,7 +47,7 @@ struct RequestFailure: Error {
         }
     }
 
-    /// The kinds of the report are fixed; the framework has more.
+    /// Returns the kind in the report. The kinds of the report are fixed, and the framework has more.
     private static func kind(_ kind: TrellisError.Kind) -> String {
         switch kind {
         case .checksumMismatch, .resumeData: "other"

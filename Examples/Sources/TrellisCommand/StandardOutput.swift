@@ -1,9 +1,9 @@
 import Glibc
 import Trellis
 
-/// Standard output, unbuffered.
+/// The standard output, unbuffered.
 enum StandardOutput {
-    /// Writes all of it, however long the reader takes.
+    /// Writes all bytes, however long the reader takes.
     ///
     /// - Throws: As ``ByteSink/write(_:)``.
     static func write(_ bytes: some ContiguousBytes & Sendable) async throws {

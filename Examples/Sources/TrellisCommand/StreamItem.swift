@@ -4,12 +4,12 @@ import Trellis
 enum StreamItem: Sendable {
     /// A line, without its end.
     case line(String)
-    /// A JSON text as it came, on one line.
+    /// A JSON text as received, on one line.
     case json(String)
     /// A server-sent event.
     case event(ServerSentEvent)
 
-    /// What is printed, on one line.
+    /// The text that is printed, on one line.
     var text: String {
         switch self {
         case .line(let line): line
@@ -18,7 +18,7 @@ enum StreamItem: Sendable {
         }
     }
 
-    /// The item in a report.
+    /// The value of the item in a report.
     var json: JSONValue {
         switch self {
         case .line(let line): .text(line)
@@ -33,11 +33,11 @@ enum StreamItem: Sendable {
 }
 
 extension StreamItem {
-    /// A line of NDJSON. Its numbers, escapes and names stay as they came.
+    /// Returns the item of a line of NDJSON. Its numbers, escapes and names stay as received.
     ///
-    /// - Throws: ``JSONGrammar/Mistake`` for a line that is no JSON: a report that holds the text would be none either.
+    /// - Throws: ``JSONGrammar/Mistake`` for a line that is not JSON: a report that holds the text would not be JSON either.
     static func json(line: Data) throws -> StreamItem {
-        // A byte order mark (RFC 8259, section 8.1, lets a reader pass over it) and white space around it are no part of it.
+        // A byte order mark (RFC 8259, section 8.1, allows a parser to ignore it) and white space around the text are removed.
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         let text = line.starts(with: mark) ? line.dropFirst(mark.count) : line
         try JSONGrammar.check(text)

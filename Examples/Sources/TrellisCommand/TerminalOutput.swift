@@ -1,13 +1,13 @@
 import TerminalKit
 import Trellis
 
-/// Head and body for people: colours, indented JSON, and no bytes that a terminal cannot show.
+/// An output of head and body for a terminal: colours, indented JSON, and no bytes that a terminal cannot show.
 struct TerminalOutput: Output {
-    /// JSON up to this size is indented.
+    /// The size up to which JSON is indented, in bytes.
     private static let largestJSON = 4 << 20
 
     private let terminal = Terminal.output
-    /// JSON that is not whole yet.
+    /// The JSON text received so far; `nil` for a body that is shown as it comes.
     private var json: Data?
     private var type = ""
     private var isFirst = true
@@ -38,13 +38,13 @@ struct TerminalOutput: Output {
 
     mutating func item(_ item: StreamItem) async throws { try await StandardOutput.write(item.text + "\n") }
 
-    /// The failure's sentence has it.
+    /// Ignores the beginning of the body, which is part of the failure's message.
     func refuse(_ beginning: Data) {}
 
     mutating func end(_ outcome: Outcome) async throws {
         if let json, !json.isEmpty {
             let printer = JSONPrinter(terminal: terminal)
-            // What is no JSON, or was cut off, is shown as it came.
+            // A text that is not JSON, or was cut off, is shown as received.
             if let pretty = printer.pretty(json) {
                 try await StandardOutput.write(pretty + "\n")
                 endsLine = true

@@ -1,15 +1,15 @@
-/// Arguments are bytes: what Swift joins to one character, such as `=` and an accent after it, may be two.
+/// Text of arguments as bytes: what Swift joins to one character, such as `=` and a combining accent, may be two.
 extension Substring {
-    /// What stands before the first of some ASCII characters, and what after it; `nil` where there is none.
+    /// Returns the texts before and after the first of some ASCII characters; `nil` if there is none.
     func cut(at marks: String) -> (before: Substring, after: Substring)? {
         guard let mark = utf8.firstIndex(where: { marks.utf8.contains($0) }) else { return nil }
         return (self[..<mark], self[utf8.index(after: mark)...])
     }
 
-    /// What stands before the first of some ASCII characters; everything where there is none.
+    /// Returns the text before the first of some ASCII characters; the whole text if there is none.
     func before(_ marks: String) -> Substring { cut(at: marks)?.before ?? self }
 
-    /// What follows these bytes; `nil` where the text does not begin with them.
+    /// Returns the text after these bytes; `nil` if the text does not begin with them.
     func after(_ prefix: String) -> Substring? {
         utf8.starts(with: prefix.utf8) ? Substring(utf8.dropFirst(prefix.utf8.count)) : nil
     }
@@ -21,7 +21,7 @@ extension Substring {
 }
 
 extension String {
-    /// The text with bytes that no URL holds percent-encoded.
+    /// The text, with the bytes that a URL cannot hold percent-encoded.
     var percentEncoded: String {
         let digits = Array("0123456789ABCDEF".utf8)
         let bytes = utf8.flatMap { byte in

@@ -1,22 +1,24 @@
 import CCurl
 
-/// libcurl on an engine thread: starts, pauses and cancels transfers. No HTTP policy.
+/// The owner of libcurl on an engine thread: starts, pauses and cancels transfers. The engine applies no HTTP policy.
 ///
-/// Belongs to the thread of its executor: call it there only. While nothing has run for the idle lifetime of connections,
-/// it holds no libcurl handle and no socket.
+/// The engine belongs to the thread of its executor: call its methods on that thread only. While no transfer has run for the idle
+/// lifetime of connections, the engine holds no libcurl handle and no socket.
 package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendable {
     // Unchecked: every member but the constants is only touched on the engine thread; `start` checks that in debug builds.
     private let executor: EngineExecutor
     private let configuration: EngineConfiguration
     private var multi: MultiHandle?
+    /// Transfers that changed since libcurl was last updated.
     private var changed: [Transfer] = []
-    /// Those that libcurl gets next.
+    /// Transfers that libcurl is given on the next flush.
     private var starting: [Transfer] = []
-    /// Those that wait for bytes of their body, where libcurl would not see their answer.
+    /// Transfers on HTTP/2 whose body has no bytes ready, during which libcurl before 8.1 does not see their response.
     private var stalled = TransfersBySocket()
-    /// Those whose server has said GOAWAY, where libcurl does not say how their streams end.
+    /// Transfers whose server has sent GOAWAY, where libcurl does not report how their streams end.
     private var leaving = TransfersBySocket()
     private var idleTimer: EngineTimer?
+    /// The instant at which the last transfer ended.
     private var lastUse = EngineInstant(nanoseconds: 0)
 
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
@@ -29,28 +31,28 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// Runs `body` on the engine thread.
     func submit(_ body: @escaping @Sendable () -> Void) { executor.submit(body) }
 
-    /// How many sockets are open.
+    /// The number of open sockets.
     package var openSocketCount: Int { unsafe multi?.sockets.openCount ?? 0 }
 
     // MARK: Transfers
 
-    /// Starts a transfer. Whatever happens to it is told to `delegate`, never before this has returned.
+    /// Starts a transfer. `delegate` is told of every event of the transfer, never before this method has returned.
     package func start(_ options: TransferOptions, delegate: any TransferDelegate) -> Transfer {
         assert(executor.isCurrent)
         let transfer = Transfer(engine: self, options: options, delegate: delegate, now: now)
         guard openMulti() else {
-            fail(transfer, EngineFailure(kind: .outOfMemory, message: "libcurl has no memory for a handle"))
+            fail(transfer, EngineFailure(kind: .outOfMemory, message: "out of memory while creating a handle"))
             return transfer
         }
         starting.append(transfer)
         return transfer
     }
 
-    /// Hands over what was started. It is now, and at no other time, that libcurl takes connections from its pool, except for
-    /// repetitions, of which the transfers see to themselves.
+    /// Hands the started transfers to libcurl. During this call, and at no other time, libcurl takes connections from its pool,
+    /// except for repetitions of a request, which ``Transfer/mayRepeat()`` checks.
     ///
-    /// None may take a connection that has become idle in the same call, as nobody has looked at that: what is due otherwise comes
-    /// before them, and each is handed over by itself.
+    /// A transfer must not take a connection that has become idle in the same call, because that connection has not been checked.
+    /// Other work that is due therefore runs first, and each transfer is handed over separately.
     private func handOver(to multi: MultiHandle, _ poller: Poller) {
         guard !starting.isEmpty else { return }
         act(multi, ifDueAt: MonotonicClock.now())
@@ -95,7 +97,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         return multi != nil
     }
 
-    /// Something about the transfer changed; libcurl is told as soon as it is not on the stack.
+    /// Records that the transfer changed. The change is applied once libcurl is no longer on the call stack.
     func update(_ transfer: Transfer) {
         guard !transfer.isDeferred else { return }
         transfer.isDeferred = true
@@ -118,7 +120,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             if transfer.heldEnd != nil {
                 finishHeld(transfer)
             } else if transfer.failure != nil, !transfer.isCancelled {
-                // It never got into libcurl.
+                // The transfer never entered libcurl.
                 end(transfer, CURLE_OK)
             }
             return
@@ -131,7 +133,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             end(transfer, CURLE_OK)
         } else {
             multi?.applyPause(transfer)
-            // The end of a pause brings the bytes that were held back, and they may be wrong.
+            // The end of a pause delivers the bytes that were held back, and those bytes may be malformed.
             if transfer.failure != nil { end(transfer, CURLE_OK) }
         }
     }
@@ -149,7 +151,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         }
         guard !transfer.isCancelled else { return }
         if end.failure == nil, transfer.isHeldUp {
-            // libcurl is through with it; its reader is not.
+            // libcurl has finished the transfer, but the reader has not taken all decoded bytes.
             transfer.heldEnd = end
         } else {
             report(end, of: transfer)
@@ -162,7 +164,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         starting.append(transfer)
     }
 
-    /// Takes a transfer out of libcurl, and cuts its connection where it must not be used again.
+    /// Removes a transfer from libcurl, and shuts down its connection where that connection must not be used again.
     private func remove(_ transfer: Transfer, hasFailed: Bool) {
         stalled.remove(transfer)
         leaving.remove(transfer)
@@ -176,7 +178,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         unsafe multi?.sockets.cut(socket, generation: generation)
     }
 
-    /// Hands on more of what was decoded, and the end once everything is taken.
+    /// Delivers more of the decoded bytes, and the end of the transfer once all of them are taken.
     private func finishHeld(_ transfer: Transfer) {
         guard let end = transfer.heldEnd, !transfer.isCancelled else { return }
         let isDecoded = transfer.decodeFurther()
@@ -209,7 +211,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         lookForAnswers(on: ready.descriptor)
     }
 
-    /// A body's source has nothing more for now.
+    /// Records that the source of the request body has no more bytes for now.
     func sendingHasStalled(_ transfer: Transfer) {
         guard transfer.hadStreams, !LibcurlFeatures.current.isAtLeast(8, 1) else { return }
         stalled.insert(transfer)
@@ -221,11 +223,11 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         transfer.lookForAnswer()
     }
 
-    /// A server has said GOAWAY to a transfer whose answer is under way.
+    /// Records that a server has sent GOAWAY while the response to the transfer is under way.
     func serverIsLeaving(_ transfer: Transfer) { leaving.insert(transfer) }
 
     func flush(now: EngineInstant, poller: Poller) {
-        // There may be changes without a libcurl: ends that were held back until their reader came.
+        // Transfers can change without a multi handle: an end may have been held back until its reader took all bytes.
         applyChanges()
         guard let multi else { return }
         finishTransfers()
@@ -237,15 +239,17 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     // MARK: Dead connections
 
-    /// There are transfers whose HTTP/2 connections may be dead without an end.
+    /// Indicates whether some transfers have HTTP/2 connections that may be dead without libcurl reporting their end.
     var mayHaveDeadConnections = false
-    /// Something has come in since the last check, or when it is looked at.
+    /// Indicates whether a socket has become ready since the last check of the connections.
     private var mustCheck = false
+    /// The instant of the next check of the connections; `nil` where none is planned.
     private var nextCheck: EngineInstant?
     private var lastCheck = EngineInstant(nanoseconds: 0)
+    /// The time from ready sockets to the check of the connections.
     private static let checkDelay = Duration.milliseconds(200)
 
-    /// Looks a little after something has come in, once for many.
+    /// Checks the connections shortly after data has come in, once for many arrivals.
     private func checkConnections(_ multi: MultiHandle, now: EngineInstant) {
         guard mayHaveDeadConnections else { return }
         guard let deadline = nextCheck else {
@@ -260,7 +264,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         applyChanges()
     }
 
-    /// Ends what libcurl is through with. Returns whether there was anything.
+    /// Ends the transfers that libcurl has finished. Returns whether there were any.
     @discardableResult
     private func finishTransfers() -> Bool {
         var hasFinished = false
@@ -278,7 +282,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         stalled = TransfersBySocket()
         leaving = TransfersBySocket()
         nextCheck = nil
-        // Ends those that run.
+        // Ends the running transfers.
         multi = nil
     }
 
@@ -286,10 +290,10 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     private var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 
-    /// Connections that nobody has used for their lifetime are closed, so that an idle session holds none.
+    /// Closes the connections that were not used for the idle lifetime, so that an idle session holds none.
     package func timerIsDue() {
         guard let multi, let timer = idleTimer else { return }
-        // The timer is not moved at every use: it looks when the last one was.
+        // The timer is not moved at every use: the deadline follows from the last use.
         let isBusy = multi.runningCount > 0 || !changed.isEmpty || !starting.isEmpty
         let deadline = (isBusy ? now : lastUse).advanced(by: idleLifetime)
         guard deadline <= now else { return executor.engineLoop.set(timer, at: deadline) }

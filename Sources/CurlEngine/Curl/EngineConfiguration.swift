@@ -1,28 +1,29 @@
-/// What all transfers of an engine have in common.
+/// The settings that all transfers of an engine share.
 package struct EngineConfiguration: Hashable, Sendable {
-    /// Where trust in servers comes from.
+    /// The source of trust in servers.
     package enum Trust: Hashable, Sendable {
-        /// The system's certificates, and those of a PEM file.
+        /// The system's certificates, and those of a PEM file where one is given.
         case system(additionalFile: String?)
-        /// Nothing is verified.
+        /// Trust in every server: no certificate is verified.
         case nothing
     }
 
     package var trust = Trust.system(additionalFile: nil)
-    /// A connection that was idle for longer is not used again.
+    /// The time in seconds after which an idle connection is not used again.
     package var idleLifetimeSeconds = 45
-    /// A connection that is older is not used again; 0: no limit.
+    /// The age in seconds after which a connection is not used again; 0 means no limit.
     package var maximumLifetimeSeconds = 3600
-    /// How many connections are kept.
+    /// The largest number of connections that are kept.
     package var maximumConnections = 256
-    /// How many connections to one host are kept.
+    /// The largest number of connections to one host that are kept. The engine does not apply this limit; the framework does, per
+    /// origin.
     package var maximumConnectionsPerHost = 64
-    /// All requests go to this socket instead of the host in their URL.
+    /// The path of a socket that all requests go to instead of the host in their URL.
     package var unixSocketPath: String?
-    /// All requests go through this proxy, unless there is a ``unixSocketPath``. The environment's are never used.
+    /// The proxy that all requests go through, unless there is a ``unixSocketPath``. Proxies of the environment are never used.
     package var proxy: Proxy?
 
-    /// The lines of requests whose ``TransferOptions/headerLines`` are `nil`.
+    /// The header lines of requests whose ``TransferOptions/headerLines`` are `nil`.
     package var defaultHeaderLines = HeaderLines()
 
     package init() {}

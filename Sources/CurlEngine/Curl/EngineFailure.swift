@@ -1,10 +1,11 @@
 import CCurl
 
-/// Why a transfer failed, in libcurl's terms. The framework turns it into the error that users see.
+/// The reason for a failed transfer, in libcurl's terms. The framework turns this failure into the error that users see.
 package struct EngineFailure: Error, Sendable {
+    /// The kinds of failure.
     package enum Kind: Hashable, Sendable {
         case unsupported
-        /// A part of the URL that only a transfer looks at, such as the length of its host.
+        /// A part of the URL that is malformed and that only a transfer checks, such as the length of the host.
         case malformedURL
         case nameResolution
         case connect
@@ -19,40 +20,42 @@ package struct EngineFailure: Error, Sendable {
         case contentCoding
         case http2
         case http3
-        /// The server kept one call into libcurl busy until its connection was cut.
+        /// A call into libcurl that the server kept busy until its connection was shut down.
         case flooded
         case bodyNotReplayable
-        /// A file that is the request's body could not be read, or not to its end.
+        /// A file with the body of the request that could not be read, or not to its end.
         case bodyFile(path: String)
         case outOfMemory
-        /// Larger than libcurl takes: a header line.
+        /// A header line that is larger than libcurl accepts.
         case tooLarge
-        /// A kept connection died and the request must not be sent a second time.
+        /// A reused connection that died while its request must not be sent a second time.
         case replayRefused
-        /// The proxy with this name, or the way to it.
+        /// A failure of the proxy with this name, or of the connection to that proxy.
         case proxy(name: String, Proxy)
         case head(HeadFailure)
         case internalError
     }
 
-    /// How a proxy fails.
+    /// The ways in which a proxy fails.
     package enum Proxy: Hashable, Sendable {
         case nameResolution
         case unreachable
-        /// It answered CONNECT with this status.
+        /// A response to CONNECT that refuses the tunnel with this status; `hasCredentials` if the proxy has credentials
+        /// configured.
         case refused(status: Int, hasCredentials: Bool)
-        /// It gave no answer to CONNECT, or none that can be read.
+        /// A missing or unreadable response to CONNECT.
         case noTunnel
     }
 
     package let kind: Kind
-    /// In words, from libcurl.
+    /// The description of the failure, from libcurl where libcurl failed.
     package let message: String
-    /// The CURLcode, 0 where libcurl is not the one that failed.
+    /// The CURLcode; 0 where libcurl did not fail.
     package let code: Int
     /// The `errno` of the failed system call, or 0.
     package let systemError: Int
-    /// The server has said that it did not process the request (RFC 9113, sections 6.8 and 8.7): it may be sent again, whatever it is.
+    /// Indicates whether the server has said that it did not process the request (RFC 9113, sections 6.8 and 8.7). Such a request
+    /// may be sent again, whichever method it has.
     package var isUnprocessed = false
 
     package init(kind: Kind, message: String, code: Int = 0, systemError: Int = 0) {
@@ -62,23 +65,24 @@ package struct EngineFailure: Error, Sendable {
         self.systemError = systemError
     }
 
-    /// HTTP/2 failed as such, not on a stream: after a GOAWAY that came while nobody looked, for example. Or what was sent did
-    /// not arrive: libcurl tries another connection only where it learns that while it reads. Or the connection ended without an
-    /// answer, which before 8.1 libcurl takes for a body that was cut short.
+    /// Indicates whether the connection failed and not the request. The value is true for HTTP/2 failures outside a stream, for
+    /// example after a GOAWAY that arrived while the connection was idle; for a failure to send, because libcurl tries another
+    /// connection only where it learns of the failure while reading; and for a connection that ended without a response, which
+    /// libcurl before 8.1 takes for a body that was cut short.
     package var isOfConnection: Bool {
         kind == .emptyReply || [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) }
     }
 
-    /// The same failure under another kind.
+    /// Returns the same failure with another kind.
     func `as`(_ kind: Kind) -> EngineFailure {
         EngineFailure(kind: kind, message: message, code: code, systemError: systemError)
     }
 
-    /// The one place where libcurl's codes get their meaning.
+    /// Creates a failure from libcurl's result. This initializer is the one place that gives libcurl's codes their meaning.
     init(_ code: CURLcode, detail: String, systemError: Int) {
         let kind: Kind =
             switch code {
-            // Of a response this code says that its version is unheard of.
+            // For a response, this code means that its HTTP version is unknown.
             case CURLE_UNSUPPORTED_PROTOCOL: detail.contains("libcurl") ? .unsupported : .malformedResponse
             case CURLE_NOT_BUILT_IN, CURLE_HTTP_RETURNED_ERROR: .unsupported
             case CURLE_URL_MALFORMAT: .malformedURL
@@ -90,7 +94,7 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_SEND_ERROR: .send
             case CURLE_RECV_ERROR where detail.contains("nghttp2"): .http2
             case CURLE_RECV_ERROR where detail.contains("nghttp3") || detail.contains("ngtcp2"): .http3
-            // The system's error says nothing here: it may be that of an address that refused, before another one served.
+            // The system's error is ignored here: it may belong to an address that refused before another address accepted.
             case CURLE_RECV_ERROR: Self.isFraming(detail) ? .malformedResponse : .receive
             case CURLE_GOT_NOTHING: .emptyReply
             case CURLE_PARTIAL_FILE: .bodyCutShort
@@ -107,7 +111,7 @@ package struct EngineFailure: Error, Sendable {
         self.init(kind: kind, message: text, code: Int(code.rawValue), systemError: systemError)
     }
 
-    /// Whether the words are about chunks or fields that libcurl cannot read, and not about a connection that failed.
+    /// Returns whether the text describes chunks or fields that libcurl cannot read, and not a connection that failed.
     private static func isFraming(_ detail: String) -> Bool {
         let detail = detail.lowercased()
         guard !detail.containsBytes("recv failure"), !detail.containsBytes("ssl"), !detail.containsBytes("errno") else {

@@ -4,8 +4,8 @@ struct StatusLine {
     let status: Int
     let reason: String?
 
-    /// `HTTP/1.1 200 OK` of HTTP/1, or libcurl's rendering `HTTP/2 200 ` of the others. `nil` where it is neither
-    /// (RFC 9112, section 4: the name is case-sensitive, the status has three digits; the reason may be left out).
+    /// Parses `HTTP/1.1 200 OK` of HTTP/1, or libcurl's rendering `HTTP/2 200 ` of later versions. `nil` for any other line (RFC
+    /// 9112, section 4: the name is case-sensitive, the status has three digits; the reason may be left out).
     init?(_ line: UnsafeRawBufferPointer) {
         let rest: Int
         if unsafe line.hasPrefix("HTTP/1.1 ") {
@@ -40,7 +40,7 @@ struct StatusLine {
 }
 
 extension UnsafeRawBufferPointer {
-    /// Without CRLF or LF at the end.
+    /// The line without CRLF or LF at its end.
     var withoutLineEnd: UnsafeRawBufferPointer {
         var end = count
         if end > 0, unsafe self[end - 1] == 10 { end -= 1 }
@@ -56,14 +56,14 @@ extension UnsafeRawBufferPointer {
         return true
     }
 
-    /// `text` must be in lower case.
+    /// Returns whether the bytes are `text` in any case. `text` must be in lower case.
     func isEqualIgnoringCase(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         for index in 0..<count where unsafe self[index] | 0x20 != text.utf8Start[index] | 0x20 { return false }
         return true
     }
 
-    /// From `start` on, without spaces and tabs at both ends.
+    /// Returns the bytes from `start` on, without spaces and tabs at both ends.
     func trimmed(from start: Int) -> UnsafeRawBufferPointer {
         var (low, high) = (start, count)
         while low < high, unsafe self[low] == 32 || self[low] == 9 { low += 1 }
@@ -71,7 +71,7 @@ extension UnsafeRawBufferPointer {
         return unsafe UnsafeRawBufferPointer(rebasing: self[low..<high])
     }
 
-    /// Holds no NUL, CR or LF (RFC 9110, section 5.5).
+    /// Indicates whether the bytes hold no NUL, CR or LF (RFC 9110, section 5.5).
     var isFieldValue: Bool {
         for index in 0..<count {
             let byte = unsafe self[index]
@@ -80,7 +80,7 @@ extension UnsafeRawBufferPointer {
         return true
     }
 
-    /// A number of at most 18 digits, `nil` for anything else.
+    /// The bytes as a decimal number of at most 18 digits; `nil` for any other content.
     var decimal: Int64? {
         guard count > 0, count <= 18 else { return nil }
         var value: Int64 = 0
@@ -92,7 +92,7 @@ extension UnsafeRawBufferPointer {
         return value
     }
 
-    /// The beginning, for messages.
+    /// The first 80 bytes as text for messages, with control characters replaced.
     var excerpt: String {
         let text = unsafe String(decoding: prefix(80), as: UTF8.self)
         let printable = String(text.map { $0.isASCII && ($0.asciiValue ?? 0) < 32 ? "·" : $0 })

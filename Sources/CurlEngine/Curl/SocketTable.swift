@@ -1,31 +1,39 @@
 import CCurl
 private import Glibc
 
-/// What libcurl wants of each socket, and what the kernel was told. Changes are collected and applied once a turn, the
-/// last word wins.
+/// The interest that libcurl has in each socket, and the interest that the kernel was told. Changes are collected and applied
+/// once a turn; the last change of a socket counts.
 ///
-/// A socket that goes idle stays registered: mostly it is wanted again soon, and two system calls are saved. Whatever
-/// comes in on an idle HTTP/1 connection is either its end or bytes that nobody asked for. libcurl 7.88 takes connections with
-/// bytes and those that were reset for good ones, and 8.23 does not look at one that was used a moment ago. All are ended here, in
-/// such a way that no byte of the next request can leave, and none of those bytes can become its response.
+/// A socket that goes idle stays registered: mostly libcurl soon has an interest again, and two system calls are saved. Data that
+/// comes in on an idle HTTP/1 connection is either its end or bytes without a request. libcurl 7.88 takes connections with such
+/// bytes and connections that were reset for usable ones, and 8.23 does not check a connection that was used a moment ago. The
+/// table ends all of these connections in such a way that no byte of the next request can leave, and no such byte can become its
+/// response.
 struct SocketTable {
+    /// The state of one socket.
     private struct Entry {
+        /// The interest that libcurl asked for last.
         var wanted: SocketInterest = []
+        /// The interest that the kernel was told last.
         var registered: SocketInterest = []
+        /// The number that tells this use of the descriptor from the next.
         var generation: UInt32 = 0
-        /// Opened through libcurl's callback, so that its closing is heard of.
+        /// Indicates whether libcurl's callback opened the socket, so that the closing of the socket is reported.
         var isOurs = false
+        /// Indicates whether `dirty` lists the socket.
         var isDirty = false
-        /// In the pool, after an HTTP/1 response.
+        /// Indicates whether the socket is in libcurl's pool, after an HTTP/1 response.
         var isIdleHTTP1 = false
-        /// The handle for which libcurl wanted something of it last.
+        /// The easy handle for which libcurl last had an interest in the socket.
         var user: ObjectIdentifier?
     }
 
     private var entries: [Entry] = []
+    /// Sockets whose interest changed since the last turn.
     private var dirty: [Int32] = []
+    /// Idle sockets on which data has come in and which the kernel is to forget.
     private var stale: [Int32] = []
-    /// Sockets that are open now.
+    /// The number of sockets that are open now.
     private(set) var openCount = 0
 
     private subscript(descriptor: Int32) -> Entry {
@@ -44,7 +52,7 @@ struct SocketTable {
         openCount += 1
     }
 
-    /// The kernel forgets a socket when it is closed.
+    /// Removes a socket that is about to be closed; the kernel forgets closed sockets by itself.
     mutating func willClose(_ descriptor: Int32) {
         guard descriptor >= 0, Int(descriptor) < entries.count else { return }
         if self[descriptor].isOurs { openCount -= 1 }
@@ -64,7 +72,7 @@ struct SocketTable {
         dirty.append(descriptor)
     }
 
-    /// A response over HTTP/1 has ended, and the socket may be used again. It may have been taken already, by the next one.
+    /// Marks a socket as idle after an HTTP/1 response, unless the next transfer has taken the socket already.
     mutating func didBecomeIdle(_ descriptor: Int32, generation: UInt32, after user: ObjectIdentifier) {
         guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation,
             self[descriptor].user == user
@@ -72,18 +80,18 @@ struct SocketTable {
         self[descriptor].isIdleHTTP1 = true
     }
 
-    /// Ends a connection that libcurl keeps although no request may use it again; libcurl finds it dead.
+    /// Shuts down a connection that libcurl keeps although no request may use it again; libcurl then finds the connection dead.
     func cut(_ descriptor: Int32, generation: UInt32) {
         guard descriptor >= 0, self.generation(of: descriptor) == generation else { return }
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    /// Tells one use of a descriptor's number from the next.
+    /// Returns the number that tells one use of a descriptor from the next.
     func generation(of descriptor: Int32) -> UInt32 {
         descriptor >= 0 && Int(descriptor) < entries.count ? entries[Int(descriptor)].generation : 0
     }
 
-    /// Tells the kernel what changed since the last turn.
+    /// Tells the kernel the changes since the last turn.
     mutating func apply(to poller: Poller) {
         forgetStale(poller)
         guard !dirty.isEmpty else { return }
@@ -91,43 +99,44 @@ struct SocketTable {
             self[descriptor].isDirty = false
             let entry = self[descriptor]
             let isKept = entry.wanted.isEmpty && entry.isOurs && entry.registered == .read
-            // An answer may have come before the kernel was told to look for it; what comes after it must be seen.
+            // A response may have come before the kernel was told to watch the socket; data after that response must be seen.
             let interest: SocketInterest = entry.wanted.isEmpty && entry.isIdleHTTP1 ? .read : entry.wanted
             guard interest != entry.registered, !isKept else { continue }
-            // A refusal leaves the socket unwatched; the request's own timeouts end what waits for it.
+            // A socket that the kernel refuses stays unwatched; the timeouts of the request end the wait.
             let isDone = poller.watch(descriptor, generation: entry.generation, for: interest)
             self[descriptor].registered = isDone ? interest : []
         }
         dirty.removeAll(keepingCapacity: true)
     }
 
-    /// Whether libcurl should hear of a ready socket. An idle one that is unclean is ended.
+    /// Returns whether libcurl must be told of a ready socket. An idle socket that is unclean (with received bytes, a failure or
+    /// an end) is ended.
     mutating func isWanted(_ ready: ReadySocket) -> Bool {
         let descriptor = ready.descriptor
         guard Int(descriptor) < entries.count, self[descriptor].generation == ready.generation else { return false }
         guard self[descriptor].wanted.isEmpty else { return true }
         if self[descriptor].isIdleHTTP1, ccurl_socket_end_if_unclean(descriptor) {
-            // The kernel has forgotten the old one, and nothing comes in on the new one.
+            // The kernel has forgotten the old socket, and nothing comes in on its replacement.
             self[descriptor].isIdleHTTP1 = false
             self[descriptor].registered = []
             return false
         }
-        // An idle socket is level-triggered too: out of the kernel's list with it.
+        // The kernel reports an idle socket again and again (level-triggered), so the socket must leave the kernel's list.
         stale.append(descriptor)
         return false
     }
 
-    /// Ends every idle socket that is unclean at this moment. What libcurl then takes from its pool is clean.
+    /// Ends every idle socket that is unclean at this moment, so that libcurl takes only clean connections from its pool.
     mutating func endUnclean(with poller: Poller) {
         guard openCount > 0 else { return }
         apply(to: poller)
         poller.lookAtAll(of: openCount) { ready in
-            // The others wait for their turn.
+            // The other sockets are handled in their turn.
             _ = isWanted(ready)
         }
     }
 
-    /// Takes idle sockets on which something came in out of the kernel's list.
+    /// Removes idle sockets on which data has come in from the kernel's list.
     private mutating func forgetStale(_ poller: Poller) {
         for descriptor in stale where self[descriptor].wanted.isEmpty && !self[descriptor].registered.isEmpty {
             _ = poller.watch(descriptor, generation: self[descriptor].generation, for: [])

@@ -1,66 +1,76 @@
-/// One request on its way through libcurl and its response on the way back.
+/// One request on its way through libcurl, and its response on the way back.
 ///
-/// Belongs to the engine thread.
+/// A transfer belongs to the engine thread.
 package final class Transfer: @unchecked Sendable {
     // Unchecked: every member is only touched on the engine thread; `CurlEngine`, the sole source of transfers, is entered
     // there only, and so are libcurl's callbacks.
     let engine: CurlEngine
     let options: TransferOptions
-    /// Until the end or the cancellation, which break the cycle with it. A weak reference would slow down every other one.
+    /// The receiver of the transfer's events, until the end or the cancellation, which break the reference cycle. A weak
+    /// reference would slow down every other reference to the delegate.
     var delegate: (any TransferDelegate)?
-    // One thread, and no call of the machine inside another: there is nothing for the runtime to check.
-    /// The handle while the transfer is in libcurl.
+    /// The easy handle while the transfer is in libcurl.
     var easy: EasyHandle?
+    // Exclusivity is unchecked: one thread uses the parser, and no call of the parser runs inside another.
     @exclusivity(unchecked) var parser: HeadParser
     var upload = UploadBuffer()
+    /// Indicates whether the delegate was asked for more of the body and has sent none since.
     var hasAskedForBody = false
-    /// How often libcurl was about to send the request since it was handed over; more than once is a repetition of libcurl's own.
+    /// The number of times that libcurl was about to send the request since the transfer was handed over; more than one means a
+    /// repetition of libcurl's own.
     var attempts = 0
-    /// How often it was handed over once more.
+    /// The number of times that the transfer was handed to libcurl again.
     var restarts = 0
-    /// It is to be handed to libcurl once more, from the beginning.
+    /// Indicates whether the transfer is to be handed to libcurl once more, from the beginning.
     var mustStartAgain = false
-    /// What libcurl's log says of the stream, where it is read.
+    /// The refusal of the stream, where libcurl's log is read and tells of one.
     var refusal = StreamRefusal()
-    /// The attempt before this one was refused.
+    /// Indicates whether the previous attempt was refused.
     var wasRefused = false
-    /// The connection of the last attempt carries streams.
+    /// Indicates whether the connection of the last attempt carries streams.
     var hadStreams = false
-    /// This side's port of that connection, 0 or less where it has none.
+    /// The local port of that connection; 0 or less where it has none.
     var localPort: Int32 = 0
-    /// Bytes of the body have been handed to libcurl. Those of a body in memory it has for itself.
+    /// Indicates whether bytes of the body have been handed to libcurl. libcurl holds a body in memory itself, so that its bytes
+    /// do not count.
     var hasReadBody = false
-    /// Why the transfer was given up in a callback; goes before libcurl's own view.
+    /// The reason why a callback gave up the transfer; takes precedence over libcurl's own result.
     var failure: EngineFailure?
-    /// The delegate does not want to hear any more.
+    /// Indicates whether the delegate gets no more events.
     var isCancelled = false
+    /// Indicates whether the framework has paused receiving.
     var isReceivingPaused = false
-    /// Enough was decoded in this turn of the loop; the next one goes on.
+    /// Indicates whether enough was decoded in this turn of the loop; the next turn goes on.
     var isYielding = false
-    /// The turn in which bytes were decoded last, and how many.
+    /// The turn in which bytes were decoded last.
     var decodedTurn = EngineInstant(nanoseconds: 0)
+    /// The number of bytes that were decoded in that turn.
     var decodedBytes = 0
+    /// Indicates whether libcurl's sending is paused until more of the body comes.
     var isSendingPaused = false
+    /// Indicates whether the framework has paused both directions.
     var isSuspended = false
-    /// The framework wants nothing sent for now.
+    /// Indicates whether the framework has paused sending.
     var isSendingHeld = false
-    /// Nothing more of the body is wanted.
+    /// Indicates whether the rest of the body is dropped.
     var isSendingStopped = false
     /// The pause bits that libcurl was told last.
     var appliedPause: Int32 = 0
+    /// Indicates whether the engine lists the transfer among the changed ones.
     var isDeferred = false
+    /// Indicates whether the transfer ends now, because its response is complete before its body was sent.
     var mustFinishEarly = false
-    /// Where the chunks of an early answer end, if it has any.
+    /// The scanner for the end of an early response, where that response is chunked.
     var chunks: ChunkScanner?
-    /// What libcurl's log says of an HTTP/2 connection, where nothing else does.
+    /// The state of an HTTP/2 connection according to libcurl's log, where libcurl reports that state in no other way.
     var log: ConnectionLog?
-    /// Takes the content codings off the body, where it has any.
+    /// The decoder of the response body, where the body has content codings.
     var decoder: ContentDecoder?
-    /// libcurl has finished while decoded bytes waited for their reader.
+    /// The end of the transfer, where libcurl finished while decoded bytes waited for their reader.
     var heldEnd: TransferEnd?
-    /// Bytes of the body that came, before decoding.
+    /// The number of body bytes received, before decoding.
     package var receivedBytes: Int64 = 0
-    /// When bytes last moved in either direction, and when they last left.
+    /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     var activity: (last: EngineInstant, lastSend: EngineInstant)
 
     init(engine: CurlEngine, options: TransferOptions, delegate: any TransferDelegate, now: EngineInstant) {
@@ -73,7 +83,7 @@ package final class Transfer: @unchecked Sendable {
 
     // MARK: Control
 
-    /// Ends the transfer and closes its connection (HTTP/2 and 3: its stream). The delegate hears nothing more.
+    /// Ends the transfer and closes its connection (HTTP/2 and 3: its stream). The delegate gets no more events.
     package func cancel() {
         guard !isCancelled else { return }
         isCancelled = true
@@ -82,7 +92,7 @@ package final class Transfer: @unchecked Sendable {
         engine.update(self)
     }
 
-    /// Lets go of everything, because the engine ends.
+    /// Releases all resources, because the engine ends.
     func abandon() {
         isCancelled = true
         delegate = nil
@@ -90,14 +100,14 @@ package final class Transfer: @unchecked Sendable {
         upload.discard()
     }
 
-    /// Stops or goes on receiving. A little may still come after it was stopped.
+    /// Pauses or resumes receiving. A few bytes may still come after a pause.
     package func pauseReceiving(_ isPaused: Bool) {
         guard isReceivingPaused != isPaused else { return }
         isReceivingPaused = isPaused
         engine.update(self)
     }
 
-    /// Stops or goes on in both directions.
+    /// Pauses or resumes both directions.
     package func suspend(_ isSuspended: Bool) {
         guard self.isSuspended != isSuspended else { return }
         self.isSuspended = isSuspended
@@ -105,21 +115,22 @@ package final class Transfer: @unchecked Sendable {
         engine.update(self)
     }
 
-    /// Nothing of the body may go out now.
+    /// Indicates whether no byte of the body may go out now.
     var isHeldBack: Bool { isSuspended || (isSendingHeld && !isSendingStopped) }
 
-    /// The bits for `curl_easy_pause`, which sets both directions at once.
+    /// The pause bits for `curl_easy_pause`, which sets both directions at once.
     ///
-    /// Receiving alone is not paused before the head: there 7.88 would go on reading, and hand on the lines of the head as one.
+    /// Receiving alone is not paused before the head: libcurl 7.88 would go on reading there, and deliver the lines of the head
+    /// as one.
     var wantedPause: Int32 {
         let holdsBody = unsafe (isReceivingPaused || isYielding) && parser.hasFinalHead
         return (holdsBody || isSuspended ? 1 : 0) | (isSendingPaused || isHeldBack ? 4 : 0)
     }
 
-    /// When bytes last moved in either direction, and when they last left.
+    /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     package var times: (last: EngineInstant, lastSend: EngineInstant) { activity }
 
-    /// Whether others can have streams on the transfer's connection, once there is one.
+    /// Indicates whether other transfers can have streams on the transfer's connection, once there is a connection.
     package var sharesConnection: Bool {
         switch options.version {
         case .http1: false
@@ -128,6 +139,6 @@ package final class Transfer: @unchecked Sendable {
         }
     }
 
-    /// What libcurl says of the connection at this moment, for errors that come from elsewhere than libcurl.
+    /// The measurements of libcurl at this moment, for errors that do not come from libcurl.
     package var report: TransferReport { easy.map { $0.report } ?? TransferReport() }
 }

@@ -1,15 +1,15 @@
-/// Everything that libcurl is told about one transfer: one absolute URL and one hop.
+/// The settings of one transfer in libcurl: one absolute URL and one hop.
 package final class TransferOptions: Sendable {
-    /// What is sent after the head.
+    /// The body of the request, which is sent after the head.
     package enum Body: Sendable {
         case none
-        /// Bytes that libcurl copies; for small bodies.
+        /// Bytes that libcurl copies; meant for small bodies.
         case bytes([UInt8])
-        /// Chunks that come later through ``Transfer/send(_:)``; `nil`: of unknown length.
+        /// Chunks that come later through ``Transfer/send(_:)``; a length of `nil` means that the length is unknown.
         case stream(length: Int64?)
     }
 
-    /// The versions a transfer may use.
+    /// The HTTP versions that a transfer may use.
     package enum Version: Hashable, Sendable {
         case http1
         case http2OverTLS
@@ -20,19 +20,19 @@ package final class TransferOptions: Sendable {
 
     package let url: WireURL
     package let method: String
-    /// `nil`: the engine's default lines.
+    /// The header lines of the request; `nil` selects the engine's default lines.
     package let headerLines: HeaderLines?
     package let body: Body
     package let version: Version
-    /// The request may be sent again by libcurl where a kept connection turned out to be dead.
+    /// Indicates whether libcurl may send the request again where a reused connection turned out to be dead.
     package let mayBeReplayed: Bool
-    /// The body is decoded from gzip and the like, and such codings are asked for.
+    /// Indicates whether the body is decoded from content codings such as gzip, for which the header lines ask.
     package let decodesContent: Bool
-    /// libcurl's receive buffer in bytes, which is also the most that it reads at once.
+    /// The size of libcurl's receive buffer in bytes, which is also the most that libcurl reads at once.
     package let receiveBufferSize: Int
-    /// The most of the body that libcurl gets at once, in bytes.
+    /// The largest part of the body that libcurl is given at once, in bytes.
     package let sendPieceSize: Int
-    /// The limit on the head, on all informational heads and on the trailers, in bytes each.
+    /// The limit in bytes on all heads of a response together, and on the trailers.
     package let maximumHeaderBytes: Int
 
     package init(
@@ -53,7 +53,7 @@ package final class TransferOptions: Sendable {
         self.maximumHeaderBytes = maximumHeaderBytes
     }
 
-    /// The same without `Expect: 100-continue`.
+    /// The same options without the header line `Expect: 100-continue`.
     package var withoutExpectation: TransferOptions {
         TransferOptions(
             url: url, method: method, headerLines: headerLines?.without("Expect: 100-continue"), body: body,
@@ -61,10 +61,10 @@ package final class TransferOptions: Sendable {
             receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes)
     }
 
-    /// It is HTTP/2 or 3 from the first byte on.
+    /// Indicates whether the transfer uses HTTP/2 or HTTP/3 from the first byte on.
     var isCertainlyHTTP2: Bool { version == .http2PriorKnowledge || version == .http3Only }
 
-    /// It can turn out to be HTTP/2.
+    /// Indicates whether the transfer can turn out to use HTTP/2 or HTTP/3.
     var mayBeHTTP2: Bool {
         switch version {
         case .http1: false
@@ -74,14 +74,16 @@ package final class TransferOptions: Sendable {
     }
 }
 
-/// Header lines in libcurl's form: `Name: value`, `Name;` for an empty value, `Name:` to leave out one of libcurl's own.
+/// Header lines in libcurl's form: `Name: value`, `Name;` for an empty value, `Name:` to leave out a line of libcurl's own.
 package struct HeaderLines: Hashable, Sendable {
+    /// The lines, each with a zero byte at its end.
     package private(set) var bytes: [UInt8] = []
+    /// The number of lines.
     package private(set) var count = 0
 
     package init() { bytes.reserveCapacity(256) }
 
-    /// Adds a field. `false`, and nothing is added, where a byte would end the line early.
+    /// Adds a field. Returns `false`, and adds nothing, where a byte would end the line early (NUL, LF or CR).
     package mutating func append(name: String, value: some Sequence<UInt8>) -> Bool {
         let start = bytes.count
         bytes.append(contentsOf: name.utf8)
@@ -102,7 +104,7 @@ package struct HeaderLines: Hashable, Sendable {
         return true
     }
 
-    /// The lines but those that are this one.
+    /// Returns the lines that differ from `line`.
     func without(_ line: String) -> HeaderLines {
         var lines = HeaderLines()
         for present in bytes.split(separator: 0) where !present.elementsEqual(line.utf8) {

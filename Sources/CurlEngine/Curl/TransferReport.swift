@@ -1,25 +1,32 @@
 import CCurl
 
-/// What libcurl measured of one transfer.
+/// The measurements that libcurl made of one transfer.
 package struct TransferReport: Hashable, Sendable {
-    /// From the start of the transfer, in microseconds: name resolved, connected, TLS done, first response byte. Zero
-    /// where it did not come to that or the connection was reused.
+    /// The time from the start of the transfer to the resolved name, in microseconds. This time, `connect` and `tls` are zero
+    /// where the transfer did not get that far or used an existing connection.
     package var nameLookup: Int64 = 0
+    /// The time from the start of the transfer to the established connection, in microseconds.
     package var connect: Int64 = 0
+    /// The time from the start of the transfer to the end of the TLS handshake, in microseconds.
     package var tls: Int64 = 0
+    /// The time from the start of the transfer to the first byte of the response, in microseconds; zero where none came.
     package var firstByte: Int64 = 0
-    /// Request head and body, in bytes.
+    /// The size of the request head and body as sent, in bytes.
     package var bytesSent: Int64 = 0
-    /// Response heads and body as they came over the wire, in bytes.
+    /// The size of the response heads and body as they came over the wire, in bytes.
     package var bytesReceived: Int64 = 0
-    /// No connection was made for it.
+    /// Indicates whether the transfer used an existing connection.
     package var reusedConnection = false
+    /// The IP address of the peer; empty without a connection.
     package var peerAddress = ""
+    /// The port of the peer; 0 without a connection.
     package var peerPort = 0
 
     package init() {}
 
-    /// - Parameter hasInlineBody: The body was handed to libcurl whole, and goes out with the head.
+    /// Reads the measurements of an easy handle.
+    ///
+    /// - Parameter hasInlineBody: Indicates whether the body was handed to libcurl whole and goes out with the head.
     init(_ easy: UnsafeMutableRawPointer, hasInlineBody: Bool) {
         reusedConnection = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
         if !reusedConnection {
@@ -38,8 +45,9 @@ package struct TransferReport: Hashable, Sendable {
         if peerAddress.isEmpty { reusedConnection = false }
     }
 
-    /// What libcurl calls the size of the request is that of its head. From 8.8 on all of the body is counted there too, and
-    /// before that what is sent with the head, as short bodies are; 8.7 counts nothing there.
+    /// Returns the size of the request as sent. libcurl's own size of a request is that of the head. From 8.8 on this size
+    /// includes all of the body, and before that the part of the body that is sent with the head, as short bodies are; 8.7 counts
+    /// no body.
     private static func bytesSent(_ easy: UnsafeMutableRawPointer, hasInlineBody: Bool) -> Int64 {
         let request = unsafe Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE))
         let body = unsafe Int64(ccurl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T))

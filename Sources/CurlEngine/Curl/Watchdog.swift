@@ -1,11 +1,12 @@
 import CCurl
 import Synchronization
 
-/// Ends calls into libcurl that a server keeps busy: a thread of its own looks at the engines a few times a second, while they
-/// work, and sleeps while they do not.
+/// The thread that ends calls into libcurl which a server keeps busy. The thread looks at the engines a few times a second while
+/// they work, and sleeps while they do not.
 ///
-/// There is one in the process, as long as there is an engine with a libcurl handle.
+/// The process has one watchdog, whose thread runs as long as an engine has a libcurl handle.
 final class Watchdog: Sendable {
+    /// The watchdog of the process.
     static let shared = Watchdog()
 
     private struct State {
@@ -14,22 +15,23 @@ final class Watchdog: Sendable {
     }
 
     private let state = Locked(State())
-    /// The thread sleeps until it is woken.
+    /// Indicates whether the thread sleeps until it is woken.
     private let isAsleep = Atomic(false)
+    /// The time between two looks at the engines, in milliseconds.
     private static let interval: UInt32 = 200
 
-    /// Begins to look at an engine's calls.
+    /// Adds an engine whose calls are watched from now on.
     func add(_ watch: CallWatch) {
         let mustStart = state.withLock { state in
             state.watches.append(watch)
             defer { state.hasThread = true }
             return !state.hasThread
         }
-        // Without a thread nobody looks, until the next engine tries again.
+        // Without a thread no call is watched until the next engine tries again.
         if mustStart, !start() { state.withLock { $0.hasThread = false } }
     }
 
-    /// Looks at an engine's calls no longer. The thread ends with the last one.
+    /// Removes an engine, whose calls are no longer watched. The thread ends with the last engine.
     func remove(_ watch: CallWatch) {
         state.withLock { state in state.watches.removeAll { $0 === watch } }
         wake()
@@ -37,7 +39,7 @@ final class Watchdog: Sendable {
 
     /// Wakes the thread if it sleeps.
     func wake() {
-        // Read first: mostly it is awake, and writing would cost more.
+        // The flag is read first: mostly the thread is awake, and writing would cost more.
         guard isAsleep.load(ordering: .sequentiallyConsistent),
             isAsleep.exchange(false, ordering: .sequentiallyConsistent)
         else { return }
@@ -67,10 +69,10 @@ final class Watchdog: Sendable {
         }
     }
 
-    /// Sleeps until an engine calls libcurl, or there are others.
+    /// Sleeps until an engine calls libcurl or the list of engines changes.
     private func sleep(_ watches: [CallWatch]) {
         isAsleep.store(true, ordering: .sequentiallyConsistent)
-        // An engine that has not seen this yet has made a call that can be seen from here.
+        // An engine that has not yet seen `isAsleep` has made a call that is visible here.
         let isUnchanged = watches.allSatisfy { !$0.hasMoved } && state.withLock { $0.watches.count } == watches.count
         if isUnchanged || !isAsleep.exchange(false, ordering: .sequentiallyConsistent) { ccurl_watchdog_sleep() }
     }

@@ -82,7 +82,7 @@ public struct DownloadRequest: Sendable {
     public var currentProgress: TransferProgress { run.progress.current }
 
     /// The state of the download at this moment.
-    public var state: RequestPhase { run.phase }
+    public var state: RequestState { run.currentState }
 
     /// What it takes to go on with the download where it ended; `nil` while it is under way, where it came to its end, and where
     /// nothing is there that could be gone on with.

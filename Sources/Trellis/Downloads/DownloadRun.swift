@@ -9,7 +9,7 @@ final class DownloadRun: SessionWork {
     typealias Work = @Sendable (DownloadRun) async throws -> DownloadedFile
 
     private struct State: Sendable {
-        var call = CallState()
+        var call = RequestState.initialized
         var validation = Validation()
         var task: Task<DownloadedFile, any Error>?
         /// Why it was ended.
@@ -39,7 +39,7 @@ final class DownloadRun: SessionWork {
 
         /// What is to be done about its cancellation; `nil`: it has ended already.
         mutating func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) -> Cancellation? {
-            guard !call.isEnded else { return nil }
+            guard !call.isFinished else { return nil }
             _ = call.handle(.cancel)
             end = error
             keepsPartialFile = keeps
@@ -71,9 +71,9 @@ final class DownloadRun: SessionWork {
 
     // MARK: Called by handles
 
-    var phase: RequestPhase { state.withLock { $0.call.phase } }
+    var currentState: RequestState { state.withLock { $0.call } }
 
-    var resumeData: ResumeData? { state.withLock { $0.call.isEnded ? $0.resumeData : nil } }
+    var resumeData: ResumeData? { state.withLock { $0.call.isFinished ? $0.resumeData : nil } }
 
     /// `false`: it has started, and what it wants of an answer may have been asked already.
     func add(_ validator: Validator) -> Bool {
@@ -98,7 +98,7 @@ final class DownloadRun: SessionWork {
 
     /// Somebody reads its progress.
     func beginForReader() {
-        guard state.withLock({ !$0.isInBatch && $0.task == nil && !$0.call.isEnded }) else { return }
+        guard state.withLock({ !$0.isInBatch && $0.task == nil && !$0.call.isFinished }) else { return }
         _ = begin()
     }
 
@@ -109,8 +109,8 @@ final class DownloadRun: SessionWork {
             let task = Task(executorPreference: DiskExecutor.shared) { try await self.run() }
             state.task = task
             account.start()
-            if !state.call.isEnded { _ = state.call.handle(.begin) }
-            return (task, state.call.isEnded)
+            if !state.call.isFinished { _ = state.call.handle(.begin) }
+            return (task, state.call.isFinished)
         }
         if isEnded { task.cancel() }
         return task
@@ -120,13 +120,13 @@ final class DownloadRun: SessionWork {
 
     func suspend() { handle(.suspend) }
 
-    private func handle(_ event: CallState.Event) {
+    private func handle(_ event: RequestState.Event) {
         let (sources, waiters, isHeld) = state.withLock { state in
             let effect = state.call.handle(event)
             guard effect != .nothing else {
                 return ([any ChunkSource](), [CheckedContinuation<Void, Never>](), false)
             }
-            let isHeld = state.call.phase == .suspended
+            let isHeld = state.call == .suspended
             defer { if !isHeld { state.whenResumed = [:] } }
             return (Array(state.sources.values), isHeld ? [] : Array(state.whenResumed.values), isHeld)
         }
@@ -138,7 +138,7 @@ final class DownloadRun: SessionWork {
     /// has to be what is true by then.
     private func hold(_ source: any ChunkSource, _ isHeld: Bool) {
         source.hold(isHeld)
-        let isHeldNow = phase == .suspended
+        let isHeldNow = currentState == .suspended
         if isHeldNow != isHeld { hold(source, isHeldNow) }
     }
 
@@ -247,7 +247,7 @@ final class DownloadRun: SessionWork {
         let id = ObjectIdentifier(source)
         let isHeld = state.withLock { state in
             state.sources[id] = source
-            return state.call.phase == .suspended
+            return state.call == .suspended
         }
         defer { state.withLock { $0.sources[id] = nil } }
         if isHeld { hold(source, true) }
@@ -259,13 +259,13 @@ final class DownloadRun: SessionWork {
     /// - Throws: `CancellationError` when the task is cancelled meanwhile: a worker's among others, whatever the download does.
     func pass() async throws {
         try Task.checkCancellation()
-        guard phase == .suspended else { return }
+        guard currentState == .suspended else { return }
         let id = state.withLock { $0.nextWaiter() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isHeld = state.withLock { state in
                     // Cancelled later, the handler finds it here.
-                    guard state.call.phase == .suspended, !Task.isCancelled else { return false }
+                    guard state.call == .suspended, !Task.isCancelled else { return false }
                     state.whenResumed[id] = continuation
                     return true
                 }
@@ -280,7 +280,7 @@ final class DownloadRun: SessionWork {
     private func run() async throws -> DownloadedFile {
         do {
             // It may have been ended before it began, and its cancellation be yet to come.
-            guard !state.withLock({ $0.call.isEnded }) else { throw CancellationError() }
+            guard !state.withLock({ $0.call.isFinished }) else { throw CancellationError() }
             try Task.checkCancellation()
             let file = try await work(self)
             finish(.success(file))

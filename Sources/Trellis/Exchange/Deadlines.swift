@@ -28,7 +28,7 @@ struct Deadlines: Hashable, Sendable {
     ///   - lastSend: When the last bytes of the request left, `nil` while its body is not complete.
     ///   - isHeld: The transfer is held up on this side, so that it is not the peer that is idle.
     func next(
-        _ progress: RequestState.Progress, lastMove: EngineInstant, lastSend: EngineInstant?, isHeld: Bool
+        _ progress: ExchangeState.Progress, lastMove: EngineInstant, lastSend: EngineInstant?, isHeld: Bool
     ) -> Expiry? {
         var first: Expiry?
         func consider(_ timeout: TrellisError.Timeout, _ limit: UInt64?, from instant: EngineInstant) {

@@ -1,6 +1,6 @@
 extension TrellisError.Phase {
     /// The phase of an error that ends an attempt; `nil`: it has not started.
-    init(_ progress: RequestState.Progress?) {
+    init(_ progress: ExchangeState.Progress?) {
         self =
             switch progress {
             case nil: .composing

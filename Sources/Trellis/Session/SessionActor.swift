@@ -9,7 +9,7 @@ actor SessionActor: EngineActor {
     private var queue: AdmissionQueue<ObjectIdentifier>
     private(set) var isShutDown = false
     /// Calls with steps that have started and have not ended: also while a step is at work and none of their requests is there.
-    private var calls: [ObjectIdentifier: CallActor] = [:]
+    private var calls: [ObjectIdentifier: RequestActor] = [:]
     /// Requests without steps that were answered with a redirect: the calls that follow it are about to start.
     private var redirected: Set<ObjectIdentifier> = []
     /// Work made of several calls that has started and has not ended: also while none of its requests is there.
@@ -17,7 +17,7 @@ actor SessionActor: EngineActor {
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
     private struct Member {
-        let request: RequestActor
+        let request: ExchangeActor
         /// Where it asks for its slot.
         let place: AdmissionQueue<ObjectIdentifier>.Place
     }
@@ -34,7 +34,7 @@ actor SessionActor: EngineActor {
 
     // MARK: Admission
 
-    func enter(_ request: RequestActor) {
+    func enter(_ request: ExchangeActor) {
         guard !isShutDown || request.onEngineThread.isPartOfCall else { return request.refuseAfterShutDown() }
         let id = ObjectIdentifier(request)
         let mayShare = request.prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
@@ -45,7 +45,7 @@ actor SessionActor: EngineActor {
         if entry.isAdmitted { request.onEngineThread.admit(isExploring: entry.isExploring) }
     }
 
-    func explored(_ request: RequestActor, isShared: Bool) {
+    func explored(_ request: ExchangeActor, isShared: Bool) {
         let id = ObjectIdentifier(request)
         guard let place = requests[id]?.place else { return }
         admit(queue.explored(id, at: place, isShared: isShared))
@@ -69,7 +69,7 @@ actor SessionActor: EngineActor {
         }
     }
 
-    func didEnd(_ request: RequestActor) {
+    func didEnd(_ request: ExchangeActor) {
         let id = ObjectIdentifier(request)
         // It may have asked twice: suspended and resumed at the moment when it was given a slot.
         if let place = requests.removeValue(forKey: id)?.place { queue.leave(id, at: place) }
@@ -86,14 +86,14 @@ actor SessionActor: EngineActor {
     }
 
     /// A request without steps is answered with a redirect, and a call follows it.
-    func willFollow(_ request: RequestActor) { redirected.insert(ObjectIdentifier(request)) }
+    func willFollow(_ request: ExchangeActor) { redirected.insert(ObjectIdentifier(request)) }
 
     // MARK: Calls
 
     /// A call starts. `false`: the session takes no more of them.
     ///
     /// - Parameter request: The request that was answered with a redirect before there was a call.
-    func begin(_ call: CallActor, following request: RequestActor?) -> Bool {
+    func begin(_ call: RequestActor, following request: ExchangeActor?) -> Bool {
         let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? false
         guard !isShutDown || isInFlight || call.isInFlight else {
             resumeIfEmpty()
@@ -104,24 +104,24 @@ actor SessionActor: EngineActor {
     }
 
     /// A call has ended.
-    func didEnd(_ call: CallActor) {
+    func didEnd(_ call: RequestActor) {
         calls[ObjectIdentifier(call)] = nil
         resumeIfEmpty()
     }
 
-    func leave(_ request: RequestActor) {
+    func leave(_ request: ExchangeActor) {
         let id = ObjectIdentifier(request)
         if let place = requests[id]?.place { queue.leave(id, at: place) }
     }
 
-    func release(_ request: RequestActor) {
+    func release(_ request: ExchangeActor) {
         let id = ObjectIdentifier(request)
         guard let place = requests[id]?.place else { return }
         let next = queue.release(id, at: place, isShared: request.onEngineThread.usedSharedConnection)
         if !next.isEmpty { admit(next) }
     }
 
-    func reasonForWaiting(_ request: RequestActor) -> String {
+    func reasonForWaiting(_ request: ExchangeActor) -> String {
         guard let place = requests[ObjectIdentifier(request)]?.place else { return "" }
         if queue.isBeingExplored(place) { return "the first connection to \(request.prepared.origin) is being made" }
         let count = queue.connectionCount(at: place)
@@ -197,15 +197,15 @@ protocol SessionWork: AnyObject, Sendable {
 
 /// How calls enter the session from code that runs on its engine thread anyway. Every call traps on any other thread.
 protocol CallAdmission: AnyObject, Sendable {
-    func begin(_ call: CallActor, following request: RequestActor?) -> Bool
-    func didEnd(_ call: CallActor)
+    func begin(_ call: RequestActor, following request: ExchangeActor?) -> Bool
+    func didEnd(_ call: RequestActor)
 }
 
 extension SessionActor: @preconcurrency CallAdmission {
     nonisolated var callsOnEngineThread: any CallAdmission { self }
 }
 
-extension RequestActor {
+extension ExchangeActor {
     fileprivate nonisolated func refuseAfterShutDown() {
         executor.submit { self.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown))) }
     }

@@ -11,8 +11,8 @@
 /// }
 /// ```
 ///
-/// In ``Steps/calls`` a step runs once for a call, outside of everything: it sees the caller's request and the final answer. In
-/// ``Steps/attempts`` it runs for each request on the wire, retries and redirects included, inside of everything but cookies and
+/// In ``Steps/aroundCall`` a step runs once for a call, outside of everything: it sees the caller's request and the final answer. In
+/// ``Steps/aroundHop`` it runs for each request on the wire, retries and redirects included, inside of everything but cookies and
 /// limits. It runs on the pool, never on the session's thread, and is cancelled with its call.
 public protocol RequestStep: Sendable {
     /// Answers a request, with what `next` answers or otherwise.
@@ -26,7 +26,7 @@ protocol AnswerForwardingStep: RequestStep {}
 
 extension Steps {
     /// A step of the user's may make another answer of one that came.
-    var mayChangeAnswers: Bool { (calls + attempts).contains { !($0 is any AnswerForwardingStep) } }
+    var mayChangeAnswers: Bool { (aroundCall + aroundHop).contains { !($0 is any AnswerForwardingStep) } }
 }
 
 /// What lies behind a step.

@@ -3,7 +3,7 @@
 /// ```swift
 /// var configuration = SessionConfiguration()
 /// configuration.steps.intercept(with: APIKey())
-/// configuration.steps.attempts.append(Timing())
+/// configuration.steps.aroundHop.append(Timing())
 /// let session = Session(configuration: configuration)
 ///
 /// try await session.data(Request(url).withInterceptor(Signature()))
@@ -12,7 +12,7 @@
 /// The order in which they run is that of <doc:LifeOfARequest>.
 public struct Steps: Sendable {
     /// Stand around each call, the first outermost.
-    public var calls: [any RequestStep] = []
+    public var aroundCall: [any RequestStep] = []
     /// Sends another attempt beside one whose answer is slow to come; `nil`: as the session's, and for a session none.
     public var hedging: HedgingPolicy?
     /// Change the request before each attempt, in this order.
@@ -30,7 +30,7 @@ public struct Steps: Sendable {
     /// Is asked about each redirect that would be followed; `nil`: the session's, and for a session ``Redirector/follow``.
     public var redirectHandler: (any RedirectHandler)?
     /// Stand around each request on the wire, the first outermost.
-    public var attempts: [any RequestStep] = []
+    public var aroundHop: [any RequestStep] = []
     /// Where cookies come from and go to, inside of the ``attempts``; `nil`: to the session's, and for a session that none are
     /// kept.
     public var cookies: (any CookieStorage)?
@@ -54,7 +54,7 @@ public struct Steps: Sendable {
 
     /// There is nothing to do but for an answer that is a redirect.
     var isEmpty: Bool {
-        calls.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && attempts.isEmpty && hedging == nil
+        aroundCall.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && aroundHop.isEmpty && hedging == nil
             && !hasLimits
     }
 
@@ -62,10 +62,10 @@ public struct Steps: Sendable {
     func followed(by other: Steps?) -> Steps {
         guard let other else { return self }
         var steps = self
-        steps.calls += other.calls
+        steps.aroundCall += other.aroundCall
         steps.adapters += other.adapters
         steps.retriers += other.retriers
-        steps.attempts += other.attempts
+        steps.aroundHop += other.aroundHop
         steps.rateLimiters += other.rateLimiters
         steps.circuitBreaker = other.circuitBreaker ?? circuitBreaker
         steps.hedging = other.hedging ?? hedging

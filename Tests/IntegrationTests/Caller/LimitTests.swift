@@ -73,7 +73,7 @@ struct LimitTests {
         }
         let flight = SingleFlight()
         var configuration = SessionConfiguration()
-        configuration.steps.calls = [flight]
+        configuration.steps.aroundCall = [flight]
         let session = Session(configuration: configuration)
         let joined = session.events
         let tasks = (0..<10).map { _ in Task { try await session.data(server.url("/")).0 } }

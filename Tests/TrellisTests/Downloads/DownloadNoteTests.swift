@@ -116,7 +116,7 @@ struct DownloadNoteTests {
         task.cancel()
         gate.open()
         await #expect(throws: CancellationError.self) { try await task.value }
-        #expect(run.phase == .suspended)
+        #expect(run.currentState == .suspended)
     }
 
     /// Every connection of a download ends with it, held up or not.

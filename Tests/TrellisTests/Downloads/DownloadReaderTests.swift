@@ -47,7 +47,7 @@ struct DownloadReaderTests {
         while run.readerCount < 2 { await Task.yield() }
         leaving.cancel()
         await #expect(throws: CancellationError.self) { try await leaving.value }
-        #expect(run.phase == .resumed)
+        #expect(run.currentState == .resumed)
         gate.open()
         #expect(try await staying.value.path == "f")
     }
@@ -162,7 +162,7 @@ struct DownloadReaderTests {
         let source = Source { isHeld in if isHeld { run.resume() } }
         if isBefore { run.suspend() }
         try await run.reading(source) { if !isBefore { run.suspend() } }
-        #expect(run.phase == .resumed)
+        #expect(run.currentState == .resumed)
         #expect(source.log == [false, true, false])
     }
 }

@@ -8,7 +8,7 @@ struct DeadlinesTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String
         var timeouts: Timeouts
-        var progress: RequestState.Progress
+        var progress: ExchangeState.Progress
         /// The call is at 100.
         var attemptStart: UInt64 = 100
         var activity: (last: UInt64, lastSend: UInt64)?

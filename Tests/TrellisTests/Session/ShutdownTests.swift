@@ -241,7 +241,7 @@ struct ShutdownTests {
     @Test func aSharedCallOfWhatIsInFlightGoesOut() async throws {
         let (gate, entered) = (LoopbackServer.Gate(), LoopbackServer.Gate())
         let scripted = steppedSession {
-            $0.calls = [GatedStep(gate: gate, entered: entered), SingleFlight()]
+            $0.aroundCall = [GatedStep(gate: gate, entered: entered), SingleFlight()]
         }
         let task = outcome { [session = scripted.session] in
             String(decoding: try await session.data("http://localhost/").0, as: UTF8.self)

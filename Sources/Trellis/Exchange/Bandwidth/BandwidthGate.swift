@@ -6,7 +6,7 @@ actor BandwidthGate: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
     private var share: BandwidthShare<ObjectIdentifier>
-    private var members: [ObjectIdentifier: RequestActor] = [:]
+    private var members: [ObjectIdentifier: ExchangeActor] = [:]
     private var timer: EngineTimer?
 
     init(_ limit: BandwidthLimit, executor: EngineExecutor) {
@@ -15,8 +15,8 @@ actor BandwidthGate: EngineActor {
         share = BandwidthShare(limit, at: EngineInstant(nanoseconds: 0))
     }
 
-    /// `true`: the transfer may move bytes; otherwise it hears of it through ``RequestEntry/bandwidthIsGranted(by:)``.
-    func join(_ request: RequestActor) -> Bool {
+    /// `true`: the transfer may move bytes; otherwise it hears of it through ``ExchangeEntry/bandwidthIsGranted(by:)``.
+    func join(_ request: ExchangeActor) -> Bool {
         members[ObjectIdentifier(request)] = request
         let mayGo = share.join(ObjectIdentifier(request), at: executor.now)
         setTimer()
@@ -24,14 +24,14 @@ actor BandwidthGate: EngineActor {
     }
 
     /// The transfer has moved bytes. The result is as for ``join(_:)``.
-    func spend(_ bytes: Int, by request: RequestActor) -> Bool {
+    func spend(_ bytes: Int, by request: ExchangeActor) -> Bool {
         let mayGoOn = share.spend(bytes, by: ObjectIdentifier(request), at: executor.now)
         if !mayGoOn { setTimer() }
         return mayGoOn
     }
 
     /// The transfer is over.
-    func leave(_ request: RequestActor) {
+    func leave(_ request: ExchangeActor) {
         guard members.removeValue(forKey: ObjectIdentifier(request)) != nil else { return }
         share.leave(ObjectIdentifier(request))
         setTimer()
@@ -61,9 +61,9 @@ extension BandwidthGate: EngineTimerTarget {
 
 /// How a gate is entered from code that runs on its engine thread anyway. Every call traps on any other thread.
 protocol BandwidthEntry: AnyObject, Sendable {
-    func join(_ request: RequestActor) -> Bool
-    func spend(_ bytes: Int, by request: RequestActor) -> Bool
-    func leave(_ request: RequestActor)
+    func join(_ request: ExchangeActor) -> Bool
+    func spend(_ bytes: Int, by request: ExchangeActor) -> Bool
+    func leave(_ request: ExchangeActor)
     func grant()
 }
 

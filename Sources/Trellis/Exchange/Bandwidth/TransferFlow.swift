@@ -16,11 +16,11 @@ struct TransferFlow {
         mutating func open(_ gate: BandwidthGate) { closed.removeAll { $0 == ObjectIdentifier(gate) } }
 
         /// Asks all for leave to go.
-        mutating func join(_ request: RequestActor) {
+        mutating func join(_ request: ExchangeActor) {
             for gate in gates where !gate.onEngineThread.join(request) { close(gate) }
         }
 
-        mutating func spend(_ bytes: Int, _ request: RequestActor) {
+        mutating func spend(_ bytes: Int, _ request: ExchangeActor) {
             for gate in gates where !gate.onEngineThread.spend(bytes, by: request) {
                 open(gate)
                 close(gate)

@@ -17,14 +17,14 @@ final class BodyPump: Sendable {
 
     /// The request, which does not live longer because its source does.
     private struct Target: Sendable {
-        weak let request: RequestActor?
-        init(_ request: RequestActor) { self.request = request }
+        weak let request: ExchangeActor?
+        init(_ request: ExchangeActor) { self.request = request }
     }
 
     private let state = Locked(State())
 
     /// - Parameter readsFiles: The transport takes a file for its bytes.
-    init(_ source: PreparedRequest.StreamedBody, into request: RequestActor, readsFiles: Bool) {
+    init(_ source: PreparedRequest.StreamedBody, into request: ExchangeActor, readsFiles: Bool) {
         let target = Target(request)
         let task = Task { [self] in
             do {

@@ -26,14 +26,14 @@ final class Course: Sendable {
     }
 
     /// Once a call: the steps around it, and inside of them the attempts.
-    func answer(of call: CallActor, _ deadline: CallDeadline) async throws -> StepResponse {
+    func answer(of call: RequestActor, _ deadline: CallDeadline) async throws -> StepResponse {
         let (journey, request) = try begin(call, deadline)
-        if depth == surroundings.steps.calls.count { return try await journey.attempts(at: request) }
+        if depth == surroundings.steps.aroundCall.count { return try await journey.attempts(at: request) }
         return try await journey.throughCalls(request, depth)
     }
 
     @inline(never)
-    private func begin(_ call: CallActor, _ deadline: CallDeadline) throws -> (Journey, Request) {
+    private func begin(_ call: RequestActor, _ deadline: CallDeadline) throws -> (Journey, Request) {
         try Task.checkCancellation()
         let request = depth == 0 ? try session.preparation.completingURL(of: call.request) : call.request
         return (Journey(session, call, self, deadline), request)
@@ -46,7 +46,7 @@ final class Course: Sendable {
 /// it keeps are references, so that those who wait are small.
 final class Journey: Sendable {
     let session: Session
-    let call: CallActor
+    let call: RequestActor
     let context: CallContext
 
     var situation: CallSituation { context.call }
@@ -54,11 +54,11 @@ final class Journey: Sendable {
     private var steps: AttachedSteps { context.call.surroundings }
 
     /// What the call's handle has made already.
-    var first: RequestActor? { isFirst ? call.first : nil }
+    var first: ExchangeActor? { isFirst ? call.first : nil }
 
     private var isFirst: Bool { context.attempt == 1 && context.redirects.isEmpty }
 
-    fileprivate init(_ session: Session, _ call: CallActor, _ course: Course, _ deadline: CallDeadline) {
+    fileprivate init(_ session: Session, _ call: RequestActor, _ course: Course, _ deadline: CallDeadline) {
         self.session = session
         self.call = call
         context = CallContext(
@@ -78,9 +78,9 @@ final class Journey: Sendable {
     /// One step inside of the other.
     @inline(never)
     fileprivate func throughCalls(_ request: Request, _ depth: Int) async throws -> StepResponse {
-        if depth == steps.steps.calls.count { return try await attempts(at: request) }
+        if depth == steps.steps.aroundCall.count { return try await attempts(at: request) }
         try Task.checkCancellation()
-        return try await through(steps.steps.calls[depth], request, depth + 1) {
+        return try await through(steps.steps.aroundCall[depth], request, depth + 1) {
             try await self.throughCalls($0, depth + 1)
         }
     }
@@ -233,7 +233,7 @@ final class Journey: Sendable {
     @inline(never)
     private func hop(_ request: Request) async throws -> StepResponse {
         if isFirst, let answered = situation.answered { return answered }
-        if steps.steps.attempts.isEmpty { return try await exchange(request) }
+        if steps.steps.aroundHop.isEmpty { return try await exchange(request) }
         return try await throughAttempts(request, 0)
     }
 
@@ -253,9 +253,9 @@ final class Journey: Sendable {
 
     @inline(never)
     private func throughAttempts(_ request: Request, _ depth: Int) async throws -> StepResponse {
-        if depth == steps.steps.attempts.count { return try await exchange(request) }
+        if depth == steps.steps.aroundHop.count { return try await exchange(request) }
         try Task.checkCancellation()
-        return try await through(steps.steps.attempts[depth], request, nil) {
+        return try await through(steps.steps.aroundHop[depth], request, nil) {
             try await self.throughAttempts($0, depth + 1)
         }
     }

@@ -87,14 +87,14 @@ extension Session {
     /// A request as an actor that has not started.
     private func attempt(
         _ prepared: PreparedRequest, readers: (any HeadJudge)? = nil, isInFlight: Bool = false
-    ) -> RequestActor {
-        RequestActor(
+    ) -> ExchangeActor {
+        ExchangeActor(
             prepared, executor: engine, transport: transport, admission: actor,
             flow: flow(of: prepared.transportRequest.request), readers: readers, isInFlight: isInFlight)
     }
 
     /// A request for a handle, which starts it. What no step can change is found out now: whether it can be sent.
-    func deferredCall(_ convertible: some RequestConvertible) throws -> CallActor {
+    func deferredCall(_ convertible: some RequestConvertible) throws -> RequestActor {
         let request = try convertible.asRequest()
         guard !hasSteps(request) else { return call(request, isCollected: true) }
         let prepared = try preparation.prepare(request, isCollected: true, start: clock.now(), isDeferred: true)
@@ -112,9 +112,9 @@ extension Session {
     ///   - isInFlight: It belongs to a download that the session knows.
     @inline(never)
     private func call(
-        _ request: Request, isCollected: Bool, start: EngineInstant? = nil, first: RequestActor? = nil,
+        _ request: Request, isCollected: Bool, start: EngineInstant? = nil, first: ExchangeActor? = nil,
         answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord()), isInFlight: Bool = false
-    ) -> CallActor {
+    ) -> RequestActor {
         let surroundings = request.attachedSteps.map { AttachedSteps(steps, followedBy: $0) } ?? steps
         if answered != nil { record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
         let course = Course(
@@ -125,17 +125,17 @@ extension Session {
     }
 
     private func call(
-        _ request: Request, _ course: Course, _ start: EngineInstant?, _ first: RequestActor?, limit: UInt64?,
+        _ request: Request, _ course: Course, _ start: EngineInstant?, _ first: ExchangeActor?, limit: UInt64?,
         _ record: Locked<CallRecord>
-    ) -> CallActor {
-        CallActor(
+    ) -> RequestActor {
+        RequestActor(
             request, first: first, start: start, limit: limit, executor: engine, hub: hub, course: course,
             record: record)
     }
 
     /// The answer of an attempt whose head is awaited in some way.
     private func stream(
-        _ attempt: RequestActor, _ head: (RequestActor, BodyInbox) async throws -> Response
+        _ attempt: ExchangeActor, _ head: (ExchangeActor, BodyInbox) async throws -> Response
     ) async throws -> StepResponse {
         let inbox = BodyInbox {
             attempt.enter { $0.readerHasDrained() }
@@ -168,7 +168,7 @@ extension Session {
         }
     }
 
-    private func answer(to attempt: RequestActor, _ journey: Journey) async throws -> StepResponse {
+    private func answer(to attempt: ExchangeActor, _ journey: Journey) async throws -> StepResponse {
         guard journey.situation.isCollected else {
             return try await stream(attempt) { try await journey.call.head($0, inbox: $1) }
         }
@@ -178,7 +178,7 @@ extension Session {
 
     private func nextAttempt(
         _ request: Request, _ journey: Journey, _ turn: LimitTurn?, _ sizes: FileSizes?
-    ) throws -> RequestActor {
+    ) throws -> ExchangeActor {
         let (context, situation) = (journey.context, journey.situation)
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,

@@ -4,12 +4,12 @@ import Synchronization
 
 /// What the handles on one request share. Ends the request when the last of them goes, and keeps its session until then.
 final class RequestOwner: Sendable {
-    let call: Result<CallActor, any Error>
+    let call: Result<RequestActor, any Error>
     let session: Session
     /// An answer or an error has come, so that there is nothing left to end, and no need to wake the engine for it.
     private let hasEnded = Atomic(false)
 
-    init(_ call: Result<CallActor, any Error>, session: Session) {
+    init(_ call: Result<RequestActor, any Error>, session: Session) {
         self.call = call
         self.session = session
     }
@@ -48,7 +48,7 @@ final class RequestOwner: Sendable {
     }
 }
 
-extension RequestActor {
+extension ExchangeActor {
     /// The whole answer, with the request it answers.
     nonisolated func answer() async throws -> Answer {
         let (body, response) = try await collected()

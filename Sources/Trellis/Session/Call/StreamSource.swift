@@ -4,10 +4,10 @@ import FoundationEssentials
 /// The body of a streamed response, for its readers. Keeps the session alive as long as it is read.
 final class StreamSource: ChunkSource {
     private let inbox: BodyInbox
-    private let actor: RequestActor
+    private let actor: ExchangeActor
     private let session: Session
 
-    init(inbox: BodyInbox, request: RequestActor, session: Session) {
+    init(inbox: BodyInbox, request: ExchangeActor, session: Session) {
         self.inbox = inbox
         actor = request
         self.session = session

@@ -15,7 +15,7 @@ public struct DataRequest: Sendable {
     /// What this handle wants checked.
     let validation: Validation
 
-    init(_ call: Result<CallActor, any Error>, session: Session) {
+    init(_ call: Result<RequestActor, any Error>, session: Session) {
         self.init(RequestOwner(call, session: session), Validation())
     }
 
@@ -32,10 +32,10 @@ public struct DataRequest: Sendable {
     }
 
     /// The state of the request at this moment.
-    public var state: RequestPhase {
+    public var state: RequestState {
         get async {
             guard case .success(let call) = owner.call else { return .finished }
-            return await call.phase
+            return await call.currentState
         }
     }
 

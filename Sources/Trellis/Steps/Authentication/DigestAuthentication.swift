@@ -5,7 +5,7 @@ import HTTPTypes
 /// Digest authentication (RFC 7616): the password is never sent, only proved to be known.
 ///
 /// ```swift
-/// configuration.steps.attempts.append(
+/// configuration.steps.aroundHop.append(
 ///     try DigestAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
 /// ```
 ///

@@ -4,14 +4,14 @@ import CurlEngine
 /// it.
 ///
 /// ```swift
-/// configuration.steps.calls.append(SingleFlight())
+/// configuration.steps.aroundCall.append(SingleFlight())
 /// ```
 ///
 /// Requests are the same if their method is `GET` or `HEAD` and they have no body, and if their URLs, fields, limits and options
 /// are equal; credentials are fields like others. A request with steps of its own (``Request/steps``) is the same as its copies
 /// alone. Answers are shared that are collected in memory; streams go out for themselves.
 ///
-/// Put it first among ``Steps/calls``, so that what stands behind runs once for all. Adapters run once too, with the task-local
+/// Put it first among ``Steps/aroundCall``, so that what stands behind runs once for all. Adapters run once too, with the task-local
 /// values of whoever came first: where an adapter takes a user's credentials from those, there must be no single flight.
 ///
 /// The shared request is a call of its own, with an ``RequestEvent/callID`` of its own, and no one's in particular:

@@ -49,9 +49,9 @@ struct AttemptValidationTests {
         let text = String(repeating: "x", count: 200_000)
         var configuration = SessionConfiguration()
         if isAroundCalls {
-            configuration.steps.calls.append(Forgiving())
+            configuration.steps.aroundCall.append(Forgiving())
         } else {
-            configuration.steps.attempts.append(Forgiving())
+            configuration.steps.aroundHop.append(Forgiving())
         }
         let transport = MockTransport { _ in MockResponse(status: 404, body: Data(text.utf8)) }
         let session = Session(configuration: configuration, transport: transport)

@@ -15,9 +15,9 @@ struct DataRequestTests {
     /// All orders of up to four calls, with the phase and the number of attempts that they end with.
     struct Row: Sendable, CustomTestStringConvertible {
         let calls: String
-        let phase: RequestPhase
+        let phase: RequestState
         let attempts: Int
-        init(_ calls: String, _ phase: RequestPhase, _ attempts: Int) {
+        init(_ calls: String, _ phase: RequestState, _ attempts: Int) {
             (self.calls, self.phase, self.attempts) = (calls, phase, attempts)
         }
         var testDescription: String { calls.isEmpty ? "nothing" : calls }

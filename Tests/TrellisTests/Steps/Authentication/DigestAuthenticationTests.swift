@@ -28,7 +28,7 @@ struct DigestAuthenticationTests {
                 }
             }
             var configuration = SessionConfiguration()
-            configuration.steps.attempts.append(digest)
+            configuration.steps.aroundHop.append(digest)
             configuration.baseURL = baseURL
             change(&configuration)
             session = Session(configuration: configuration, transport: transport)

@@ -165,7 +165,7 @@ struct CircuitBreakerStepTests {
         let world = World()
         try await world.openCircuit()
         world.clock.advance(by: .seconds(5))
-        let canned = Request("http://a.example/").withSteps { $0.attempts = [Canned()] }
+        let canned = Request("http://a.example/").withSteps { $0.aroundHop = [Canned()] }
         for _ in 0..<3 { try await world.send(canned) }
         world.status.withLock { $0 = 200 }
         #expect(try await world.send().status == .ok)

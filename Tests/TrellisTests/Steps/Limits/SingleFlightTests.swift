@@ -16,7 +16,7 @@ struct SingleFlightTests {
 
     init() {
         var configuration = SessionConfiguration()
-        configuration.steps.calls = [flight]
+        configuration.steps.aroundCall = [flight]
         transport = ScriptedTransport(clock: clock)
         session = Session(configuration: configuration, transport: transport, clock: clock)
     }
@@ -89,7 +89,7 @@ struct SingleFlightTests {
     @Test func sessionsDoNotShare() async throws {
         var configuration = SessionConfiguration()
         configuration.defaultHeaderFields[.authorization] = "Bearer other"
-        configuration.steps.calls = [flight]
+        configuration.steps.aroundCall = [flight]
         let other = Session(configuration: configuration, transport: transport, clock: clock)
         let one = await ask(waiting: 1)
         let two = Task { try await other.data("http://a.example/") }

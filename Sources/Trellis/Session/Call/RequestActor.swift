@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// What it does, the journey, runs in a task of its own on the pool, so that no step of the user's ever runs on the engine
 /// thread, and so that a call ends at its deadline or when it is cancelled even if a step takes no notice.
-actor CallActor: EngineActor {
+actor RequestActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
     /// Tells the calls of a process apart; higher is later.
@@ -15,7 +15,7 @@ actor CallActor: EngineActor {
     /// What the caller asked for.
     nonisolated let request: Request
     /// The first attempt, where no step has a say in it, and where it was answered before there was a call.
-    nonisolated let first: RequestActor?
+    nonisolated let first: ExchangeActor?
     /// When the call was made; `nil`: when it is started.
     private nonisolated let start: EngineInstant?
     private nonisolated let limit: UInt64?
@@ -24,7 +24,7 @@ actor CallActor: EngineActor {
     /// What is known of the call under way.
     nonisolated let record: Locked<CallRecord>
 
-    private var state = CallState()
+    private var state = RequestState.initialized
     private var driver: Task<Void, Never>?
     private var timer: EngineTimer?
     /// Readers that wait, by their number. Most calls have one, and then no array.
@@ -35,15 +35,15 @@ actor CallActor: EngineActor {
     private var isRegistered = false
     private var result: Result<StepResponse, any Error>?
     /// The attempt that was begun last; before the start the first one, where no step has a say in that.
-    private(set) var attempt: RequestActor?
+    private(set) var attempt: ExchangeActor?
     /// Attempts beside it that had not ended when it was begun.
-    private var others: [RequestActor] = []
+    private var others: [ExchangeActor] = []
     /// Made when somebody asks for it.
     nonisolated let uploadMeter = AtomicLazyReference<ProgressBroadcaster>()
     nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
 
     init(
-        _ request: Request, first: RequestActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
+        _ request: Request, first: ExchangeActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
         hub: EventHub, course: Course, record: Locked<CallRecord>
     ) {
         self.record = record
@@ -117,7 +117,7 @@ actor CallActor: EngineActor {
 
     // MARK: On the engine thread
 
-    var phase: RequestPhase { state.phase }
+    var currentState: RequestState { state }
 
     /// It belongs to something that the session knows: it may start while the session drains.
     nonisolated var isInFlight: Bool { course.isInFlight }
@@ -134,7 +134,7 @@ actor CallActor: EngineActor {
 
     /// A reader's task was cancelled.
     func leave(_ reader: UInt64) {
-        guard !state.isEnded else { return }
+        guard !state.isFinished else { return }
         if let waiter, waiter.reader == reader {
             self.waiter = otherWaiters.isEmpty ? nil : otherWaiters.removeFirst()
             waiter.reply.resume(with: .failure(CancellationError()))
@@ -154,7 +154,7 @@ actor CallActor: EngineActor {
 
     /// Tells the session of the call, once, when it starts. `false`: it has ended, or the session takes no more calls.
     private func register() -> Bool {
-        guard !state.isEnded else { return false }
+        guard !state.isFinished else { return false }
         if isRegistered { return true }
         isRegistered = course.session.actor.callsOnEngineThread.begin(
             self, following: course.answered == nil ? nil : first)
@@ -165,7 +165,7 @@ actor CallActor: EngineActor {
     }
 
     func began(_ driver: Task<Void, Never>, _ deadline: CallDeadline) {
-        guard !state.isEnded else { return driver.cancel() }
+        guard !state.isFinished else { return driver.cancel() }
         self.driver = driver
         guard let end = deadline.end else { return }
         let timer = EngineTimer(self)
@@ -174,12 +174,12 @@ actor CallActor: EngineActor {
     }
 
     func cancel(_ error: any Error) {
-        guard !state.isEnded else { return }
+        guard !state.isFinished else { return }
         fail(error, .cancel)
     }
 
     func arrive(_ result: Result<StepResponse, any Error>) {
-        guard !state.isEnded else { return }
+        guard !state.isFinished else { return }
         self.result = result.mapError(completed)
         // The session's end is that of its calls.
         if case .failure(let error as TrellisError) = result, error.isCancellation { return handle(.cancel) }
@@ -187,7 +187,7 @@ actor CallActor: EngineActor {
     }
 
     func deadlineIsOver() {
-        guard !state.isEnded else { return }
+        guard !state.isFinished else { return }
         // The limits of those under way are over at the same moment, or were just now.
         let late = (attempt?.onEngineThread.failure as? TrellisError).flatMap {
             $0.reason == .timedOut(.total) ? $0 : nil
@@ -197,7 +197,7 @@ actor CallActor: EngineActor {
 
     /// - Parameter end: How attempts under way end, if not with the error.
     private func fail(
-        _ error: any Error, _ event: CallState.Event, ending end: (any RequestEntry) -> Void = { _ in }
+        _ error: any Error, _ event: RequestState.Event, ending end: (any ExchangeEntry) -> Void = { _ in }
     ) {
         result = .failure(error)
         for attempt in underWay {
@@ -222,7 +222,7 @@ actor CallActor: EngineActor {
     private var completeURL: String { (try? course.session.preparation.completingURL(of: request))?.url ?? request.url }
 
     /// The attempts that have not ended, the last behind the others.
-    private var underWay: [RequestActor] {
+    private var underWay: [ExchangeActor] {
         (others + (attempt.map { [$0] } ?? [])).filter { !$0.onEngineThread.isEnded }
     }
 
@@ -245,8 +245,8 @@ actor CallActor: EngineActor {
     }
 
     /// Makes an attempt the one that the call's handles hold up and end; `false` where the call has ended.
-    func enlist(_ attempt: RequestActor) -> Bool {
-        guard !state.isEnded else { return false }
+    func enlist(_ attempt: ExchangeActor) -> Bool {
+        guard !state.isFinished else { return false }
         if let last = self.attempt, last !== attempt, !last.onEngineThread.isEnded {
             others.removeAll { $0.onEngineThread.isEnded }
             others.append(last)
@@ -254,18 +254,18 @@ actor CallActor: EngineActor {
         self.attempt = attempt
         attempt.onEngineThread.joinCall()
         measureBodies()
-        if state.phase == .suspended { attempt.onEngineThread.suspend() }
+        if state == .suspended { attempt.onEngineThread.suspend() }
         return true
     }
 
-    private func handle(_ event: CallState.Event) {
+    private func handle(_ event: RequestState.Event) {
         switch state.handle(event) {
         case .nothing: break
-        case .pauseAttempt:
+        case .pauseExchanges:
             observer?.tell(.suspended)
             for attempt in others { attempt.onEngineThread.suspend() }
             attempt?.onEngineThread.suspend()
-        case .resumeAttempt:
+        case .resumeExchanges:
             if event == .resume { observer?.tell(.resumed) }
             for attempt in others { attempt.onEngineThread.resume() }
             attempt?.onEngineThread.resume()
@@ -273,7 +273,7 @@ actor CallActor: EngineActor {
         }
     }
 
-    var hasEnded: Bool { state.isEnded }
+    var hasEnded: Bool { state.isFinished }
 
     private func letGo() {
         finishMeters()
@@ -295,24 +295,24 @@ actor CallActor: EngineActor {
     }
 }
 
-extension CallActor: SharedCall {}
+extension RequestActor: SharedCall {}
 
-extension CallActor: EngineTimerTarget {
+extension RequestActor: EngineTimerTarget {
     nonisolated func timerIsDue() { onEngineThread.deadlineIsOver() }
 }
 
 /// How a call is entered from code that runs on its engine thread anyway. Every call traps on any other thread.
-protocol CallEntry: AnyObject, Sendable {
+protocol RequestEntry: AnyObject, Sendable {
     func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?)
     func leave(_ reader: UInt64)
     func began(_ driver: Task<Void, Never>, _ deadline: CallDeadline)
     func cancel(_ error: any Error)
     func arrive(_ result: Result<StepResponse, any Error>)
     func deadlineIsOver()
-    func send(_ attempt: RequestActor, collecting reply: Reply<CollectedResponse>)
-    func send(_ attempt: RequestActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox)
+    func send(_ attempt: ExchangeActor, collecting reply: Reply<CollectedResponse>)
+    func send(_ attempt: ExchangeActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox)
 }
 
-extension CallActor: @preconcurrency CallEntry {
-    nonisolated var onEngineThread: any CallEntry { self }
+extension RequestActor: @preconcurrency RequestEntry {
+    nonisolated var onEngineThread: any RequestEntry { self }
 }

@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// How much is read of the body of an answer in memory that all its readers refuse.
-extension RequestActor {
+extension ExchangeActor {
     /// As much as an error shows or decodes, in bytes.
     static var refusedBodyLimit: Int { 64 << 10 }
 

@@ -3,10 +3,10 @@ import Testing
 @testable import Trellis
 
 /// The state machine of a request, exhaustively.
-struct RequestStateTests {
-    typealias Phase = RequestState.Phase
-    typealias Event = RequestState.Event
-    typealias Effects = RequestState.Effects
+struct ExchangeStateTests {
+    typealias Phase = ExchangeState.Phase
+    typealias Event = ExchangeState.Event
+    typealias Effects = ExchangeState.Effects
 
     struct Row: Sendable, Hashable, CustomTestStringConvertible {
         let phase: Phase
@@ -39,8 +39,8 @@ struct RequestStateTests {
         return ways
     }()
 
-    static func state(after events: [Event]) -> RequestState {
-        var state = RequestState()
+    static func state(after events: [Event]) -> ExchangeState {
+        var state = ExchangeState()
         for event in events { _ = state.handle(event) }
         return state
     }

@@ -2,7 +2,7 @@ import CurlEngine
 import HTTPTypes
 
 /// How a body waits for the server's word (`Expect: 100-continue`; RFC 9110, section 10.1.1).
-extension RequestActor {
+extension ExchangeActor {
     /// The connection is ready, and the head goes out.
     func beginContinueWait() {
         guard isAwaitingContinue, let wait = prepared.continueWait else { return }
@@ -79,9 +79,9 @@ extension RequestActor {
 
 /// The server has said nothing for as long as it had. It keeps the request while it waits.
 private final class ContinueTimerTarget: EngineTimerTarget {
-    private let request: RequestActor
+    private let request: ExchangeActor
 
-    init(_ request: RequestActor) { self.request = request }
+    init(_ request: ExchangeActor) { self.request = request }
 
     func timerIsDue() { request.onEngine { $0.endContinueWait(sendsBody: true) } }
 }

@@ -3,7 +3,7 @@
 /// Every phase that a request can be in, with every event: what it becomes and what is to be done, written out.
 ///
 /// The rows are the specification. A row that fails is a change of behaviour, not of the table.
-extension RequestStateTests {
+extension ExchangeStateTests {
     static let table: [Row] = [
         // initialized
         Row(.initialized, .resume, .resumed(.queued), [.enterQueue]),

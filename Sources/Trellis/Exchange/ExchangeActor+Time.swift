@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The time limits of a request: when the next one is over, and what happens then.
-extension RequestActor {
+extension ExchangeActor {
     /// Begins the time of the request: where a handle was kept for a while, with its first start.
     func startClock() {
         isClockRunning = true
@@ -17,7 +17,7 @@ extension RequestActor {
         executor.engineLoop.set(timer, at: expiry.instant)
     }
 
-    private func nextExpiry(_ progress: RequestState.Progress) -> Deadlines.Expiry? {
+    private func nextExpiry(_ progress: ExchangeState.Progress) -> Deadlines.Expiry? {
         let activity = task?.activity
         return deadlines.next(
             progress, lastMove: max(lastMove, activity?.last ?? lastMove),
@@ -36,6 +36,6 @@ extension RequestActor {
     }
 }
 
-extension RequestActor: EngineTimerTarget {
+extension ExchangeActor: EngineTimerTarget {
     nonisolated func timerIsDue() { onEngineThread.timerFired() }
 }

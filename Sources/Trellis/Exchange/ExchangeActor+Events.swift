@@ -1,6 +1,6 @@
 /// What observers hear of an attempt. Called for each event that the machine has taken in.
-extension RequestActor {
-    func tell(_ event: RequestState.Event, after progress: RequestState.Progress?) {
+extension ExchangeActor {
+    func tell(_ event: ExchangeState.Event, after progress: ExchangeState.Progress?) {
         guard let history = prepared.history, history.observer != nil, state.progress != progress else { return }
         switch event {
         case .resume, .suspend:

@@ -2,7 +2,7 @@ import CurlEngine
 
 /// How a request keeps to the limits on its bandwidth: it is paused when it has used up what it was granted. Nothing of this
 /// happens where there are no limits.
-extension RequestActor {
+extension ExchangeActor {
     /// Before an attempt.
     func joinFlow() {
         guard flow?.hasJoined == false else { return }

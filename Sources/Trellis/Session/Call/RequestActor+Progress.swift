@@ -2,7 +2,7 @@ import CurlEngine
 import Synchronization
 
 /// The progress of a call, measured once somebody has asked for it.
-extension CallActor {
+extension RequestActor {
     /// The progress of the request's body.
     nonisolated var uploadProgress: ProgressBroadcaster {
         Self.meter(uploadMeter, course.session.clock) { made in

@@ -1,9 +1,9 @@
 /// The life of a request as a value: what is legal when, and what follows from it.
 ///
-/// It holds no continuation, task or buffer, and decides nothing about time or networks; the ``RequestActor`` performs
+/// It holds no continuation, task or buffer, and decides nothing about time or networks; the ``ExchangeActor`` performs
 /// the effects. The public states are Alamofire's; the parts of an attempt are inside ``Phase/resumed(_:)`` and
 /// ``Phase/suspended(_:)``.
-package struct RequestState: Hashable, Sendable {
+package struct ExchangeState: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// Made, not started. Can become anything.
         case initialized

@@ -2,10 +2,10 @@ import CurlEngine
 import FoundationEssentials
 
 /// What the journey of a call asks of it.
-extension CallActor {
+extension RequestActor {
     /// Sends an attempt and waits for its whole answer. The call's end is the attempt's, and so is that of the task: it may be
     /// one of several that a step has made.
-    nonisolated func collected(_ attempt: RequestActor) async throws -> CollectedResponse {
+    nonisolated func collected(_ attempt: ExchangeActor) async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
                 executor.submit { self.onEngineThread.send(attempt, collecting: reply) }
@@ -16,7 +16,7 @@ extension CallActor {
     }
 
     /// Sends an attempt and waits for its head.
-    nonisolated func head(_ attempt: RequestActor, inbox: BodyInbox) async throws -> Response {
+    nonisolated func head(_ attempt: ExchangeActor, inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
                 executor.submit { self.onEngineThread.send(attempt, awaitingHead: reply, inbox: inbox) }
@@ -26,18 +26,18 @@ extension CallActor {
         }
     }
 
-    func send(_ attempt: RequestActor, collecting reply: Reply<CollectedResponse>) {
+    func send(_ attempt: ExchangeActor, collecting reply: Reply<CollectedResponse>) {
         guard enlist(attempt) else { return reply.resume(with: .failure(CancellationError())) }
         attempt.onEngineThread.begin(collecting: reply)
     }
 
-    func send(_ attempt: RequestActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
+    func send(_ attempt: ExchangeActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
         guard enlist(attempt) else { return reply.resume(with: .failure(CancellationError())) }
         attempt.onEngineThread.begin(awaitingHead: reply, inbox: inbox)
     }
 }
 
-extension CallActor {
+extension RequestActor {
     /// What retriers are told, `nil` where there is nothing to retry.
     nonisolated func failedAttempt(_ result: Result<StepResponse, any Error>) -> FailedAttempt? {
         switch result {

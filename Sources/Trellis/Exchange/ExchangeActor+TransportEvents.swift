@@ -5,7 +5,7 @@ import FoundationEssentials
 ///
 /// Events of an attempt that was dropped, because the server did not meet its expectation, change nothing any more:
 /// ``LaterAttempt`` receives those of the attempt that came in its place.
-extension RequestActor: TransportEvents {
+extension ExchangeActor: TransportEvents {
     nonisolated func transportIsConnected() {
         if executor.isCurrent { return first?.connected() ?? () }
         enter { $0.first?.connected() }
@@ -41,7 +41,7 @@ extension RequestActor: TransportEvents {
     }
 
     /// The request, on its engine thread, as long as its first attempt is its present one.
-    private nonisolated var first: (any RequestEntry)? {
+    private nonisolated var first: (any ExchangeEntry)? {
         let request = onEngineThread
         return request.hasDroppedExpectation ? nil : request
     }
@@ -49,9 +49,9 @@ extension RequestActor: TransportEvents {
 
 /// Receives the transport's calls for the attempt that goes out without an expectation, after the first one was dropped.
 final class LaterAttempt: TransportEvents {
-    private let request: RequestActor
+    private let request: ExchangeActor
 
-    init(_ request: RequestActor) { self.request = request }
+    init(_ request: ExchangeActor) { self.request = request }
 
     func transportIsConnected() { enter { $0.connected() } }
 
@@ -71,7 +71,7 @@ final class LaterAttempt: TransportEvents {
 
     func transportDidEnd(_ end: TransportEnd) { enter { $0.ended(end) } }
 
-    private func enter(_ body: @escaping @Sendable (any RequestEntry) -> Void) {
+    private func enter(_ body: @escaping @Sendable (any ExchangeEntry) -> Void) {
         let executor = request.executor
         if executor.isCurrent { return body(request.onEngineThread) }
         executor.submit { [request] in body(request.onEngineThread) }

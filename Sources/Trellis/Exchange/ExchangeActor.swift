@@ -7,8 +7,8 @@ import HTTPTypes
 ///
 /// Who may call what: the verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:)``, ``resume()``,
 /// ``suspend()`` and ``cancel(_:)`` from anywhere; the session calls ``admit(isExploring:)``, the transport the `TransportEvents`.
-/// Everything that changes goes through ``handle(_:)``, the only place that performs what ``RequestState`` decides.
-actor RequestActor: EngineActor {
+/// Everything that changes goes through ``handle(_:)``, the only place that performs what ``ExchangeState`` decides.
+actor ExchangeActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
     nonisolated let prepared: PreparedRequest
@@ -18,7 +18,7 @@ actor RequestActor: EngineActor {
     var isPartOfCall: Bool
     private let transport: any Transport
     let admission: any Admission
-    private(set) var state = RequestState()
+    private(set) var state = ExchangeState()
 
     // What is performed.
     var task: (any TransportTask)?
@@ -139,7 +139,7 @@ actor RequestActor: EngineActor {
 
     // MARK: The machine
 
-    func handle(_ event: RequestState.Event) {
+    func handle(_ event: ExchangeState.Event) {
         let progress = state.progress
         if !isClockRunning, event == .resume { startClock() }
         var next = state
@@ -159,7 +159,7 @@ actor RequestActor: EngineActor {
         }
     }
 
-    private func perform(_ effects: RequestState.Effects) {
+    private func perform(_ effects: ExchangeState.Effects) {
         if effects.contains(.stopTransport) {
             if end == nil, let report = task?.report { end = TransportEnd(report: report) }
             task?.cancel()
@@ -360,6 +360,6 @@ actor RequestActor: EngineActor {
     }
 }
 
-extension RequestActor: EngineDelivery {
+extension ExchangeActor: EngineDelivery {
     nonisolated func deliver() { onEngineThread.deliverNow() }
 }

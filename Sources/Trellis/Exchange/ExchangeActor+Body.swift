@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 
 /// What the pump brings for the request's body.
-extension RequestActor {
+extension ExchangeActor {
     func startPump() {
         guard let body = prepared.streamedBody else { return }
         if sentBodyBytes > 0 { resetUpload() }

@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// How far the bodies of a request and its answer are, for those who want to know.
-extension RequestActor {
+extension ExchangeActor {
     /// Tells the meter of the body from now on. A request without a body has nothing to tell.
     func measureUpload(with meter: ProgressBroadcaster) {
         switch prepared.transportRequest.wire.body {

@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// How a request is entered from code that runs on its engine thread anyway. Every call traps on any other thread.
-protocol RequestEntry: AnyObject, Sendable {
+protocol ExchangeEntry: AnyObject, Sendable {
     func begin(collecting reply: Reply<CollectedResponse>)
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox)
     func cancel(_ error: any Error)
@@ -27,8 +27,8 @@ protocol RequestEntry: AnyObject, Sendable {
     var usedSharedConnection: Bool? { get }
 }
 
-extension RequestActor: @preconcurrency RequestEntry {
-    nonisolated var onEngineThread: any RequestEntry { self }
+extension ExchangeActor: @preconcurrency ExchangeEntry {
+    nonisolated var onEngineThread: any ExchangeEntry { self }
 
     var isEnded: Bool { state.isEnded }
 

@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// How tasks wait for a request: the task's cancellation becomes the request's.
-extension RequestActor {
+extension ExchangeActor {
     /// Starts the request and waits for the whole answer.
     nonisolated func collected() async throws -> CollectedResponse {
         try await withTaskCancellationHandler {

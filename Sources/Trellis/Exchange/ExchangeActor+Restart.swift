@@ -1,5 +1,5 @@
 /// How a request goes out once more behind its caller's back.
-extension RequestActor {
+extension ExchangeActor {
     /// A kept connection was dead, and libcurl cannot rewind a stream, or cannot tell over HTTP/2: an idempotent request whose
     /// body can be made again goes out once more. So does any that the server has refused unprocessed.
     func mayRestart(after failure: TransportFailure) -> Bool {

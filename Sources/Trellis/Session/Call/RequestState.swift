@@ -1,0 +1,70 @@
+/// The state of a request, and the state machine of the ``RequestActor`` that runs it.
+///
+/// | state | can become |
+/// |---|---|
+/// | `initialized` | any other |
+/// | `resumed` | `suspended`, `cancelled`, `finished` |
+/// | `suspended` | `resumed`, `cancelled`, `finished` |
+/// | `cancelled`, `finished` | nothing: they are final |
+///
+/// The states of a single hop, from the queue for a connection to the last byte, are ``ExchangeState``'s.
+public enum RequestState: String, Sendable, Hashable, CaseIterable {
+    /// Made, not started.
+    case initialized
+    /// Started.
+    case resumed
+    /// Held up by `suspend()`.
+    case suspended
+    /// Ended by `cancel()`, by the cancellation of its last reader's task, or with its session.
+    case cancelled
+    /// Ended with a response or an error.
+    case finished
+
+    /// The request has not started, or is held up.
+    public var isWaiting: Bool { self == .initialized || self == .suspended }
+
+    /// The request is under way.
+    public var isRunning: Bool { self == .resumed }
+
+    /// The request has ended: ``cancelled`` or ``finished``.
+    public var isFinished: Bool { self == .cancelled || self == .finished }
+}
+
+extension RequestState {
+    package enum Event: Hashable, Sendable, CaseIterable {
+        /// A reader asks for the response: the request starts, unless it is suspended.
+        case begin
+        /// The user resumes the request.
+        case resume
+        /// The user suspends the request.
+        case suspend
+        /// The user, the readers' tasks or the session end the request.
+        case cancel
+        /// The response has come, or an error.
+        case finish
+    }
+
+    package enum Effect: Hashable, Sendable {
+        case nothing, pauseExchanges, resumeExchanges, end
+    }
+
+    /// Takes in an event and returns its effect. An event that is not legal in the present state changes nothing.
+    package mutating func handle(_ event: Event) -> Effect {
+        switch (self, event) {
+        case (.cancelled, _), (.finished, _): return .nothing
+        case (_, .cancel):
+            self = .cancelled
+            return .end
+        case (_, .finish):
+            self = .finished
+            return .end
+        case (.initialized, .begin), (.initialized, .resume), (.suspended, .resume):
+            self = .resumed
+            return .resumeExchanges
+        case (.initialized, .suspend), (.resumed, .suspend):
+            self = .suspended
+            return .pauseExchanges
+        case (_, .begin), (.resumed, .resume), (.suspended, .suspend): return .nothing
+        }
+    }
+}
