@@ -519,7 +519,7 @@ kill -INT $!
 wait $!
 check "Ctrl-C ends all of several" "130 2" "$? $(grep -c 'kept: the same command with --resume goes on' "$folder/err")"
 
-# On a terminal each download has a line, and the lines stay below the messages.
+# Each download has a line on a terminal, and the lines stay below the messages.
 rm -f "$folder/files/".*part "$folder/files/".*note "$folder/files/"*
 lines=$(timeout 30 python3 - "$bin/trellis" "$url/ranges/1000000/stuck" "$url/bytes/1000" "$url/ranges/2000000/once-stuck-2" \
     -o "$folder/files" <<'PYTHON'

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# All tests, from a bare machine with the Swift toolchain: set-up, build, every test on the system's libcurl and again
-# on the current one, the leaf packages, some fuzzing, a package from outside, formatting. Ends with one line that says it all.
+# Runs all tests, from a bare machine with the Swift toolchain: set-up, build, every test on the system's libcurl and again on the
+# current one, the leaf packages, some fuzzing, a package from outside, formatting. Ends with a line that summarises the result.
 #
 #   Tests/run.sh                     everything
 #   Tests/run.sh --quick             build and test on the system's libcurl, for the everyday loop
 #   Tests/run.sh --sanitize thread   the tests under a sanitizer (thread or address), on both libcurls, and nothing else
-#   … --soak-only                    of those only the 100,000 requests with cancellations
+#   … --soak-only                    only the 100,000 requests with cancellations
 #   … --filter PATTERN               only the tests that match, as `swift test --filter` has it
 #
-# The soak over origins sends 20,000 requests to 500 origins; TRELLIS_SOAK_ORIGINS_REQUESTS says how many, forty to an origin.
+# The soak over origins sends 20,000 requests to 500 origins; TRELLIS_SOAK_ORIGINS_REQUESTS sets another number, forty to an
+# origin.
 #
-# Suites whose servers are missing are skipped with a line that says so; with CI=true they fail instead.
+# Suites whose servers are missing are skipped with a line about that; with CI=true they fail instead.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -36,7 +37,7 @@ passed=() failed=() skipped=() verdicts=()
 
 log_of() { echo "$logs/${1//[^A-Za-z0-9.]/-}.log"; }
 
-# step NAME COMMAND…: runs a step under a heading and remembers how it went.
+# step NAME COMMAND…: runs a step under a heading, and records its result.
 step() {
     local name=$1 log begun=$SECONDS status
     log=$(log_of "$name")
@@ -49,7 +50,7 @@ step() {
     return "$status"
 }
 
-# optional_step NAME WHAT COMMAND…: a step without which WHAT is left out, where that may be.
+# optional_step NAME WHAT COMMAND…: runs a step. If the step fails, WHAT is left out, except in CI.
 optional_step() {
     local name=$1 what=$2
     shift 2
@@ -61,7 +62,7 @@ optional_step() {
     return 1
 }
 
-# leave_out NAME WHY: what cannot run here is named, and is a failure in CI.
+# leave_out NAME WHY: reports a step that cannot run here, which is a failure in CI.
 leave_out() {
     printf '\n=== %s\n--- skipped: %s\n' "$1" "$2"
     if $ci; then failed+=("$1"); else skipped+=("$1"); fi
@@ -83,14 +84,14 @@ finish() {
     exit 1
 }
 
-# Once more for what uses the network, whose first failure may be the network's.
+# Runs a command that uses the network, and repeats it once, because its first failure may be that of the network.
 twice() { "$@" || { echo "(once more)"; "$@"; }; }
 
-# test_on NAME FOLDER: every test, on the libcurl of that folder or, without one, on the system's. One after the other: all
-# at once, those that compute keep those that wait from being told in time.
+# test_on NAME FOLDER: runs every test on the libcurl of that folder or, without one, on the system's. Tests run one after the
+# other: all at once, tests that compute would keep tests that wait from being resumed in time.
 test_on() {
     local name="tests on $1" folder=${2:-}
-    # The library path is for the tests alone: an empty entry would mean the current folder.
+    # The library path is for the tests alone; an empty entry in the path would mean the current folder.
     TRELLIS_TEST_LIBCURL=$folder step "$name" env ${folder:+"LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"} \
         timeout --kill-after=10 1800 swift test --skip-build --disable-xctest --no-parallel ${build_options[@]+"${build_options[@]}"} ${filter[@]+"${filter[@]}"}
     local verdict
@@ -107,7 +108,7 @@ libcurl_version() {
 # --- Set-up
 
 system_libcurl() {
-    # Whoever has the headers from elsewhere needs no package.
+    # A machine that has the headers from elsewhere needs no package.
     if echo '#include <curl/curl.h>' | clang -E -xc - >/dev/null 2>&1; then
         echo "The headers of libcurl are there."
     else
@@ -122,7 +123,7 @@ if optional_step "Python peers" "the suites with TLS, HTTP/2, HTTP/3 and compres
     export TRELLIS_TEST_PYTHON
 fi
 
-# Installed without their services: the tests start them by themselves.
+# The servers are installed without their services, because the tests start the servers.
 real_servers() {
     if command -v caddy >/dev/null && command -v nghttpd >/dev/null && command -v tinyproxy >/dev/null; then
         echo "caddy, nghttpd and tinyproxy are there."
@@ -150,7 +151,7 @@ esac
 
 step "dependencies" twice swift package resolve || finish
 step "build" swift build --build-tests ${build_options[@]+"${build_options[@]}"} || finish
-# A sanitizer's memory is not the client's.
+# The memory of a sanitizer would count as the client's.
 if ! $quick && [ -z "$sanitizer" ]; then export TRELLIS_SOAK_ORIGINS_REQUESTS=${TRELLIS_SOAK_ORIGINS_REQUESTS:-20000}; fi
 $soak_only || test_on "the system's $(libcurl_version)"
 $quick && finish
@@ -168,7 +169,7 @@ if [ -n "$sanitizer" ]; then
     finish
 fi
 
-# --- What surrounds the library
+# --- Packages, programs and formatting around the library
 
 leaf_package() { twice swift package --package-path "$1" resolve && swift build --package-path "$1"; }
 for leaf in Benchmarks Examples; do

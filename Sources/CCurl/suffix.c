@@ -5,14 +5,14 @@
 
 #include "CCurl.h"
 
-// The part of libpsl's ABI that is used; it has not changed since 0.1.
+// The part of libpsl's ABI that this file uses, which has not changed since 0.1.
 static int (*is_public_suffix)(const void *, const char *);
 static const void *list;
 
 static void find_list(void) {
   static const char soname[] = "libpsl.so.5";
   void *handle = RTLD_DEFAULT;
-  // What libcurl has loaded, under whatever name; then the library by its usual name, loaded aside or from the system.
+  // The library that libcurl has loaded, under any name; then the library by its usual name, loaded aside or from the system.
   if (dlsym(handle, "psl_is_public_suffix") == NULL) handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (handle == NULL && (handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL)) == NULL) return;
   void *(*latest)(const char *) = (void *(*)(const char *))dlsym(handle, "psl_latest");

@@ -8,7 +8,7 @@ CURLcode ccurl_set_tls_function(CURL *easy, ccurl_tls_callback function) {
   return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, function);
 }
 
-// The functions of the OpenSSL that libcurl has loaded; the build knows nothing of OpenSSL.
+// Finds the functions of the OpenSSL that libcurl has loaded; the build does not depend on OpenSSL.
 CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
   enum { NEVER_CHECK_SUBJECT = 0x20 };
   void *(*get_parameters)(void *) = (void *(*)(void *))dlsym(RTLD_DEFAULT, "SSL_CTX_get0_param");
@@ -18,7 +18,7 @@ CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
       (int (*)(void *, const char *, size_t))dlsym(RTLD_DEFAULT, "X509_VERIFY_PARAM_set1_host");
   int (*set_address)(void *, const char *) =
       (int (*)(void *, const char *))dlsym(RTLD_DEFAULT, "X509_VERIFY_PARAM_set1_ip_asc");
-  // Another TLS library: libcurl's own check is the one there is.
+  // With another TLS library, libcurl's own check is the only one.
   if (!get_parameters || !set_flags || !set_host || !set_address || !tls_context) return CURLE_OK;
   void *parameters = get_parameters(tls_context);
   set_flags(parameters, NEVER_CHECK_SUBJECT);
@@ -26,17 +26,17 @@ CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
   return set_host(parameters, host, 0) ? CURLE_OK : CURLE_SSL_CERTPROBLEM;
 }
 
-// OpenSSL's session of a transfer's connection, or NULL.
+// Returns OpenSSL's session of a transfer's connection, or NULL.
 static const void *openssl_session(CURL *easy) {
   struct curl_tlssessioninfo *session = NULL;
   if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return NULL;
   return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
 }
 
-// What ALPN agreed on; false where nobody can tell.
+// Reads the protocol that ALPN agreed on. Returns false where the protocol cannot be known.
 static bool negotiated(CURL *easy, const unsigned char **name, unsigned *length) {
   typedef void (*protocol_function)(const void *, const unsigned char **, unsigned *);
-  // Asked for each request: looking the function up takes longer than all the rest.
+  // The function is kept, because every request asks for it: looking it up takes longer than all the rest.
   static _Atomic(protocol_function) found;
   protocol_function get_protocol = found;
   if (get_protocol == NULL) {

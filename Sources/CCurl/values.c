@@ -23,7 +23,8 @@ struct curl_slist *ccurl_list_pack(const void *lines, size_t length, size_t coun
 
 void ccurl_free(void *block) { free(block); }
 
-// A part that need not be there. One with control characters in it cannot be decoded: it must not be left out.
+// Reads a part of the URL that may be missing. A part with control characters cannot be decoded, and is an error: it must not be
+// left out.
 static CURLUcode optional_part(CURLU *handle, CURLUPart part, CURLUcode missing, char **value) {
   CURLUcode code = curl_url_get(handle, part, value, CURLU_URLDECODE);
   return code == missing ? CURLUE_OK : code;

@@ -4,14 +4,14 @@ import HTTPTypes
 public import Trellis
 
 extension URLRequest: RequestConvertible {
-    /// The same request for a ``Session``: `Request(self)`, where it says what becomes of each property.
+    /// Returns the same request for a ``Session``: `Request(self)`, which documents the treatment of each property.
     ///
-    /// - Throws: As `Request.init(_:refining:)`.
+    /// - Throws: As in `Request.init(_:refining:)`.
     public func asRequest() throws -> Request { try Request(self) }
 }
 
 extension Request {
-    /// What a `URLRequest` asks for: its method, URL, header fields and the bytes of its body.
+    /// Creates a request from a `URLRequest`: its method, URL, header fields and the bytes of its body.
     ///
     /// ```swift
     /// var request = URLRequest(url: url)
@@ -20,24 +20,24 @@ extension Request {
     /// let (data, response) = try await session.data(request)
     /// ```
     ///
-    /// `timeoutInterval` counts where it is not 60 seconds, the interval of a request that says nothing: it is how long the
-    /// request may wait for a connection, for the response's head, or without a byte. An interval that is infinite, or longer
-    /// than a year, means no such limits. One that is not positive means nothing.
+    /// `timeoutInterval` applies if it is not 60 seconds, the interval of a request that does not set one: it limits the wait for
+    /// a connection, the wait for the response's head, and the time without a byte. An interval that is infinite, or longer than
+    /// a year, removes these limits. An interval that is not positive is ignored.
     ///
-    /// A body that is empty is none. `URLSession` calls the body of a `POST` without a `Content-Type` a form; here it goes
-    /// without a type. Cookies, caching, service types and the like belong to `URLSession` and are left out.
+    /// An empty body becomes no body. `URLSession` calls the body of a `POST` without a `Content-Type` a form; here the body is
+    /// sent without a type. Cookies, caching, service types and the like belong to `URLSession` and are left out.
     ///
     /// - Parameters:
     ///   - urlRequest: The request.
-    ///   - timeouts: Limits on time of which those that `timeoutInterval` speaks of are replaced. ``Timeouts/total`` becomes as
-    ///     long as the interval if it was shorter; where none is named, that of an answer in memory does, and streams,
-    ///     downloads and uploads still have none.
+    ///   - timeouts: The limits on time, in which `timeoutInterval` replaces those that it covers. ``Timeouts/total`` is raised
+    ///     to the interval if it was shorter; if no total is set, the default for a response in memory is raised, and streams,
+    ///     downloads and uploads still have no total.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` without a URL; of kind
-    ///   ``TrellisError/Kind/invalidRequest`` for a method or a field that cannot be sent, and for an `httpBodyStream`: a
-    ///   stream that is read once, blocks its thread and belongs to no task can be neither sent again nor cancelled. Give the
-    ///   bytes, the file's path or an asynchronous sequence as ``Request/body``.
+    ///   ``TrellisError/Kind/invalidRequest`` for a method or a field that cannot be sent, and for an `httpBodyStream`: a stream
+    ///   that is read once, blocks its thread and belongs to no task can be neither sent again nor cancelled. Give the bytes, the
+    ///   file's path or an asynchronous sequence as ``Request/body``.
     public init(_ urlRequest: URLRequest, refining timeouts: Timeouts = Timeouts()) throws {
-        guard let url = urlRequest.url else { throw TrellisError(.invalidRequest(.url("the URLRequest has none"))) }
+        guard let url = urlRequest.url else { throw TrellisError(.invalidRequest(.url("the URLRequest has no URL"))) }
         let name = urlRequest.httpMethod ?? "GET"
         guard let method = HTTPRequest.Method(name) else {
             throw TrellisError(.invalidRequest(.method(name)), url: url.absoluteString)
@@ -49,9 +49,9 @@ extension Request {
             throw refusal(.body("it is an InputStream; give its bytes, a file or an asynchronous sequence instead"))
         }
         self.init(url.absoluteString, method: method)
-        // The order of a dictionary would be another in each run.
+        // The order of a dictionary differs in each run.
         for (name, value) in (urlRequest.allHTTPHeaderFields ?? [:]).sorted(by: { $0.key < $1.key }) {
-            // What would end the line is not made harmless: who put it there has to know.
+            // A line end in a value is an error instead of being replaced, so that the caller learns of it.
             guard let name = HTTPField.Name(name), !value.utf8.contains(where: { [0, 10, 13].contains($0) }) else {
                 throw refusal(.headerField(name))
             }
@@ -63,7 +63,7 @@ extension Request {
 }
 
 extension Timeouts {
-    /// With a `timeoutInterval` of a `URLRequest`; `nil` where neither says anything.
+    /// Returns these limits with the `timeoutInterval` of a `URLRequest`; `nil`: neither sets a limit.
     fileprivate func refined(by interval: TimeInterval) -> Timeouts? {
         guard interval > 0, interval != URLRequest.unchangedTimeoutInterval else {
             return self == Timeouts() ? nil : self
@@ -78,6 +78,6 @@ extension Timeouts {
 }
 
 extension URLRequest {
-    /// The interval of a request that was not given another, in seconds.
+    /// The interval of a request that does not set one, in seconds.
     static var unchangedTimeoutInterval: TimeInterval { 60 }
 }

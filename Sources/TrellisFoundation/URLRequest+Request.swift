@@ -4,29 +4,29 @@ import HTTPTypes
 public import Trellis
 
 extension URLRequest {
-    /// The same request for `URLSession`: method, URL, header fields and body.
+    /// Creates the same request for `URLSession`: method, URL, header fields and body.
     ///
-    /// Fields that repeat a name become one, their values joined with commas (RFC 9110, section 5.3), those of `Cookie` with
-    /// semicolons. The body's content type becomes a field, unless there is one. `Content-Length` and `Transfer-Encoding` are
-    /// left to `URLSession`.
+    /// Fields that repeat a name become one field, their values joined with commas (RFC 9110, section 5.3), those of `Cookie`
+    /// with semicolons. The body's content type becomes a field, unless the request has one. `Content-Length` and
+    /// `Transfer-Encoding` are left to `URLSession`.
     ///
-    /// A body in memory, or a form whose parts are, becomes `httpBody`; a file becomes an `httpBodyStream`.
+    /// A body in memory, or a form with all parts in memory, becomes `httpBody`; a file becomes an `httpBodyStream`.
     ///
     /// ``Timeouts/idle`` becomes `timeoutInterval`, in whole seconds, as `URLSession` on Linux counts them; seven days if there
     /// is no limit. A `URLRequest` has no place for the other limits on time, the version of HTTP, the limit on the response's
-    /// body and the compression of the body: it is sent as it is.
+    /// body and the compression of the body: the body is sent as it is.
     ///
-    /// - Throws: What the request's own making threw; ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a URL that is
-    ///   not absolute, of kind ``TrellisError/Kind/file`` for a file that cannot be opened, and of kind
-    ///   ``TrellisError/Kind/invalidRequest`` for a body that is made while it is sent: a sequence of chunks, or a form with files
-    ///   or such sequences.
+    /// - Throws: The error that the conversion of the request threw; ``TrellisError`` of kind ``TrellisError/Kind/invalidURL``
+    ///   for a URL that is not absolute, of kind ``TrellisError/Kind/file`` for a file that cannot be opened, and of kind
+    ///   ``TrellisError/Kind/invalidRequest`` for a body that is made while it is sent: a sequence of chunks, or a form with
+    ///   files or such sequences.
     public init(_ request: Request) throws {
         let request = try request.asRequest()
         guard let url = URL(string: request.url), url.host?.isEmpty == false,
             ["http", "https"].contains(url.scheme?.lowercased())
         else {
             throw TrellisError(
-                .invalidRequest(.url("it is not absolute, or not of http or https")), method: request.method,
+                .invalidRequest(.url("it is not an absolute http or https URL")), method: request.method,
                 url: request.url)
         }
         self.init(url: url)
@@ -54,14 +54,14 @@ extension URLRequest {
             httpBodyStream = stream
         case .stream, .multipart:
             throw TrellisError(
-                .invalidRequest(.body("it is made while it is sent, which a URLRequest cannot say")),
+                .invalidRequest(.body("a URLRequest cannot hold a body that is made while it is sent")),
                 method: request.method, url: request.url)
         }
     }
 }
 
 extension Duration {
-    /// Whole seconds, rounded up and at least one: less than one would be nothing.
+    /// The duration in whole seconds, rounded up and at least 1: a shorter interval would count as 0.
     fileprivate var wholeSeconds: TimeInterval {
         let (seconds, attoseconds) = components
         return TimeInterval(max(1, seconds + (attoseconds > 0 ? 1 : 0)))

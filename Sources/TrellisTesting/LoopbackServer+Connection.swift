@@ -1,17 +1,18 @@
 import CurlEngine
 
 extension LoopbackServer {
-    /// One connection, as its script sees it. All calls block; all of them end with an ``Interruption`` when the peer
-    /// goes away or the server is stopped.
+    /// A connection, as its script sees it. All calls block; all of them end with an ``Interruption`` when the peer goes away or
+    /// the server is stopped.
     public final class Connection {
-        /// Which connection of the server this is, counted from 1.
+        /// The number of the connection, counted from 1 by the server.
         public let ordinal: Int
 
         private let socket: LoopbackSocket
         let listener: Listener
-        /// Bytes received and not yet consumed.
+        /// The bytes that were received and not yet consumed.
         private var buffer: [UInt8] = []
         private var isClosed = false
+        /// Indicates whether the peer has closed or reset the connection.
         private var isPeerGone = false
 
         init(socket: LoopbackSocket, ordinal: Int, listener: Listener) {
@@ -40,11 +41,11 @@ extension LoopbackServer {
             }
         }
 
-        /// Returns when the client's kernel has everything that was written: what the client does from then on, it does
-        /// with those bytes at hand.
+        /// Waits until the client's kernel has everything that was written: in all that the client does from then on, it has
+        /// those bytes at hand.
         public func waitUntilReceived() { socket.waitUntilReceived() }
 
-        /// Writes one piece at a time, in even steps of time. Ends early when the peer or the server goes away.
+        /// Writes one piece at a time, at even intervals. Ends early when the peer or the server goes away.
         public func drip(_ text: String, bytesAtOnce: Int = 1, every interval: Duration) throws {
             var rest = Array(text.utf8)[...]
             while !rest.isEmpty {
@@ -54,13 +55,13 @@ extension LoopbackServer {
             }
         }
 
-        /// Bounds what the kernel takes off the script's hands before a write blocks, so that a client's backpressure
-        /// reaches the script sooner.
+        /// Limits the number of bytes that the kernel takes before a write blocks, so that a client's backpressure reaches the
+        /// script sooner.
         public func limitSendBuffer(to bytes: Int) { socket.limitSendBuffer(to: bytes) }
 
         // MARK: Reading
 
-        /// The next bytes, at most so many; empty at the end of the peer's stream.
+        /// Returns the next bytes, at most `count`; empty at the end of the peer's stream.
         public func read(upTo count: Int = 64 << 10) throws -> [UInt8] {
             if buffer.isEmpty, try !fill() { return [] }
             let bytes = Array(buffer.prefix(count))
@@ -68,7 +69,7 @@ extension LoopbackServer {
             return bytes
         }
 
-        /// Exactly so many bytes.
+        /// Returns exactly `count` bytes.
         public func read(exactly count: Int) throws -> [UInt8] {
             while buffer.count < count { try fillOrThrow() }
             let bytes = Array(buffer.prefix(count))
@@ -76,8 +77,8 @@ extension LoopbackServer {
             return bytes
         }
 
-        /// Everything up to and including a line of its own, such as a head with its empty line; nil when the stream
-        /// ends before its first byte.
+        /// Returns everything up to and including `end`, such as a head with its empty line; `nil` when the stream ends before
+        /// its first byte.
         func read(through end: [UInt8]) throws -> [UInt8]? {
             var searched = 0
             while true {
@@ -95,7 +96,8 @@ extension LoopbackServer {
             }
         }
 
-        /// By hand: the standard library's search takes most of a server's time where nothing is optimised.
+        /// Returns the index after the first match of a pattern. Written by hand: the standard library's search takes most of a
+        /// server's time in builds without optimization.
         private func endOfFirst(_ pattern: [UInt8], from start: Int) -> Int? {
             guard let last = pattern.last else { return start }
             var index = buffer.span.offset(of: last, from: start + pattern.count - 1)
@@ -108,7 +110,7 @@ extension LoopbackServer {
             return nil
         }
 
-        /// Reads until the peer closes or resets, and says how many bytes it threw away.
+        /// Reads until the peer closes or resets, and returns the number of bytes that were discarded.
         @discardableResult
         public func readToEnd() throws -> Int {
             var count = 0
@@ -118,7 +120,7 @@ extension LoopbackServer {
 
         private func fillOrThrow() throws { if try !fill() { throw Interruption.closedByPeer } }
 
-        /// Receives more; false at the end of the peer's stream.
+        /// Receives more bytes; returns `false` at the end of the peer's stream.
         private func fill() throws -> Bool {
             let bytes = try perform { try socket.receive(upTo: 64 << 10) }
             if bytes.isEmpty {
@@ -138,7 +140,7 @@ extension LoopbackServer {
         /// Blocks for a time. Throws when the peer closes its side first.
         public func pause(for duration: Duration) throws { try wait(for: nil, timeout: duration) }
 
-        /// Blocks until the peer closes or resets. What it sends meanwhile stays unread.
+        /// Blocks until the peer closes or resets. The bytes that the peer sends meanwhile stay unread.
         public func waitForPeersEnd() {
             guard !isClosed else { return }
             _ = socket.wait(for: nil, timeout: nil)
@@ -159,20 +161,21 @@ extension LoopbackServer {
         /// Ends this side of the connection (FIN) and goes on reading.
         public func shutdownWrite() { if !isClosed { socket.shutdownWrite() } }
 
-        /// Closes both sides at once. What the peer sent and nobody read makes the kernel reset the connection, as it
-        /// does for any server; a script that returns instead ends in order.
+        /// Closes both sides at once. Bytes that the peer sent and the script did not read make the kernel reset the connection,
+        /// as for any server; a script that returns instead ends in order.
         public func close() {
             isClosed = true
             socket.close()
         }
 
-        /// Ends with a reset (RST): the peer loses what it has not read yet.
+        /// Ends the connection with a reset (RST): the peer loses the bytes that it has not read yet.
         public func reset() {
             isClosed = true
             socket.reset()
         }
 
-        /// The orderly end after the script: FIN, then read until the peer has ended too. Whether the peer did.
+        /// Ends the connection in order after the script: FIN, then reads until the peer has ended too. Returns whether the peer
+        /// has.
         func awaitPeersEnd() -> Bool {
             if !isClosed, !isPeerGone {
                 socket.shutdownWrite()
@@ -187,7 +190,7 @@ extension LoopbackServer {
             if listener.isStopped { throw Interruption.stopped }
         }
 
-        /// Runs a system call, and says who ended the connection where that is what its error means.
+        /// Runs a system call; throws an ``Interruption`` where its error means that the connection has ended.
         private func perform<Result>(_ call: () throws -> Result) throws -> Result {
             try throwIfOver()
             do {

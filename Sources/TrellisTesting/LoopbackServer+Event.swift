@@ -10,7 +10,7 @@ final class LoopbackEvent: Sendable {
     init() {
         var ends: [CInt] = [-1, -1]
         let status = unsafe pipe(&ends)
-        precondition(status == 0, "no file descriptors left for a gate")
+        precondition(status == 0, "a gate needs a pipe, and the process has no file descriptors left: raise its limit")
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
         descriptor = ends[0]
         writingEnd = Locked(ends[1])

@@ -3,7 +3,7 @@ import CurlEngine
 extension LoopbackServer {
     /// A one-way switch between a test and a server's script: shut at first, opened once, open for ever.
     ///
-    /// The script blocks on it with ``Connection/wait(for:)``; the test waits for one with ``opened()``:
+    /// The script blocks on a gate with ``Connection/wait(for:)``; the test waits for a gate with ``opened()``:
     ///
     /// ```swift
     /// let answer = LoopbackServer.Gate(), asked = LoopbackServer.Gate()
@@ -15,19 +15,20 @@ extension LoopbackServer {
     /// }
     /// ```
     public final class Gate: Sendable {
+        /// The flag that scripts poll for.
         let event = LoopbackEvent()
         private let waiters = Waiters<Bool>(false)
 
-        /// A gate that is shut.
+        /// Creates a gate that is shut.
         public init() {}
 
-        /// Opens the gate for everyone who waits or will wait. Opening twice is opening once.
+        /// Opens the gate for all present and future waiters. Opening twice is opening once.
         public func open() {
             event.raise()
             waiters.update { $0 = true }
         }
 
-        /// Whether it was opened.
+        /// Indicates whether the gate was opened.
         public var isOpen: Bool { waiters.value }
 
         /// Returns when the gate is open; throws `CancellationError` when the task is cancelled first.
@@ -44,7 +45,7 @@ extension LoopbackServer {
         private struct State: Sendable {
             var value: Value
             var waiters: [Int: Waiter] = [:]
-            /// Tasks cancelled before they came to wait.
+            /// The waiters whose task was cancelled before they began to wait.
             var cancelled: Set<Int> = []
             var nextID = 0
         }
@@ -55,7 +56,7 @@ extension LoopbackServer {
 
         var value: Value { state.withLock { $0.value } }
 
-        /// Changes the value and resumes those whose condition now holds.
+        /// Changes the value and resumes the waiters whose condition now holds.
         @discardableResult
         func update<Result: Sendable>(_ change: (inout Value) -> Result) -> Result {
             let (result, ready) = state.withLock { state in
@@ -68,12 +69,13 @@ extension LoopbackServer {
             return result
         }
 
+        /// Returns when the value satisfies the condition; throws `CancellationError` when the task is cancelled first.
         func wait(until condition: @escaping @Sendable (Value) -> Bool) async throws {
             let id = state.withLock { state in
                 state.nextID += 1
                 return state.nextID
             }
-            // A cancellation that came just after the condition held left a trace.
+            // Removes the mark that a cancellation leaves if it comes just after the condition held.
             defer { state.withLock { _ = $0.cancelled.remove(id) } }
             try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in

@@ -1,7 +1,7 @@
 import CurlEngine
 
 extension LoopbackServer {
-    /// What a server has seen.
+    /// The record of a server's connections, requests and errors.
     struct Record: Sendable {
         var accepted = 0
         var closed = 0
@@ -10,8 +10,8 @@ extension LoopbackServer {
         var errors: [any Error] = []
     }
 
-    /// The accepting thread and the threads of the connections. Apart from the server itself, so that the threads do
-    /// not keep the server alive.
+    /// The accepting thread and the threads of the connections. Separate from the server itself, so that the threads do not keep
+    /// the server alive.
     final class Listener: Sendable {
         let record = Waiters(Record())
         let bytesWritten = Locked(0)
@@ -23,9 +23,9 @@ extension LoopbackServer {
         private struct State: Sendable {
             var isStopped = false
             var accepting: LoopbackThread?
-            /// Connections whose script runs, by ordinal.
+            /// The connections whose script runs, by ordinal.
             var running: [Int: (socket: LoopbackSocket, thread: LoopbackThread)] = [:]
-            /// Threads at their end, to be joined.
+            /// The threads that have ended and are to be joined.
             var finished: [LoopbackThread] = []
         }
 
@@ -50,7 +50,7 @@ extension LoopbackServer {
             socket.interrupt()
             accepting?.join()
             socket.close()
-            // No connection is added any more; take them one by one, as each may also end by itself meanwhile.
+            // Connections are no longer added. Threads are joined one by one, as each may also end by itself meanwhile.
             while let thread = nextToJoin() { thread.join() }
         }
 
@@ -68,7 +68,7 @@ extension LoopbackServer {
             }
         }
 
-        /// Gives the connection its thread, and takes leave of the threads that ended since the last one.
+        /// Starts the connection's thread, and joins the threads that ended since the last connection.
         private func serve(_ accepted: LoopbackSocket) throws {
             let ordinal = record.update { record in
                 record.accepted += 1
@@ -84,7 +84,7 @@ extension LoopbackServer {
             for thread in finished { thread.join() }
         }
 
-        /// The life of a connection's thread.
+        /// Runs the script of a connection, and then ends the connection.
         private func run(_ socket: LoopbackSocket, _ ordinal: Int) {
             let connection = Connection(socket: socket, ordinal: ordinal, listener: self)
             do {

@@ -4,7 +4,7 @@ public import FoundationEssentials
 extension LoopbackServer {
     /// A request as it came over the wire.
     public struct ReceivedRequest: Sendable {
-        /// Which connection it came over, counted from 1.
+        /// The number of the connection that the request came over, counted from 1.
         public let connection: Int
         /// The method, as sent.
         public let method: String
@@ -12,13 +12,13 @@ extension LoopbackServer {
         public let target: String
         /// The version, such as `HTTP/1.1`.
         public let version: String
-        /// Every field line in order, names as sent, values without the space around them.
+        /// All field lines in order, names as sent, values without the space around them.
         public let fields: [(name: String, value: String)]
         /// The whole head, byte for byte, with its empty line.
         public let headBytes: Data
         /// The body without its framing; empty until it was read, and where the server does not store bodies.
         public internal(set) var body = Data()
-        /// How long the body was.
+        /// The length of the body in bytes.
         public internal(set) var bodyLength = 0
         /// The field lines after a chunked body.
         public internal(set) var trailers: [(name: String, value: String)] = []
@@ -26,23 +26,23 @@ extension LoopbackServer {
         /// The target without its query.
         public var path: String { String(target.prefix(beforeBytes: "?")) }
 
-        /// The query without its question mark, nil where there is none.
+        /// The query without its question mark, `nil` where there is none.
         public var query: String? {
             target.firstIndex(ofByte: "?").map { String(target[target.utf8.index(after: $0)...]) }
         }
 
-        /// The value of the first field with this name, in whatever case.
+        /// The value of the first field with this name, in any case.
         public subscript(name: String) -> String? { values(of: name).first }
 
-        /// The values of all fields with this name, in order.
+        /// Returns the values of all fields with this name, in order.
         public func values(of name: String) -> [String] {
             fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
         }
     }
 
-    /// A script asked for a request and got something else.
+    /// The error of a script that asked for a request and got something else.
     public struct MalformedRequest: Error, Sendable, Hashable {
-        /// What was wrong.
+        /// The reason in words.
         public let reason: String
     }
 }
@@ -50,10 +50,10 @@ extension LoopbackServer {
 extension LoopbackServer.ReceivedRequest {
     init(head: [UInt8], connection: Int) throws {
         var lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n", omittingEmptySubsequences: true)
-        guard !lines.isEmpty else { throw LoopbackServer.MalformedRequest(reason: "no request line") }
+        guard !lines.isEmpty else { throw LoopbackServer.MalformedRequest(reason: "the head has no request line") }
         let words = lines.removeFirst().split(atByte: " ", omittingEmptySubsequences: false)
         guard words.count == 3 else {
-            throw LoopbackServer.MalformedRequest(reason: "a request line of \(words.count) words")
+            throw LoopbackServer.MalformedRequest(reason: "the request line has \(words.count) words instead of 3")
         }
         self.connection = connection
         method = String(words[0])
@@ -66,7 +66,7 @@ extension LoopbackServer.ReceivedRequest {
     static func field(_ line: Substring) throws -> (name: String, value: String) {
         let bytes = line.utf8
         guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else {
-            throw LoopbackServer.MalformedRequest(reason: "a field line without a colon: \(line)")
+            throw LoopbackServer.MalformedRequest(reason: "a field line has no colon: \(line)")
         }
         let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 }
         let value = bytes[bytes.index(after: colon)...].drop(while: isSpace)
@@ -78,7 +78,7 @@ extension LoopbackServer.ReceivedRequest {
 extension LoopbackServer.Connection {
     /// Reads a whole request, head and body, and records it.
     ///
-    /// - Parameter storingBody: false to count a body's bytes without keeping them.
+    /// - Parameter storingBody: `false` to count a body's bytes without keeping them.
     @discardableResult
     public func readRequest(storingBody: Bool = true) throws -> LoopbackServer.ReceivedRequest {
         guard let request = try nextRequest(storingBody: storingBody) else {
@@ -87,13 +87,13 @@ extension LoopbackServer.Connection {
         return request
     }
 
-    /// Reads a whole request and records it; nil when the peer ended the connection instead.
+    /// Reads a whole request and records it; returns `nil` when the peer ended the connection instead.
     public func nextRequest(storingBody: Bool = true) throws -> LoopbackServer.ReceivedRequest? {
         guard let head = try readHead() else { return nil }
         return try readBody(of: head, storing: storingBody)
     }
 
-    /// Reads the head alone and records the request with an empty body; nil when the peer ended the connection instead.
+    /// Reads the head alone and records the request with an empty body; returns `nil` when the peer ended the connection instead.
     public func readHead() throws -> LoopbackServer.ReceivedRequest? {
         guard let head = try read(through: Array("\r\n\r\n".utf8)) else { return nil }
         let request = try LoopbackServer.ReceivedRequest(head: head, connection: ordinal)
@@ -101,7 +101,7 @@ extension LoopbackServer.Connection {
         return request
     }
 
-    /// Reads the body that follows a head.
+    /// Reads the body that follows a head, and returns the request with it.
     public func readBody(
         of head: LoopbackServer.ReceivedRequest, storing: Bool = true
     ) throws -> LoopbackServer.ReceivedRequest {
@@ -128,7 +128,7 @@ extension LoopbackServer.Connection {
         return request
     }
 
-    /// One line, without its end.
+    /// Returns the next line, without its end.
     public func readLine() throws -> String {
         guard let line = try read(through: Array("\r\n".utf8)) else { throw LoopbackServer.Interruption.closedByPeer }
         return String(decoding: line.dropLast(2), as: UTF8.self)
@@ -137,7 +137,7 @@ extension LoopbackServer.Connection {
     private func readChunkSize() throws -> Int {
         let line = try readLine()
         guard let size = Int(line.prefix { $0 != ";" }, radix: 16), size >= 0 else {
-            throw LoopbackServer.MalformedRequest(reason: "a chunk size that is none: \(line)")
+            throw LoopbackServer.MalformedRequest(reason: "a chunk size is not a hexadecimal number: \(line)")
         }
         return size
     }

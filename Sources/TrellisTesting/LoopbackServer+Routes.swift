@@ -1,61 +1,63 @@
 public import FoundationEssentials
 
 extension LoopbackServer {
-    /// What a route answers. The framing (`Content-Length`, chunks, connection) is written by the server.
+    /// The response of a route. The framing (`Content-Length`, chunks, connection) is written by the server.
     public struct Answer: Sendable {
         /// The status code.
         public var status: Int
-        /// Field lines, in order; framing fields are added to them.
+        /// The field lines, in order; framing fields are added to them.
         public var headers: [(name: String, value: String)]
         /// The body.
         public var body: Body
 
         /// The kinds of body.
         public enum Body: Sendable {
-            /// All at once.
+            /// The whole body at once.
             case bytes(Data)
-            /// Streamed, with this `Content-Length`.
+            /// A streamed body with this `Content-Length`.
             case sized(Int, @Sendable (BodyWriter) throws -> Void)
-            /// Streamed in chunks: each write is one chunk.
+            /// A streamed body in chunks: each write is one chunk.
             case chunked(@Sendable (BodyWriter) throws -> Void)
-            /// No answer by the server at all: the closure says what happens on the wire, and the connection ends after it.
+            /// A closure in place of a response by the server: the closure decides what happens on the wire, and the connection
+            /// ends after it.
             case raw(@Sendable (Connection) throws -> Void)
         }
 
-        /// An answer with a body in memory.
+        /// Creates a response with a body in memory.
         public init(_ status: Int = 200, headers: [(name: String, value: String)] = [], body: Data = Data()) {
             self.init(status, headers: headers, body: .bytes(body))
         }
 
-        /// An answer with a body of any kind.
+        /// Creates a response with a body of any kind.
         public init(_ status: Int = 200, headers: [(name: String, value: String)] = [], body: Body) {
             self.status = status
             self.headers = headers
             self.body = body
         }
 
-        /// Text, as UTF-8.
+        /// Returns a response with text, as UTF-8.
         public static func text(_ text: String, status: Int = 200, type: String = "text/plain; charset=utf-8") -> Answer
         {
             Answer(status, headers: [("Content-Type", type)], body: Data(text.utf8))
         }
 
-        /// JSON, already encoded.
+        /// Returns a response with JSON, already encoded.
         public static func json(_ json: String, status: Int = 200) -> Answer {
             .text(json, status: status, type: "application/json")
         }
     }
 
-    /// Writes a streamed body. A write blocks while the client does not read: that is its backpressure.
+    /// A writer of a streamed body. A write blocks while the client does not read: that is the client's backpressure.
     public struct BodyWriter {
-        /// The connection, for what a well-formed answer would not do: a reset half-way, a wait for a gate.
+        /// The connection, for actions that no well-formed response needs: a reset half-way, a wait for a gate.
         public let connection: Connection
+        /// Indicates whether each write is a chunk.
         let isChunked: Bool
 
         /// Writes text as UTF-8.
         public func write(_ text: String) throws { try write(Array(text.utf8)) }
 
-        /// Writes bytes; one chunk of a chunked body. Nothing for an empty array.
+        /// Writes bytes; one chunk of a chunked body. An empty array writes nothing.
         public func write(_ bytes: [UInt8]) throws {
             guard !bytes.isEmpty else { return }
             guard isChunked else { return try connection.write(bytes) }
@@ -63,7 +65,7 @@ extension LoopbackServer {
         }
     }
 
-    /// A server that answers each request with what the handler returns, and keeps connections alive.
+    /// Creates a server that responds to each request with the value that the handler returns, and keeps connections alive.
     ///
     /// ```swift
     /// let server = try LoopbackServer.http { request in
@@ -75,13 +77,13 @@ extension LoopbackServer {
     /// }
     /// ```
     ///
-    /// The handler runs on the connection's thread and may block. When it throws, the answer is 500 and the error is in
+    /// The handler runs on the connection's thread and may block. When it throws, the response is 500 and the error is in
     /// ``errors``. `Expect: 100-continue` is answered with 100; HEAD, 204 and 304 get no body.
     ///
     /// - Parameters:
-    ///   - address: where to listen.
-    ///   - storesBodies: false to count the bytes of request bodies without keeping them.
-    ///   - handler: what to answer.
+    ///   - address: the address to listen on.
+    ///   - storesBodies: `false` to count the bytes of request bodies without keeping them.
+    ///   - handler: returns the response to a request.
     public static func http(
         on address: Address = .ipv4, storesBodies: Bool = true,
         _ handler: @escaping @Sendable (ReceivedRequest) throws -> Answer
@@ -99,7 +101,7 @@ extension LoopbackServer {
 }
 
 extension LoopbackServer.Connection {
-    /// Answers one request; whether the connection may carry another.
+    /// Responds to one request; returns whether the connection may carry another.
     fileprivate func answer(
         _ request: LoopbackServer.ReceivedRequest,
         with handler: (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Answer
@@ -138,7 +140,7 @@ extension LoopbackServer.Connection {
     }
 }
 
-/// The usual phrase; one nobody knows is as good as none.
+/// Returns the usual reason phrase of a status; a placeholder for unusual ones, as clients ignore the phrase.
 private func reasonPhrase(_ status: Int) -> String {
     switch status {
     case 200: "OK"

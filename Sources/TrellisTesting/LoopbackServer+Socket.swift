@@ -1,13 +1,12 @@
 import CurlEngine
 import Glibc
 
-/// A socket of the loopback server, with blocking calls: the one place that speaks to the kernel, so the one place
-/// with unsafe code.
+/// A socket of the loopback server, with blocking calls: all calls of the kernel about sockets, and their unsafe code, are here.
 ///
-/// One thread reads and writes; any thread may ``interrupt()``, which makes every blocked call return as if the peer
-/// had gone. The lock keeps an interrupt from reaching a descriptor number that was closed and given to someone else.
+/// A single thread reads and writes; any thread may call ``interrupt()``, which makes every blocked call return as if the peer
+/// had gone. The lock keeps an interrupt from reaching a descriptor number that was closed and reused.
 final class LoopbackSocket: Sendable {
-    /// Used by the owning thread only, which is also the only one that closes it.
+    /// The descriptor, used by the owning thread only (apart from ``interrupt()``), which is also the only one that closes it.
     private let descriptor: CInt
     private let isOpen = Locked(true)
 
@@ -15,12 +14,12 @@ final class LoopbackSocket: Sendable {
 
     deinit { close() }
 
-    /// What ended a wait on the socket.
+    /// The event that ended a wait on the socket.
     enum Wake { case gate, peerGone, timedOut }
 
     // MARK: Listening
 
-    /// Binds and listens. A port is chosen by the kernel; a Unix path is removed first, should it be there.
+    /// Binds and listens. The kernel chooses the port; a file at a Unix path is removed first.
     static func listen(on address: LoopbackServer.Address) throws -> (socket: LoopbackSocket, port: Int) {
         let family =
             switch address {
@@ -92,7 +91,7 @@ final class LoopbackSocket: Sendable {
         }
     }
 
-    /// The next connection; nil when the listener was interrupted.
+    /// Returns the next connection; `nil` when the listener was interrupted.
     func accept() throws -> LoopbackSocket? {
         while true {
             let accepted = Glibc.accept(descriptor, nil, nil)
@@ -110,7 +109,7 @@ final class LoopbackSocket: Sendable {
 
     // MARK: Bytes
 
-    /// Blocks for the next bytes; an empty array is the end of the peer's stream.
+    /// Blocks for the next bytes and returns them; an empty array is the end of the peer's stream.
     func receive(upTo count: Int) throws -> [UInt8] {
         var failure: CInt = 0
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
@@ -125,7 +124,7 @@ final class LoopbackSocket: Sendable {
         return bytes
     }
 
-    /// Blocks until the kernel took some of the bytes; how many it took.
+    /// Blocks until the kernel took some of the bytes; returns how many the kernel took.
     func send(_ bytes: ArraySlice<UInt8>) throws -> Int {
         let sent = unsafe bytes.withUnsafeBytes { buffer in
             var sent: Int
@@ -147,14 +146,14 @@ final class LoopbackSocket: Sendable {
         } while sched_yield() == 0
     }
 
-    /// Sends each write as its own segment: a script decides what arrives together.
+    /// Sends each write as its own segment from now on: a script decides which bytes arrive together.
     func sendWithoutDelay() {
         var on: CInt = 1
         // Fails on a Unix socket, which has no delay to begin with.
         _ = unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
     }
 
-    /// Bounds how much the kernel takes off the script's hands before a write blocks.
+    /// Limits the number of bytes that the kernel takes before a write blocks.
     func limitSendBuffer(to bytes: Int) {
         var size = CInt(clamping: bytes)
         _ = unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
@@ -178,10 +177,10 @@ final class LoopbackSocket: Sendable {
 
     // MARK: Ending
 
-    /// Ends this side of the conversation (FIN); the other side may go on.
+    /// Ends this side of the connection (FIN); the other side may go on.
     func shutdownWrite() { _ = shutdown(descriptor, CInt(SHUT_WR)) }
 
-    /// Makes every blocked and every later call return at once. From any thread.
+    /// Makes every blocked and every later call return at once. May be called from any thread.
     func interrupt() {
         isOpen.withLock { isOpen in
             if isOpen { _ = shutdown(descriptor, CInt(SHUT_RDWR)) }
@@ -204,11 +203,11 @@ final class LoopbackSocket: Sendable {
 }
 
 extension LoopbackServer.SystemError {
-    /// The error of a call that just failed.
+    /// Creates the error of a call that just failed.
     init(_ call: String) { self.init(call, code: errno) }
 
     init(_ call: String, code: CInt) { self.init(call: call, code: code) }
 
-    /// Whether it only says that the other end is gone.
+    /// Indicates whether the error only means that the peer is gone.
     var meansDisconnection: Bool { [ECONNRESET, EPIPE, ENOTCONN, EBADF].contains(code) }
 }

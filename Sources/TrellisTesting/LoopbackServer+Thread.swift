@@ -22,7 +22,7 @@ struct LoopbackThread: Sendable {
         self.handle = handle
     }
 
-    /// Waits for the thread's end; a thread that joins itself is let go instead.
+    /// Waits for the thread's end; a thread that joins itself is detached instead.
     func join() {
         if pthread_equal(handle, pthread_self()) != 0 {
             _ = pthread_detach(handle)

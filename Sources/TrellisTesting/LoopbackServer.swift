@@ -1,9 +1,9 @@
 import CurlEngine
 
-/// A server for tests that says exactly the bytes it is told to, on the loopback interface.
+/// A server for tests on the loopback interface, which writes exactly the bytes that its script writes.
 ///
-/// A script runs for every connection, on a thread of its own with blocking calls, so it reads from top to bottom like
-/// the conversation it stands for:
+/// A script runs for every connection, on a thread of its own with blocking calls, so that the script reads from top to bottom
+/// like the exchange on the connection:
 ///
 /// ```swift
 /// let server = try LoopbackServer { connection in
@@ -14,29 +14,29 @@ import CurlEngine
 /// await #expect(throws: TrellisError.self) { try await session.data(server.url("/")) }
 /// ```
 ///
-/// What a script can do stands with ``Connection``; for well-formed answers by path there is ``http(on:storesBodies:_:)``.
-/// A script that returns ends its side of the connection and waits for the peer to end the other, so ``openCount``
-/// counts the connections that the *client* still holds. A script that throws does the same; its error is kept in
-/// ``errors``, unless it only says that the peer or the server went away (``Interruption``).
+/// A script uses the methods of ``Connection``; for well-formed responses by path there is ``http(on:storesBodies:_:)``. A script
+/// that returns ends its side of the connection and waits for the peer to end the other, so that ``openCount`` counts the
+/// connections that the *client* still holds. A script that throws does the same; its error is kept in ``errors``, unless the
+/// error only says that the peer or the server went away (``Interruption``).
 ///
-/// Nothing here sleeps or polls. Waiting for the server is `await`ing a count
-/// (``waitUntilClosed(count:)``, ``waitUntilAccepted(count:)``, ``waitUntilRequested(count:)``); making the server
-/// wait for the test is a ``Gate``. ``stop()``, which `deinit` calls too, interrupts every script and joins every thread.
+/// The server neither sleeps nor polls. A test waits for the server by awaiting a count (``waitUntilClosed(count:)``,
+/// ``waitUntilAccepted(count:)``, ``waitUntilRequested(count:)``); the server waits for the test at a ``Gate``. ``stop()``, which
+/// `deinit` calls too, interrupts every script and joins every thread.
 public final class LoopbackServer: Sendable {
-    /// What a connection does, from its first byte to its last.
+    /// The script of a connection, from its first byte to its last.
     public typealias Script = @Sendable (Connection) throws -> Void
 
-    /// Where a server listens. Ports are chosen by the kernel.
+    /// The address that a server listens on. Ports are chosen by the kernel.
     public enum Address: Sendable, Hashable {
-        /// 127.0.0.1.
+        /// The IPv4 address 127.0.0.1.
         case ipv4
-        /// ::1.
+        /// The IPv6 address ::1.
         case ipv6
         /// A Unix-domain socket; a file already at the path is replaced.
         case unix(path: String)
     }
 
-    /// Where the server listens.
+    /// The address that the server listens on.
     public let address: Address
 
     /// The port, or 0 on a Unix-domain socket.
@@ -44,11 +44,11 @@ public final class LoopbackServer: Sendable {
 
     private let listener: Listener
 
-    /// Starts to listen, and to run the script once for each connection.
+    /// Starts to listen, and runs the script once for each connection.
     ///
     /// - Parameters:
-    ///   - address: where to listen.
-    ///   - script: what each connection does. Runs on the connection's own thread and may block there.
+    ///   - address: the address to listen on.
+    ///   - script: the script of each connection. Runs on the connection's own thread and may block there.
     /// - Throws: ``SystemError`` when the system refuses.
     public init(on address: Address = .ipv4, script: @escaping Script) throws {
         self.address = address
@@ -60,12 +60,12 @@ public final class LoopbackServer: Sendable {
 
     deinit { stop() }
 
-    /// Ends everything: interrupts the scripts, closes every socket, joins every thread. Waits for that, so on return no
-    /// thread and no descriptor of this server is left. A script that computes for ever without touching its connection
-    /// cannot be interrupted.
+    /// Ends everything: interrupts the scripts, closes every socket, joins every thread. Returns when that is done, so that no
+    /// thread and no descriptor of this server is left. A script that computes for ever without using its connection cannot be
+    /// interrupted.
     public func stop() { listener.stop() }
 
-    /// The URL of a path on this server, such as `http://127.0.0.1:40123/users`. On a Unix-domain socket the host is
+    /// Returns the URL of a path on this server, such as `http://127.0.0.1:40123/users`. On a Unix-domain socket the host is
     /// `localhost`.
     public func url(_ path: String = "/", scheme: String = "http") -> String {
         switch address {
@@ -77,27 +77,27 @@ public final class LoopbackServer: Sendable {
 
     // MARK: What happened
 
-    /// Connections accepted so far.
+    /// The number of connections accepted so far.
     public var acceptedCount: Int { listener.record.value.accepted }
 
-    /// Connections that neither side has closed.
+    /// The number of connections that neither side has closed.
     public var openCount: Int { listener.record.value.accepted - listener.record.value.closed }
 
-    /// Connections that are over, whoever ended them.
+    /// The number of connections that have ended, by either side.
     public var closedCount: Int { listener.record.value.closed }
 
-    /// Connections that the peer closed or reset while the server still held them.
+    /// The number of connections that the peer closed or reset while the server still held them.
     public var closedByPeerCount: Int { listener.record.value.closedByPeer }
 
     /// The requests read so far, from all connections, in order of arrival of their heads. A body appears when its last
     /// byte was read.
     public var requests: [ReceivedRequest] { listener.record.value.requests }
 
-    /// What scripts threw, ``Interruption`` excepted.
+    /// The errors that scripts threw, except ``Interruption``.
     public var errors: [any Error] { listener.record.value.errors }
 
-    /// Body and head bytes that the kernel took from all scripts so far: while a client applies backpressure it stands
-    /// still.
+    /// The number of head and body bytes that the kernel took from all scripts so far: while a client applies backpressure, the
+    /// number stands still.
     public var bytesWritten: Int { listener.bytesWritten.withLock { $0 } }
 
     /// Returns when this many connections, counted from the start, are over.
@@ -122,7 +122,7 @@ public final class LoopbackServer: Sendable {
 }
 
 extension LoopbackServer {
-    /// Why a blocking call of a script ended without its result. Let it pass: the server ends the connection.
+    /// The reason why a blocking call of a script ended without its result. Let the error pass: the server ends the connection.
     public enum Interruption: Error, Sendable, Hashable {
         /// The peer closed or reset the connection.
         case closedByPeer
@@ -132,14 +132,14 @@ extension LoopbackServer {
         case stopped
     }
 
-    /// A refusal of the operating system.
+    /// An error of the operating system.
     public struct SystemError: Error, Sendable, Hashable, CustomStringConvertible {
         /// The system call.
         public let call: String
-        /// Its `errno`.
+        /// The `errno` of the call.
         public let code: Int32
 
-        /// The call and its `errno`.
+        /// A description with the call and its `errno`.
         public var description: String { "\(call) failed with errno \(code)" }
     }
 }

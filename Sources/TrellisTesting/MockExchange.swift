@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import Trellis
 
-/// One attempt of a ``MockTransport``.
+/// An attempt of a ``MockTransport``.
 final class MockExchange: TransportTask {
     private struct State: Sendable {
         var body = Data()
@@ -35,7 +35,7 @@ final class MockExchange: TransportTask {
         task.withLock { $0 = run }
     }
 
-    // MARK: What the exchange asks
+    // MARK: Calls of the exchange
 
     func cancel() {
         state.update { $0.isCancelled = true }
@@ -55,7 +55,7 @@ final class MockExchange: TransportTask {
 
     func finishSending() { state.update { $0.isBodyComplete = true } }
 
-    // MARK: The conversation
+    // MARK: Events of the attempt
 
     private func run() async {
         do {
@@ -86,6 +86,7 @@ final class MockExchange: TransportTask {
         [UInt8](bytes).withBytes { events.transportDidReceiveBody($0) }
     }
 
+    /// Waits until the state meets a condition; throws `CancellationError` when the attempt is cancelled.
     private func passage(_ isOpen: @escaping @Sendable (State) -> Bool) async throws {
         try await state.wait { $0.isCancelled || isOpen($0) }
         if state.value.isCancelled { throw CancellationError() }
@@ -99,6 +100,6 @@ final class MockExchange: TransportTask {
 }
 
 extension TransportRequest {
-    /// The body comes in chunks, through `TransportTask.send(_:)`.
+    /// Indicates whether the body comes in chunks, through `TransportTask.send(_:)`.
     var hasStreamedBody: Bool { if case .stream = wire.body { true } else { false } }
 }

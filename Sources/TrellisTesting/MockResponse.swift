@@ -2,9 +2,9 @@ public import FoundationEssentials
 public import HTTPTypes
 public import Trellis
 
-/// What a ``MockTransport`` answers.
+/// The response of a ``MockTransport``.
 public struct MockResponse: Sendable {
-    /// Writes a body that is made while it is received.
+    /// A closure that writes a body while the body is received.
     public typealias BodyWriter = @Sendable (Writer) async throws -> Void
 
     /// The final head.
@@ -13,19 +13,19 @@ public struct MockResponse: Sendable {
     public var informational: [ResponseHead] = []
     /// The fields after the body.
     public var trailerFields: HTTPFields = [:]
-    /// What the transport says it measured.
+    /// The measurements that the transport reports.
     public var report = TransportReport()
     let body: BodyWriter
 
-    /// A response whose body is in memory.
+    /// Creates a response whose body is in memory.
     public init(status: Int = 200, headerFields: HTTPFields = [:], body: Data = Data()) {
         self.init(status: status, headerFields: headerFields) { writer in
             if !body.isEmpty { try await writer.write(body) }
         }
     }
 
-    /// A response whose body is written bit by bit. An error that `body` throws ends the response where it is: a
-    /// `TransportFailure` with that failure, any other with one of kind `other`.
+    /// Creates a response whose body is written bit by bit. An error that `body` throws ends the response at that point: a
+    /// `TransportFailure` with that failure, any other error with a failure of kind `other`.
     ///
     /// The closure decides when the body goes on: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
     public init(status: Int = 200, headerFields: HTTPFields = [:], writing body: @escaping BodyWriter) {
@@ -33,18 +33,18 @@ public struct MockResponse: Sendable {
         self.body = body
     }
 
-    /// A text, as UTF-8.
+    /// Returns a response with text, as UTF-8.
     public static func text(_ text: String, status: Int = 200) -> MockResponse {
         MockResponse(
             status: status, headerFields: [.contentType: "text/plain; charset=utf-8"], body: Data(text.utf8))
     }
 
-    /// JSON, already encoded.
+    /// Returns a response with JSON, already encoded.
     public static func json(_ json: String, status: Int = 200) -> MockResponse {
         MockResponse(status: status, headerFields: [.contentType: "application/json"], body: Data(json.utf8))
     }
 
-    /// Takes the bytes of a body.
+    /// A writer of the bytes of a body.
     public struct Writer: Sendable {
         let exchange: MockExchange
 

@@ -10,11 +10,12 @@ public import Trellis
 /// let session = Session(transport: transport)
 /// ```
 ///
-/// The closure runs in a task of its own for each attempt, which is cancelled when the attempt is. It is called when the body
-/// of the request has come whole, streamed or not: see `TransportRequest.bodyData`. How long it takes is up to the test: let it
-/// wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
+/// The closure runs in a task of its own for each attempt, which is cancelled when the attempt is. It is called when the body of
+/// the request has come whole, streamed or not: see `TransportRequest.bodyData`. The test decides how long the closure takes: let
+/// it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
 public final class MockTransport: Transport {
-    /// Makes the response to a request. A `TransportFailure` that it throws becomes the attempt's failure.
+    /// A closure that makes the response to a request. A `TransportFailure` that the closure throws becomes the attempt's
+    /// failure.
     public typealias Handler = @Sendable (TransportRequest) async throws -> MockResponse
 
     private struct Record: Sendable {
@@ -27,7 +28,7 @@ public final class MockTransport: Transport {
     private let handler: Handler
     private let record = LoopbackServer.Waiters(Record())
 
-    /// A transport that answers with what the handler returns.
+    /// Creates a transport that responds with the value that the handler returns.
     public init(_ handler: @escaping Handler) { self.handler = handler }
 
     /// Starts an attempt.
@@ -46,22 +47,22 @@ public final class MockTransport: Transport {
         return exchange
     }
 
-    /// The requests that have come whole, in that order, their bodies in memory.
+    /// The requests that have come whole, in that order, with their bodies in memory.
     public var requests: [TransportRequest] { record.value.requests }
 
-    /// Attempts that have been started.
+    /// The number of attempts that have been started.
     public var startedCount: Int { record.value.started }
 
-    /// Attempts that are under way.
+    /// The number of attempts that are under way.
     public var activeCount: Int { record.value.started - record.value.ended }
 
-    /// Attempts that were cancelled before their end.
+    /// The number of attempts that were cancelled before their end.
     public var cancelledCount: Int { record.value.cancelled }
 
-    /// Returns when so many requests, counted from the start, have come whole.
+    /// Returns when `count` requests, counted from the start, have come whole.
     public func waitUntilRequested(count: Int) async throws { try await record.wait { $0.requests.count >= count } }
 
-    /// Returns when so many attempts, counted from the start, were cancelled.
+    /// Returns when `count` attempts, counted from the start, were cancelled.
     public func waitUntilCancelled(count: Int) async throws { try await record.wait { $0.cancelled >= count } }
 
     /// Returns when no attempt is under way.
@@ -77,7 +78,7 @@ extension TransportRequest {
         }
     }
 
-    /// The same request with a body in memory.
+    /// Returns the same request with a body in memory.
     func withBody(_ data: Data) -> TransportRequest {
         var request = request
         request.body = .data(data, contentType: request.body?.contentType)

@@ -3,11 +3,11 @@ public import FoundationEssentials
 public import HTTPTypes
 public import Trellis
 
-/// One attempt of a ``ScriptedTransport``: the test plays the network with it.
+/// An attempt of a ``ScriptedTransport``, in which the test acts as the network.
 ///
-/// Send events one after the other. After the end or a cancellation they go nowhere.
+/// Send events one after the other. Events after the end or a cancellation are ignored.
 public final class ScriptedAttempt: TransportTask {
-    /// What the exchange asked.
+    /// A call of the exchange to its attempt.
     public enum Call: Sendable, Hashable {
         /// `cancel()`.
         case cancel
@@ -46,32 +46,32 @@ public final class ScriptedAttempt: TransportTask {
         state = .init(State(events: events, awaitsBody: request.hasStreamedBody))
     }
 
-    // MARK: What the exchange asked
+    // MARK: Calls of the exchange
 
-    /// What the exchange asked so far, in order.
+    /// The calls of the exchange so far, in order.
     public var calls: [Call] { state.value.calls }
 
-    /// How often the exchange asked for something.
+    /// Returns the number of times that the exchange made a call.
     public func count(of call: Call) -> Int { calls.count { $0 == call } }
 
-    /// The body of the request, as far as it was sent.
+    /// The part of the request's body that was sent so far.
     public var sentBody: Data {
         calls.reduce(into: Data()) { body, call in if case .send(let chunk) = call { body.append(chunk) } }
     }
 
-    /// Returns when the exchange has asked for this, at least so often.
+    /// Returns when the exchange has made this call, at least `count` times.
     public func wait(for call: Call, count: Int = 1) async throws {
         try await wait { $0.count { $0 == call } >= count }
     }
 
-    /// Returns when what the exchange has asked for meets the condition.
+    /// Returns when the calls of the exchange meet the condition.
     public func wait(until condition: @escaping @Sendable ([Call]) -> Bool) async throws {
         try await state.wait { condition($0.calls) }
     }
 
     // MARK: TransportTask
 
-    /// Records the call; no event goes anywhere after it.
+    /// Records the call; later events are ignored.
     public func cancel() { note(.cancel) { $0.events = nil } }
 
     /// Records the call.
@@ -95,16 +95,17 @@ public final class ScriptedAttempt: TransportTask {
     /// Records the call.
     public func stopSending() { note(.stopSending) { $0.awaitsBody = false } }
 
-    /// From the beginning and from ``needBody()`` on, until a chunk comes.
+    /// Indicates whether the attempt waits for a chunk of the body: from the beginning and from ``needBody()`` on, until a chunk
+    /// comes.
     public var awaitsBody: Bool { state.value.awaitsBody }
 
-    /// What the attempt says it measured. Set it before the event that makes the exchange look.
+    /// The measurements that the attempt reports. Set the report before the event that makes the exchange read it.
     public var report: TransportReport {
         get { state.value.report }
         set { state.update { $0.report = newValue } }
     }
 
-    /// When bytes last moved, on the transport's clock.
+    /// The times at which bytes last moved, on the transport's clock.
     public var activity: TransportActivity? {
         let state = state.value
         guard let last = state.lastActivity, let lastSend = state.lastSend else { return nil }
@@ -118,54 +119,54 @@ public final class ScriptedAttempt: TransportTask {
         }
     }
 
-    // MARK: What the test sends
+    // MARK: Events from the test
 
-    /// The connection is ready.
+    /// Reports that the connection is ready.
     public func connect() {
         let now = clock?.engineSide.now()
         state.update { ($0.lastActivity, $0.lastSend) = (now, now) }
         state.value.events?.transportIsConnected()
     }
 
-    /// There is room for more of the request's body.
+    /// Reports that there is room for more of the request's body.
     public func needBody() {
         state.update { $0.awaitsBody = true }
         state.value.events?.transportNeedsBody()
     }
 
-    /// A head with a status of 1xx has come.
+    /// Reports a head with a status of 1xx.
     public func receiveInformational(status: Int, headerFields: HTTPFields = [:]) {
         received()?.transportDidReceiveInformational(
             ResponseHead(status: .init(code: status), headerFields: headerFields))
     }
 
-    /// The final head has come.
+    /// Reports the final head.
     public func receiveHead(status: Int = 200, headerFields: HTTPFields = [:], version: HTTPVersion = .http1_1) {
         state.update { $0.hasSentHead = true }
         received()?.transportDidReceiveHead(
             ResponseHead(status: .init(code: status), headerFields: headerFields, version: version))
     }
 
-    /// Whether the final head has been sent.
+    /// Indicates whether the final head has been sent.
     var hasSentHead: Bool { state.value.hasSentHead }
 
-    /// Bytes of the body have come.
+    /// Reports bytes of the body.
     public func receiveBody(_ bytes: Data) {
         let events = received()
         [UInt8](bytes).withBytes { events?.transportDidReceiveBody($0) }
     }
 
-    /// Bytes of the body have come: text, as UTF-8.
+    /// Reports bytes of the body: text, as UTF-8.
     public func receiveBody(_ text: String) { receiveBody(Data(text.utf8)) }
 
-    /// The response is whole.
+    /// Reports the end of a complete response.
     public func end(trailerFields: HTTPFields = [:]) {
         finish(TransportEnd(trailerFields: trailerFields, report: report))
     }
 
-    /// The attempt has failed.
+    /// Reports the failure of the attempt.
     ///
-    /// - Parameter isOfConnection: It was the connection that failed, not this request on it.
+    /// - Parameter isOfConnection: Whether the connection failed, and not this request on the connection.
     public func fail(_ reason: TrellisError.Reason, isOfConnection: Bool = false) {
         var failure = TransportFailure(reason)
         failure.isOfConnection = isOfConnection

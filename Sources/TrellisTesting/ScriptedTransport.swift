@@ -1,6 +1,6 @@
 public import Trellis
 
-/// A transport whose every event comes from the test, in the order the test chooses.
+/// A transport whose events all come from the test, in the order that the test chooses.
 ///
 /// ```swift
 /// let transport = ScriptedTransport()
@@ -22,9 +22,9 @@ public final class ScriptedTransport: Transport {
     private let clock: TestClock?
     private let record = LoopbackServer.Waiters(Record())
 
-    /// A transport that does nothing by itself.
+    /// Creates a transport that does nothing by itself.
     ///
-    /// - Parameter clock: the session's clock, if it has one: the attempts then say when bytes last moved.
+    /// - Parameter clock: the session's clock, if it has one: the attempts then report when bytes last moved.
     public init(clock: TestClock? = nil) { self.clock = clock }
 
     /// Starts an attempt, which waits for the test.
@@ -37,7 +37,7 @@ public final class ScriptedTransport: Transport {
     /// The attempts that were started, in order.
     public var attempts: [ScriptedAttempt] { record.value.attempts }
 
-    /// The next attempt in the order of their start, as soon as it is started.
+    /// Returns the next attempt in the order of their start, as soon as it is started.
     public func nextAttempt() async throws -> ScriptedAttempt {
         let index = record.update { record in
             defer { record.handedOut += 1 }

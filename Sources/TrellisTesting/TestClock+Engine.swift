@@ -8,7 +8,7 @@ extension TestClock {
 
         fileprivate init(_ clock: TestClock) { self.clock = clock }
 
-        /// The present instant. The engine's time line begins a while before the clock's, so that no instant is zero.
+        /// Returns the present instant. The engine's time line begins a while before the clock's, so that no instant is zero.
         package func now() -> EngineInstant {
             EngineInstant(nanoseconds: 1_000_000_000).advanced(by: clock.now.elapsed)
         }
@@ -25,11 +25,11 @@ extension TestClock {
 }
 
 extension Session {
-    /// A session whose limits on time follow a clock that a test moves by hand.
+    /// Creates a session whose limits on time follow a clock that a test moves by hand.
     ///
     /// - Parameters:
     ///   - configuration: the session's configuration.
-    ///   - transport: what carries its requests, such as a ``ScriptedTransport`` or a ``MockTransport``.
+    ///   - transport: the transport that carries the session's requests, such as a ``ScriptedTransport`` or a ``MockTransport``.
     ///   - clock: the clock.
     public convenience init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: any Transport, clock: TestClock
@@ -37,12 +37,12 @@ extension Session {
         self.init(configuration: configuration, transport: transport, clock: clock.engineSide)
     }
 
-    /// Returns when the session has dealt with everything that had reached it before the call: events of its transport,
-    /// calls of its handles, and the time limits that were due.
+    /// Returns when the session has handled everything that had reached it before the call: events of its transport, calls of its
+    /// handles, and the time limits that were due.
     public func settle() async {
         guard let engine = executor as? EngineExecutor else { return }
-        // Calls run before a turn of the loop, timers in it: a second call is sure to have a whole turn before it. The others
-        // are for what a turn puts off to a call of its own.
+        // Submitted calls run before a turn of the loop, timers in the turn: a second call is sure to have a whole turn before
+        // it. The others are for work that a turn puts off to a call of its own.
         for _ in 0..<4 {
             await withCheckedContinuation { continuation in engine.submit { continuation.resume() } }
         }

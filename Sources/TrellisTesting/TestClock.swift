@@ -2,8 +2,8 @@ private import CurlEngine
 
 /// A clock that stands still until a test moves it.
 ///
-/// A session made with it (``Trellis/Session/init(configuration:transport:clock:)``) measures all its limits on time with it,
-/// and so a test reaches a limit of an hour at once, at the exact nanosecond:
+/// A session made with this clock (``Trellis/Session/init(configuration:transport:clock:)``) measures all its limits on time with
+/// the clock, and so a test reaches a limit of an hour at once, at the exact nanosecond:
 ///
 /// ```swift
 /// let clock = TestClock()
@@ -13,39 +13,39 @@ private import CurlEngine
 /// clock.advance(by: .seconds(10))  // the default limit on connecting
 /// ```
 ///
-/// It is a Swift `Clock` too: what a test makes wait for an instant of it wakes when the clock is moved there.
+/// The clock is a Swift `Clock` too: a task that a test makes wait for an instant wakes when the clock is moved there.
 public final class TestClock: Clock {
     /// A point in the clock's time.
     public struct Instant: InstantProtocol {
-        /// Since the clock was made.
+        /// The time since the clock was made.
         public let elapsed: Duration
 
-        /// The instant so long after the clock was made.
+        /// Creates the instant that is `elapsed` after the making of the clock.
         public init(elapsed: Duration) { self.elapsed = elapsed }
 
-        /// The instant `duration` later.
+        /// Returns the instant `duration` later.
         public func advanced(by duration: Duration) -> Instant { Instant(elapsed: elapsed + duration) }
 
-        /// The time from this instant to `other`.
+        /// Returns the time from this instant to `other`.
         public func duration(to other: Instant) -> Duration { other.elapsed - elapsed }
 
-        /// Whether one comes before the other.
+        /// Returns whether the left instant comes before the right one.
         public static func < (left: Instant, right: Instant) -> Bool { left.elapsed < right.elapsed }
     }
 
-    /// What is called when the clock was moved.
+    /// A closure that is called when the clock was moved.
     typealias Wake = @Sendable () -> Void
 
     private let time = LoopbackServer.Waiters(Duration.zero)
     private let wakes = Locked<[Wake]>([])
 
-    /// A clock at its beginning.
+    /// Creates a clock at its beginning.
     public init() {}
 
     /// The present instant.
     public var now: Instant { Instant(elapsed: time.value) }
 
-    /// One nanosecond.
+    /// The resolution of the clock, a nanosecond.
     public var minimumResolution: Duration { .nanoseconds(1) }
 
     /// Waits until the clock was moved to `deadline`.
@@ -55,14 +55,15 @@ public final class TestClock: Clock {
         try await time.wait { $0 >= deadline.elapsed }
     }
 
-    /// Moves the clock. Returns at once: what was due then happens on the sessions' own threads.
+    /// Moves the clock. Returns at once: the events that are due then happen on the sessions' own threads.
     ///
-    /// - Parameter duration: how far; a clock never goes back.
+    /// - Parameter duration: the time to move the clock by, which must not be negative.
     public func advance(by duration: Duration) {
-        precondition(duration >= .zero, "a clock never goes back")
+        precondition(duration >= .zero, "a test clock cannot go back: the duration must not be negative")
         time.update { $0 += duration }
         for wake in wakes.withLock({ $0 }) { wake() }
     }
 
+    /// Adds a closure to call each time that the clock is moved.
     func onAdvance(_ wake: @escaping Wake) { wakes.withLock { $0.append(wake) } }
 }

@@ -4,13 +4,13 @@ import Trellis
 extension TransportConformance {
     private struct SourceFailed: Error {}
 
-    /// Exchanges that do not come to their end, from either side.
+    /// The cases about exchanges that do not come to their end, from either side.
     static var endCases: [Case] {
         [
             Case(name: "reports a connection that broke before the head as a failure to receive") { _ in
                 [.breakOff]
             } check: { host in
-                // Not idempotent, so that nothing is tried a second time.
+                // The method is not idempotent, so that the request is not retried.
                 try await expect(.receive) { _ = try await host.session.upload(Data("x".utf8), to: host.url("/")) }
             },
             Case(name: "reports a body that was cut short, after what came of it") { _ in
@@ -70,7 +70,7 @@ extension TransportConformance {
         }
     }
 
-    /// The pace of the reader, and of the handle.
+    /// The cases about flow control, by the reader and by the handle.
     static var flowCases: [Case] {
         let chunk = Data(repeating: 7, count: 64 << 10)
         return [

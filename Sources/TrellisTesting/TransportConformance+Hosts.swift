@@ -3,25 +3,26 @@ import HTTPTypes
 import Trellis
 
 extension TransportConformance {
-    /// ``MockTransport`` with a server of its own.
+    /// A host for ``MockTransport``, with a server of its own.
     public struct MockHost: Host {
-        /// The host.
+        /// Creates the host.
         public init() {}
 
-        /// Starts it.
+        /// Starts the server, and creates the session.
         public func start(_ script: @escaping Script) throws -> any RunningHost { RunningMock(script) }
     }
 
-    /// ``ScriptedTransport`` with a server of its own, which plays the network.
+    /// A host for ``ScriptedTransport``, with a server of its own, which acts as the network.
     public struct ScriptedHost: Host {
-        /// The host.
+        /// Creates the host.
         public init() {}
 
-        /// Starts it.
+        /// Starts the server, and creates the session.
         public func start(_ script: @escaping Script) throws -> any RunningHost { RunningScripted(script) }
     }
 
-    /// A script is a task among others, and on a machine that is busy it may be a while before it runs.
+    /// The configuration without a limit on connecting: a script is a task among others, and on a busy machine it may be a while
+    /// before the script runs.
     private static let patient: SessionConfiguration = {
         var configuration = SessionConfiguration()
         configuration.timeouts.connect = nil
@@ -144,7 +145,7 @@ extension TransportConformance {
 }
 
 extension [ScriptedAttempt.Call] {
-    /// The last of the two calls is not the one that stops.
+    /// Returns whether the last of the two calls is not the one that stops.
     fileprivate func lets(_ stop: Element, _ go: Element) -> Bool { last { $0 == stop || $0 == go } != stop }
 }
 

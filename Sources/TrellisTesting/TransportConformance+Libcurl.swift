@@ -3,12 +3,12 @@ import HTTPTypes
 import Trellis
 
 extension TransportConformance {
-    /// libcurl, and a ``LoopbackServer`` that speaks HTTP/1.1.
+    /// A host for libcurl, with a ``LoopbackServer`` that speaks HTTP/1.1.
     public struct LibcurlHost: Host {
-        /// The host.
+        /// Creates the host.
         public init() {}
 
-        /// Starts it.
+        /// Starts the server, and creates the session.
         public func start(_ script: @escaping Script) throws -> any RunningHost { try RunningLibcurl(script) }
     }
 
@@ -35,7 +35,7 @@ extension TransportConformance {
 }
 
 extension LoopbackServer.Connection {
-    /// Plays the steps over HTTP/1.1, bodies in chunks. Whether the connection may carry another request.
+    /// Plays the steps over HTTP/1.1, bodies in chunks. Returns whether the connection may carry another request.
     fileprivate func play(
         _ steps: [TransportConformance.Step], _ request: LoopbackServer.ReceivedRequest, _ whenReleased: () -> Void
     ) throws -> Bool {

@@ -3,7 +3,7 @@ import HTTPTypes
 import Trellis
 
 extension TransportConformance {
-    /// Requests arrive as they were made: the server says back what it saw.
+    /// The cases about requests, which must arrive as they were made: the server sends back the request that it received.
     static var requestCases: [Case] {
         [
             Case(name: "sends method, target and fields") { request in

@@ -5,7 +5,7 @@ import Trellis
 extension TransportConformance {
     private static func field(_ name: String) -> HTTPField.Name { HTTPField.Name(name) ?? .server }
 
-    /// Responses arrive as they were sent.
+    /// The cases about responses, which must arrive as they were sent.
     static var responseCases: [Case] {
         [
             Case(name: "hands on status, fields in order, repeated fields and body") { _ in

@@ -2,11 +2,11 @@ public import FoundationEssentials
 public import HTTPTypes
 public import Trellis
 
-/// What every `Transport` must do, as a list of cases, each with a name.
+/// The requirements on every `Transport`, as a list of cases, each with a name.
 ///
-/// A case says what the server does, and looks at what a session makes of it. ``Host`` puts the two together for one
-/// transport; there are hosts for ``MockTransport``, for ``ScriptedTransport`` and for libcurl, and for a transport of your
-/// own it is a few lines:
+/// A case defines the steps of the server, and checks the result that a session gets. A ``Host`` puts the two together for one
+/// transport; there are hosts for ``MockTransport``, for ``ScriptedTransport`` and for libcurl, and for a transport of your own a
+/// host is a few lines:
 ///
 /// ```swift
 /// @Test(arguments: TransportConformance.cases)
@@ -15,41 +15,41 @@ public import Trellis
 /// }
 /// ```
 public enum TransportConformance {
-    /// What the server does, in order, once a request has come whole.
+    /// A step of the server; the steps run in order, once a request has come whole.
     public enum Step: Sendable {
-        /// Sends a head with a status of 1xx.
+        /// A head with a status of 1xx.
         case informational(Int, HTTPFields)
-        /// Sends the final head.
+        /// The final head.
         case head(Int, HTTPFields)
-        /// Sends bytes of the body.
+        /// Bytes of the body.
         case body(Data)
-        /// Waits for the test.
+        /// A wait until the test opens the gate.
         case wait(LoopbackServer.Gate)
-        /// Ends the response, with fields after the body.
+        /// The end of the response, with fields after the body.
         case end(trailers: HTTPFields)
-        /// Breaks the connection off.
+        /// A break of the connection.
         case breakOff
-        /// Does nothing until the client goes away.
+        /// A wait until the client goes away.
         case hold
 
-        /// Sends text as bytes of the body.
+        /// Returns a step that sends text as bytes of the body.
         public static func text(_ text: String) -> Step { .body(Data(text.utf8)) }
-        /// Ends the response.
+        /// The end of the response, without fields after the body.
         public static var end: Step { .end(trailers: [:]) }
     }
 
-    /// A request as the server saw it.
+    /// A request as the server received it.
     public struct ServedRequest: Sendable {
         /// The method.
         public var method: String
-        /// Path and query.
+        /// The path and query.
         public var target: String
         /// The fields in order, without those of the connection.
         public var fields: [(name: String, value: String)]
         /// The body.
         public var body: Data
 
-        /// A request.
+        /// Creates a request.
         public init(method: String, target: String, fields: [(name: String, value: String)], body: Data) {
             self.method = method
             self.target = target
@@ -58,12 +58,12 @@ public enum TransportConformance {
         }
     }
 
-    /// What the server does for a request.
+    /// A closure that returns the steps of the server for a request.
     public typealias Script = @Sendable (ServedRequest) -> [Step]
 
     /// A transport with a server behind it.
     public protocol Host: Sendable {
-        /// Starts the server, and makes a session on the transport that reaches it.
+        /// Starts the server, and creates a session on the transport that reaches it.
         func start(_ script: @escaping Script) throws -> any RunningHost
     }
 
@@ -71,22 +71,22 @@ public enum TransportConformance {
     public protocol RunningHost: Sendable {
         /// The session.
         var session: Session { get }
-        /// The URL of a path on the server.
+        /// Returns the URL of a path on the server.
         func url(_ path: String) -> String
-        /// Returns when so many exchanges, counted from the start, were given up by the client before their end.
+        /// Returns when `count` exchanges, counted from the start, were given up by the client before their end.
         func waitUntilReleased(count: Int) async throws
     }
 
-    /// Something that every transport must do.
+    /// A requirement on every transport.
     public struct Case: Sendable {
-        /// What it must do.
+        /// The requirement in words.
         public let name: String
         let script: Script
         let check: @Sendable (any RunningHost) async throws -> Void
 
-        /// Checks it.
+        /// Checks whether a transport meets the requirement.
         ///
-        /// - Throws: ``Failure`` where the transport does something else, or what the session threw.
+        /// - Throws: ``Failure`` where the transport does something else, or the error of the session.
         public func run(on host: some Host) async throws {
             let running = try host.start(script)
             try await check(running)
@@ -94,15 +94,16 @@ public enum TransportConformance {
         }
     }
 
-    /// What a transport does not do as it must.
+    /// A requirement that a transport does not meet.
     public struct Failure: Error, Sendable, CustomStringConvertible {
-        /// What was expected and what came.
+        /// The expected and the actual result.
         public let description: String
     }
 
     /// All cases.
     public static var cases: [Case] { responseCases + requestCases + endCases + flowCases }
 
+    /// Expects a value to equal another.
     static func expect<Value: Equatable>(_ what: String, _ value: Value, _ expected: Value) throws {
         guard value != expected else { return }
         throw Failure(description: "\(what): expected \(expected), got \(value)")
@@ -125,12 +126,12 @@ public enum TransportConformance {
         switch await task.result {
         case .failure(is CancellationError): return
         case .failure(let error): throw Failure(description: "expected CancellationError, got \(error)")
-        case .success: throw Failure(description: "expected CancellationError, got an answer")
+        case .success: throw Failure(description: "expected CancellationError, got a response")
         }
     }
 }
 
 extension TransportConformance.Case: CustomStringConvertible {
-    /// What it must do.
+    /// The requirement in words.
     public var description: String { name }
 }

@@ -1,6 +1,6 @@
 import Testing
 
-/// Files that can be read in one sitting.
+/// Files are short enough to be read as a whole.
 struct SizeTests {
     @Test func noFileIsLongerThan400Lines() {
         let violations = SourceTree.all.filter { $0.lines.count > 401 }.map { "\($0.path): \($0.lines.count - 1)" }
@@ -13,7 +13,8 @@ struct SizeTests {
         #expect(counts[counts.count / 2] <= 120)
     }
 
-    /// Code has 120 at most: the formatter sees to it. It leaves comments and tables of literals, which may have some more.
+    /// A line has 140 characters at most. The formatter limits code to 120, but leaves comments and tables of literals, which may
+    /// have more.
     @Test func noLineIsLongerThan140Characters() {
         let violations = SourceTree.sources.flatMap { file in
             file.lines.enumerated().filter { $0.element.count > 140 }.map { "\(file.path):\($0.offset + 1)" }

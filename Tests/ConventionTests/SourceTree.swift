@@ -2,7 +2,7 @@ import Foundation
 
 /// A Swift file of the package.
 struct SourceFile: Sendable {
-    /// From the package's folder, such as `Sources/Trellis/Compose/Request.swift`.
+    /// The path from the package's folder, such as `Sources/Trellis/Compose/Request.swift`.
     let path: String
     let text: String
     /// The text without comments and without the contents of string literals.
@@ -10,7 +10,7 @@ struct SourceFile: Sendable {
 
     var lines: [Substring] { text.split(separator: "\n", omittingEmptySubsequences: false) }
 
-    /// The words of the code, each with its line.
+    /// Returns the numbers of the lines of code that contain a word.
     func lines(mentioning word: String) -> [Int] {
         guard let pattern = try? Regex("\\b\(word)\\b") else { return [] }
         return code.split(separator: "\n", omittingEmptySubsequences: false).enumerated()
@@ -18,12 +18,12 @@ struct SourceFile: Sendable {
     }
 }
 
-/// The files of the package as they are on disk.
+/// The files of the package, as they are on disk.
 enum SourceTree {
     static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         .deletingLastPathComponent().path
 
-    /// Every Swift file below a folder.
+    /// Returns every Swift file below a folder.
     static func files(in folder: String) -> [SourceFile] {
         let base = "\(root)/\(folder)"
         let names = FileManager.default.enumerator(atPath: base)?.compactMap { $0 as? String } ?? []
@@ -36,21 +36,21 @@ enum SourceTree {
     static let sources = files(in: "Sources")
     static let all = sources + files(in: "Tests")
 
-    /// The names of the types that the code of a file declares at its top level.
+    /// Returns the names of the types that the code of a file declares at its top level.
     static func declaredTypes(in file: SourceFile) -> Set<String> {
         let pattern =
             /(?m)^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|final|indirect|fileprivate|private)\s+)*(?:struct|class|enum|actor|protocol|typealias)\s+([A-Z]\w*)/
         return Set(file.code.matches(of: pattern).map { String($0.output.1) })
     }
 
-    /// The names of the functions that the code of a file declares at its top level.
+    /// Returns the names of the functions that the code of a file declares at its top level.
     static func declaredFunctions(in file: SourceFile) -> Set<String> {
         let pattern =
             /(?m)^(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|fileprivate|private)\s+)*func\s+([A-Za-z]\w*)/
         return Set(file.code.matches(of: pattern).map { String($0.output.1) })
     }
 
-    /// The names of the members that the code of a file adds to types in extensions.
+    /// Returns the names of the members that the code of a file adds to types in extensions.
     static func extensionMembers(in file: SourceFile) -> Set<String> {
         var (names, isInExtension): (Set<String>, Bool) = ([], false)
         let member = /^    (?:[\w@()]+ )*(?:func|var|let|case) ([a-z]\w*)/
@@ -62,12 +62,12 @@ enum SourceTree {
         return names
     }
 
-    /// The names of everything that the code of a file declares, wherever.
+    /// Returns the names of the functions, variables and cases that the code of a file declares at any level.
     static func declaredNames(in file: SourceFile) -> Set<String> {
         Set(file.code.matches(of: /\b(?:func|var|let|case)\s+`?([a-z]\w*)/).map { String($0.output.1) })
     }
 
-    /// Replaces comments and the contents of string literals by blanks; what is interpolated stays.
+    /// Returns the text with blanks in place of comments and of the contents of string literals; interpolated code stays.
     static func withoutCommentsAndStrings(_ text: String) -> String {
         var scanner = CodeScanner(text)
         return scanner.run()

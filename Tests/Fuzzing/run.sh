@@ -1,23 +1,23 @@
 #!/usr/bin/env bash
-# Fuzzes what reads a server's answer and what writes forms, with libFuzzer, which comes with Swift's toolchain.
+# Fuzzes the parsers of a server's response and the encoders of forms, with libFuzzer, which comes with Swift's toolchain.
 #
 #   Tests/Fuzzing/run.sh                    each for a minute
-#   Tests/Fuzzing/run.sh 600                each for so many seconds
+#   Tests/Fuzzing/run.sh 600                each for that many seconds
 #   Tests/Fuzzing/run.sh 600 events lines   some of them
 #   Tests/Fuzzing/run.sh --smoke            each for 5 seconds, from Corpus/ alone, and nothing kept
-#   Tests/Fuzzing/run.sh --available        only says, by its exit status, whether there is a libFuzzer
+#   Tests/Fuzzing/run.sh --available        only reports, by its exit status, whether libFuzzer is installed
 #
-#   lines, events, text, multipart   the machines under streams: the same result however a body is cut, and bounded
-#   form                             URLEncodedFormEncoder with every knob turned: only characters that are allowed, the pairs
+#   lines, events, text, multipart   the state machines under streams: the same result however a body is cut, and bounded
+#   form                             URLEncodedFormEncoder with all its settings: only characters that are allowed, the pairs
 #                                    of a plain model, in the same order each time
-#   form-data                        MultipartFormData: as long as it says, and the parts that were put in, for a strict reader
-#                                    of its own and for the framework's
+#   form-data                        MultipartFormData: the length that was announced, and the parts that were put in, for a
+#                                    strict reader of its own and for the framework's
 #   cookies, cookie-dates            Set-Cookie fields and cookie files; dates of every shape
 #   retry-after                      Retry-After and the dates of HTTP
 #
-# What was found to be interesting is kept between runs in .build-fuzzing/corpus, what was said in .build-fuzzing/logs, inputs
-# that fail in .build-fuzzing/crashes; `SWIFT_BACKTRACE=enable=no .build-fuzzing/release/fuzz NAME FILE` runs one again.
-# Corpus/ has what a run begins with. Exit status: 0 nothing found, 1 something found, 2 a run was ended from outside.
+# Interesting inputs are kept between runs in .build-fuzzing/corpus, the output in .build-fuzzing/logs, inputs that fail in
+# .build-fuzzing/crashes; `SWIFT_BACKTRACE=enable=no .build-fuzzing/release/fuzz NAME FILE` runs one again. Corpus/ has the inputs
+# that a run begins with. Exit status: 0 nothing found, 1 something found, 2 a run was ended from outside.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 scratch=$(cd "$here/../.." && pwd)/.build-fuzzing
@@ -48,7 +48,7 @@ esac
 names=("$@")
 [ ${#names[@]} -gt 0 ] || names=(lines events multipart text form form-data retry-after cookies cookie-dates)
 
-# Optimised, because speed finds more.
+# The build is optimised, because a faster fuzzer finds more.
 swift build --package-path "$here" --scratch-path "$scratch" -c release --disable-dead-strip \
     -Xswiftc -enable-testing -Xswiftc "${instrumented[0]}" -Xswiftc "${instrumented[1]}"
 
@@ -57,8 +57,8 @@ export SWIFT_BACKTRACE=enable=no
 found=() ended=()
 mkdir -p "$scratch/crashes" "$scratch/logs"
 
-# fuzz NAME: says what became of it. A status without an input has its reason: a signal from outside (for which libFuzzer has 72),
-# or what a sanitizer saw only when the process ended, which is in the log.
+# fuzz NAME: fuzzes, and reports the result. A status without an input has another reason: a signal from outside (for which
+# libFuzzer has 72), or a finding of a sanitizer at the end of the process, which is in the log.
 fuzz() {
     local name=$1 log=$scratch/logs/$1.log status=0 input
     mkdir -p "$corpora/$name"

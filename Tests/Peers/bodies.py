@@ -1,4 +1,4 @@
-"""Compressed bodies, good and bad, as files: `bodies.py FOLDER`. Prints {NAME: PATH}.
+"""Writes compressed bodies, good and bad, to files: `bodies.py FOLDER`. Prints {NAME: PATH}.
 
 For gzip, deflate, br and zstd: CODING.valid (of `plain`), CODING.corrupt (a byte in the middle is wrong),
 CODING.truncated (the second half is missing) and CODING.bomb (1 GiB of zeros).
@@ -15,7 +15,7 @@ import brotli
 import zstandard
 
 MEBIBYTE = bytes(1 << 20)
-# Words, not noise: corruption must hit compressed symbols, not stored bytes.
+# The text has words, not noise: corruption must hit compressed symbols, not stored bytes.
 _random = random.Random(2)
 PLAIN = " ".join(_random.choice(["leaf", "vine", "post", "wire", "knot"]) for _ in range(20_000)).encode()
 
@@ -37,8 +37,8 @@ def compressed(coding, pieces):
 
 
 def deflated_zeros():
-    """1 GiB of zeros in the deflate format, without the time it takes: after a full flush nothing refers back, so one
-    piece repeats."""
+    """Returns 1 GiB of zeros in the deflate format, without compressing all of them: after a full flush nothing refers
+    back, so one piece repeats."""
     compressor = zlib.compressobj(9, zlib.DEFLATED, -15)
     return (compressor.compress(MEBIBYTE) + compressor.flush(zlib.Z_FULL_FLUSH)) * 1024 + compressor.flush()
 
@@ -56,7 +56,7 @@ def bomb(coding):
 
 
 def corrupted(body):
-    """Turns bytes in the middle over, so that some symbol or checksum is wrong whatever the format."""
+    """Inverts bytes in the middle, so that a symbol or a checksum is wrong in every format."""
     middle = len(body) // 2
     return body[:middle] + bytes(byte ^ 0xFF for byte in body[middle : middle + 64]) + body[middle + 64 :]
 

@@ -1,4 +1,4 @@
-"""Certificates for the TLS peers, made afresh by each peer in a folder of its own."""
+"""Certificates for the TLS peers, created anew by each peer in a folder of its own."""
 
 import datetime
 import os
@@ -25,7 +25,7 @@ class Authority:
         self._ca.cert_pem.write_to_path(self.path)
 
     def context(self, *names, expired=False, alpn=("http/1.1",), issuer=None):
-        """A server context with a certificate for these names."""
+        """Returns a server context with a certificate for these names."""
         past = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(days=2)
         certificate = (issuer or self._ca).issue_cert(
             *(names or NAMES),
@@ -38,7 +38,7 @@ class Authority:
         return context
 
     def files(self):
-        """Paths of a chain and a key for the usual names, for servers that read files."""
+        """Returns the paths of a chain and a key for the usual names, for servers that read files."""
         certificate = self._ca.issue_cert(*NAMES, key_type=trustme.KeyType.ECDSA)
         chain, key = os.path.join(self.folder, "chain.pem"), os.path.join(self.folder, "key.pem")
         certificate.private_key_and_cert_chain_pem.write_to_path(chain)
@@ -49,7 +49,7 @@ class Authority:
         return self.context(issuer=trustme.CA(key_type=trustme.KeyType.ECDSA))
 
     def context_without_alternative_name(self):
-        """Signed by the trusted root, with the address as its common name and no subjectAltName at all."""
+        """Returns a context with a certificate of the trusted root, with the common name localhost and no subjectAltName."""
         issuer_key = serialization.load_pem_private_key(self._ca.private_key_pem.bytes(), None)
         issuer = x509.load_pem_x509_certificate(self._ca.cert_pem.bytes())
         key = ec.generate_private_key(ec.SECP256R1())

@@ -1,10 +1,10 @@
-"""A proxy that does to connections what networks do, in front of caddy, which serves one large file in the clear.
+"""A proxy that breaks connections as networks do, in front of caddy, which serves one large file without TLS.
 
     cutting_proxy.py SIZE
 
-The file is /large, of SIZE bytes that do not repeat within a part; /digest is its SHA-256. Of the connections through the
-port "cut" the first 54 end badly after a random number of the server's bytes: 27 are closed, 23 reset, 4 fall silent.
-Further ones are left alone, as are those through the port "direct". The command "faults" answers with how often that has happened.
+The file is /large, of SIZE bytes that do not repeat within a part; /digest is its SHA-256. The first 54 connections through
+the port "cut" fail after a random number of the server's bytes: 27 are closed, 23 reset, 4 fall silent. Further connections
+do not fail, and neither do those through the port "direct". The command "faults" returns the number of each kind so far.
 """
 
 import asyncio
@@ -34,29 +34,29 @@ http://127.0.0.1:{port} {{
 
 
 class Faults:
-    """What is still to happen, in an order that is the same in every run."""
+    """The faults that are still to occur, in an order that is the same in every run."""
 
     def __init__(self, size):
         self.random = random.Random(size)
         self.kinds = ["close"] * 27 + ["reset"] * 23 + ["silence"] * 4
         self.random.shuffle(self.kinds)
-        # So that all of them happen before the file is whole, with something to spare.
+        # The limit lets all faults occur before the file is whole, with something to spare.
         self.longest = 2 * size // 70
         self.happened = collections.Counter()
 
     def next(self):
-        """What happens to the next connection, and after how many bytes."""
+        """Returns the fault of the next connection, and the number of bytes before the fault."""
         kind = self.kinds.pop() if self.kinds else None
         return kind, self.random.randrange(1, self.longest)
 
     def give_back(self, kind):
-        """It has not happened: the connection ended by itself."""
+        """Takes back a fault that has not occurred, because the connection ended by itself."""
         if kind:
             self.kinds.append(kind)
 
 
 async def relay(reader, writer):
-    """Hands on what the client sends."""
+    """Forwards the bytes of the client."""
     try:
         while chunk := await reader.read(1 << 16):
             writer.write(chunk)
@@ -67,7 +67,7 @@ async def relay(reader, writer):
 
 
 async def hand_on(upstream, writer, length):
-    """Hands on what the server sends, up to a length; `False`: that much did not come."""
+    """Forwards the bytes of the server, up to a length. Returns False if the server sends fewer bytes."""
     while length > 0:
         chunk = await upstream.read(min(length, 1 << 18))
         if not chunk:
@@ -79,7 +79,7 @@ async def hand_on(upstream, writer, length):
 
 
 def proxy(port, faults):
-    """The handler of a connection that is cut."""
+    """Returns the handler of a connection that is cut."""
 
     async def handle(reader, writer):
         upstream, upstream_writer = await asyncio.open_connection("127.0.0.1", port, limit=1 << 20)
@@ -106,7 +106,7 @@ def proxy(port, faults):
 
 
 def write_file(path, size):
-    """Writes the file, and returns its SHA-256. Its pattern repeats after a prime number of bytes."""
+    """Writes the file, and returns its SHA-256. The pattern of the file repeats after a prime number of bytes."""
     pattern = random.Random(1).randbytes(1048583) * 2
     digest = hashlib.sha256()
     with open(path, "wb") as file:

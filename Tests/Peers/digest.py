@@ -1,17 +1,17 @@
-"""A server with Digest authentication (RFC 7616), which checks all that it is told: Werkzeug reads the credentials, Python's
-hashlib computes. Prints {"ca": "", "ports": {"http": PORT}}.
+"""A server with Digest authentication (RFC 7616), which checks all values that a client sends: Werkzeug reads the credentials,
+Python's hashlib computes. Prints {"ca": "", "ports": {"http": PORT}}.
 
 The user is `Jäsøn Doe`, the password `Secret, or "not"?`. Every path is a protection space of its own, whose parts are:
 
     /ALGORITHM/QOP      of the challenge; `none` for no such parameter
     /FLAG,FLAG          userhash     the name is to be hashed
                         stale        a nonce is good for two requests
-                        next         every answer names the next nonce
-                        beside       offered in a second field, behind Basic and a challenge that nobody knows
-                        quiet        a nonce is good for two requests, and the server does not say that it was only that
+                        next         every response names the next nonce
+                        beside       offered in a second field, after Basic and a challenge of an unknown scheme
+                        quiet        a nonce is good for two requests, but the server does not report that it is stale
     /…                  anything else
 
-A 200 has a body of JSON: the user, the count, and how many requests the space has seen.
+The body of a 200 is JSON: the user, the count, and the number of requests that the space has seen.
 """
 
 import asyncio
@@ -66,12 +66,12 @@ class Space:
         return [digest]
 
     def check(self, method, target, body, authorization):
-        """None for right, else whether only the nonce was too old."""
+        """Returns None for correct credentials, and otherwise whether only the nonce was too old."""
         if not authorization or not authorization.startswith("Digest "):
             return False
         got = parse_dict_header(authorization[7:])
         if got.get("opaque") != self.opaque or got["nonce"] not in self.nonces:
-            return False  # of another space
+            return False  # The nonce is that of another space.
         key = self.digest(f"{USER}:{REALM}:{PASSWORD}")
         user = self.digest(f"{USER}:{REALM}") if "userhash" in self.flags else USER
         nonce, count = got["nonce"], int(got.get("nc", "1"), 16)
@@ -81,7 +81,7 @@ class Space:
         if got["username"] != user:
             return False
         if self.is_session:
-            # Of the first request; kept when the nonce changes.
+            # The nonce of the first request counts, and stays when the nonce changes.
             session = self.sessions.setdefault(got["cnonce"], nonce)
             key = self.digest(f"{key}:{session}:{got['cnonce']}")
         request = f"{method}:{target}"

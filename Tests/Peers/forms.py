@@ -1,4 +1,4 @@
-"""Reads a form as three parsers see it: forms.py FILE CONTENT-TYPE
+"""Reads a form with three parsers: forms.py FILE CONTENT-TYPE
 
 Prints one line of JSON: for each parser the list of parts, each with name, filename, type and content in
 Base64. The parsers are those of Werkzeug, of python-multipart and of Python's own email package.

@@ -1,7 +1,7 @@
 """An HTTP/2 server that misbehaves on request: see `http2_scenarios.py`.
 
 Prints {"ca": PATH, "ports": {NAME: PORT}}: `tls` is h2 by ALPN, `cleartext` h2 with prior knowledge, `other-tls` and
-`other-cleartext` are the same for another origin, and `impostor` agrees on h2 by ALPN and speaks HTTP/1.1 in spite of it.
+`other-cleartext` are the same for another origin, and `impostor` agrees on h2 by ALPN but speaks HTTP/1.1.
 """
 
 import http2_scenarios
@@ -15,7 +15,7 @@ async def handle(reader, writer):
 
 
 async def speak_http1(reader, writer):
-    """Answers the first that comes in HTTP/1.1, and keeps the connection."""
+    """Sends a response over HTTP/1.1 to the first bytes that come, and keeps the connection."""
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nxx"
     while await reader.read(65536):
         writer.write(answer)

@@ -1,6 +1,6 @@
-"""One HTTP/2 connection of the scripted server, and its streams as scenarios see them.
+"""An HTTP/2 connection of the scripted server, and its streams as scenarios see them.
 
-A client that speaks HTTP/1.1 instead, as after HTTP_1_1_REQUIRED, gets a good answer to each request.
+A client that speaks HTTP/1.1 instead, as after HTTP_1_1_REQUIRED, gets a good response to each request.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ import hyperframe.frame
 
 
 class Stream:
-    """A request, and what a scenario may do to its answer."""
+    """A request, with the operations of a scenario on its response."""
 
     def __init__(self, connection, stream_id, headers):
         self.id = stream_id
@@ -26,7 +26,7 @@ class Stream:
         self._begun = asyncio.Event()
 
     async def begun(self):
-        """Returns when bytes of the body have come."""
+        """Waits until bytes of the body have come."""
         await self._begun.wait()
 
     def receive(self, data):
@@ -34,7 +34,7 @@ class Stream:
         self._begun.set()
 
     async def body(self):
-        """The request's body, whole."""
+        """Waits for the end of the request's body, and returns the body."""
         await self.ended.wait()
         return bytes(self.received)
 
@@ -57,12 +57,12 @@ class Stream:
             await self.connection.writer.drain()
 
     async def data_with(self, data, rest):
-        """Sends data and bytes that need not be HTTP/2 in one piece."""
+        """Sends data, and bytes that need not be HTTP/2, in one piece."""
         self.connection.protocol.send_data(self.id, data)
         self.raw(self.connection.protocol.data_to_send() + rest)
 
     async def answered(self):
-        """Returns when the client has read what was sent so far: it has answered a PING."""
+        """Waits until the client has read all bytes so far, that is until the client has answered a PING."""
         await self.connection.ping()
 
     def end(self):
@@ -72,16 +72,16 @@ class Stream:
         self._do("reset_stream", int(code))
 
     def goaway(self, last_stream_id, code=0, rest=b""):
-        """A GOAWAY as a raw frame, with other bytes behind it: with its own, the library would end its connection too."""
+        """Sends a GOAWAY as a raw frame, followed by other bytes: after its own GOAWAY the library would end its connection."""
         frame = hyperframe.frame.GoAwayFrame(0, last_stream_id=last_stream_id, error_code=int(code))
         self.raw(frame.serialize() + rest)
 
     def raw(self, data):
-        """Bytes that need not be HTTP/2."""
+        """Sends bytes that need not be HTTP/2."""
         self.connection.writer.write(data)
 
     def close_connection(self):
-        """Ends this side in order; what the client still sends is read, as unread bytes would turn it into a reset."""
+        """Ends this side in order; the client's bytes are still read, as unread bytes would turn the end into a reset."""
         writer = self.connection.writer
         writer.write_eof() if writer.can_write_eof() else writer.close()
 
@@ -91,7 +91,7 @@ class Stream:
 
 
 class Connection:
-    """Reads frames, and runs a scenario for each request."""
+    """A connection that reads frames, and runs a scenario for each request."""
 
     def __init__(self, reader, writer, play):
         configuration = h2.config.H2Configuration(
@@ -99,7 +99,7 @@ class Connection:
         )
         self.protocol = h2.connection.H2Connection(configuration)
         self.reader, self.writer, self.play = reader, writer, play
-        # Nothing that comes is looked at any more, not even the client's farewell.
+        # Set to ignore all further bytes of the client, even its GOAWAY.
         self.is_deaf = False
         self._streams, self._tasks = {}, set()
         self._window = asyncio.Event()

@@ -1,4 +1,4 @@
-"""Frames without end that bring nothing: an answer that keeps its reader busy for as long as it reads."""
+"""Frames without end and without content: a response that keeps its reader busy for as long as it reads."""
 
 import asyncio
 
@@ -9,17 +9,17 @@ PIECE = 1 << 20
 
 
 async def flood(stream, kind, where):
-    """Frames of one KIND, before the head or in a body, until the client leaves."""
+    """Sends frames of one KIND, before the head or in a body, until the client leaves."""
     if where == "in-body":
         stream.head()
         await stream.data(b"x")
-        # Only who has heard of the beginning can tell a flood from a server that is slow.
+        # Only a client that has seen the beginning can tell a flood from a slow server.
         await stream.answered()
     await flood_frames(stream, kind)
 
 
 async def flood_frames(stream, kind, has_begun=None):
-    """Frames of one KIND until the client leaves; tells when the first have been written."""
+    """Sends frames of one KIND until the client leaves; sets `has_begun` when the first have been written."""
     one = {
         "empty-data": frame(DATA, 0, stream.id),
         "padded-data": frame(DATA, PADDED, stream.id, bytes([3, 0, 0, 0])),
@@ -30,12 +30,12 @@ async def flood_frames(stream, kind, has_begun=None):
     stream.connection.is_deaf = True
     writer = stream.connection.writer
     writer.transport.set_write_buffer_limits(high=8 * PIECE)
-    # It ends by itself: whoever started the peer may be gone.
+    # The flood ends by itself after 60 s, because the process that started the peer may be gone.
     end = asyncio.get_running_loop().time() + 60
     while not writer.is_closing() and asyncio.get_running_loop().time() < end:
         writer.write(piece)
         if has_begun is not None:
             has_begun.set()
         await writer.drain()
-        # A client that keeps up never makes it wait, and the other connections want their turn.
+        # A client that keeps up never makes the flood wait, and the other connections need their turn.
         await asyncio.sleep(0)

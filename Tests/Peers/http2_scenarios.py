@@ -1,6 +1,6 @@
-"""What happens to a stream, told by its path: `/name/argument/…` runs the function `name` with its arguments.
+"""Scenarios for streams, selected by the path: `/name/argument/…` runs the function `name` with its arguments.
 
-CODE is the name of an HTTP/2 error code, such as REFUSED_STREAM. KEY is any text a test makes up, to tell the first
+CODE is the name of an HTTP/2 error code, such as REFUSED_STREAM. KEY is any text that a test chooses, to tell the first
 attempt of a request from the next.
 """
 
@@ -28,20 +28,20 @@ async def play(stream):
 
 
 async def ok(stream, size="2"):
-    """A good answer of that many bytes."""
+    """Sends a good response of that many bytes."""
     stream.head(fields=[("content-length", size)], end=size == "0")
     await stream.data(b"x" * int(size), end=True)
 
 
 async def echo(stream):
-    """The request's body as the answer's."""
+    """Sends the request's body as the response's."""
     body = await stream.body()
     stream.head(fields=[("content-length", str(len(body)))], end=not body)
     await stream.data(body, end=True)
 
 
 async def rst(stream, where, code, length="with-length"):
-    """RST_STREAM with CODE, at `before-head`, `after-head` or `in-body`."""
+    """Sends RST_STREAM with CODE, at `before-head`, `after-head` or `in-body`."""
     if where != "before-head":
         stream.head(fields=[("content-length", "100")] if length == "with-length" else [])
     if where == "in-body":
@@ -50,7 +50,7 @@ async def rst(stream, where, code, length="with-length"):
 
 
 async def refused_once(stream, key):
-    """REFUSED_STREAM the first time, a good answer the next."""
+    """Sends REFUSED_STREAM the first time, and a good response the next."""
     _attempts[key] += 1
     if _attempts[key] == 1:
         stream.reset(ErrorCodes.REFUSED_STREAM)
@@ -59,7 +59,7 @@ async def refused_once(stream, key):
 
 
 async def refused_then(stream, code, key):
-    """REFUSED_STREAM the first time, RST_STREAM with CODE the next, and then good answers."""
+    """Sends REFUSED_STREAM the first time, RST_STREAM with CODE the next, and then good responses."""
     _attempts[key] += 1
     if _attempts[key] > 2:
         return await ok(stream)
@@ -67,26 +67,26 @@ async def refused_then(stream, code, key):
 
 
 async def attempts(stream, key):
-    """As many bytes as there were requests with KEY."""
+    """Sends as many bytes as there were requests with KEY."""
     await ok(stream, str(_attempts[key]))
 
 
 async def ok_then_flood(stream, key):
-    """A good answer, and frames without end on its connection once `flood-now` asks for them."""
+    """Sends a good response, and frames without end on its connection once `flood-now` asks for them."""
     await ok(stream)
     await _wanted[key].wait()
     await flood_frames(stream, "unknown-frames", _begun[key])
 
 
 async def flood_now(stream, key):
-    """A good answer, once the flood with KEY has begun."""
+    """Sends a good response, once the flood with KEY has begun."""
     _wanted[key].set()
     await _begun[key].wait()
     await ok(stream)
 
 
 async def rst_once(stream, code, key, then="nothing"):
-    """RST_STREAM with CODE the first time, and then `nothing` or the `close` of the connection; a good answer the next."""
+    """Sends RST_STREAM with CODE the first time, and then `nothing` or the `close` of the connection; a good response the next."""
     _attempts[key] += 1
     if _attempts[key] > 1:
         return await ok(stream)
@@ -96,7 +96,7 @@ async def rst_once(stream, code, key, then="nothing"):
 
 
 async def close_once(stream, key, goaway="without-goaway"):
-    """The end of the connection the first time, `with-goaway` behind one that covers the stream; a good answer the next."""
+    """Ends the connection the first time, `with-goaway` after a GOAWAY that covers the stream; sends a good response the next."""
     _attempts[key] += 1
     if _attempts[key] > 1:
         return await ok(stream)
@@ -106,8 +106,8 @@ async def close_once(stream, key, goaway="without-goaway"):
 
 
 async def goaway(stream, where, key=""):
-    """GOAWAY `after` a whole answer, in the `body` of one that goes on, in the body of one that is `cut` short with the
-    connection, or `before` the stream, which it does not cover: then the next attempt gets its answer."""
+    """Sends GOAWAY `after` a whole response, in the `body` of one that goes on, in the body of one that is `cut` short with
+    the connection, or `before` the stream, which the GOAWAY does not cover: then the next attempt gets its response."""
     if where == "before":
         _attempts[key] += 1
         if _attempts[key] == 1:
@@ -127,7 +127,7 @@ async def goaway(stream, where, key=""):
 
 
 async def goaway_whole(stream, where, end):
-    """GOAWAY that covers the stream, `before-head` or `in-body` of a whole answer without a length, whose end comes
+    """Sends a GOAWAY that covers the stream, `before-head` or `in-body` of a whole response without a length, whose end comes
     `at-once` or in a frame of its `own`."""
     if where == "before-head":
         stream.goaway(stream.id)
@@ -140,8 +140,8 @@ async def goaway_whole(stream, where, end):
 
 
 async def goaway_broken(stream, name, how, code="NO_ERROR"):
-    """GOAWAY with CODE, which covers the stream, in a body without a length, and then the violation NAME: in a piece of its
-    `own`, or `at-once` with the GOAWAY."""
+    """Sends a GOAWAY with CODE, which covers the stream, in a body without a length, and then the violation NAME: in a piece
+    of its `own`, or `at-once` with the GOAWAY."""
     stream.head()
     await stream.data(HALF)
     await stream.answered()
@@ -155,8 +155,8 @@ async def goaway_broken(stream, name, how, code="NO_ERROR"):
 
 
 async def goaway_pinged(stream, key):
-    """A whole answer without a length, and before its end a GOAWAY that covers it and a PING that the client must answer. It ends
-    once `go-on` asks for that."""
+    """Sends a whole response without a length, and before its end a GOAWAY that covers the response, and a PING that the client
+    must answer. The response ends once `go-on` asks for that."""
     stream.head()
     stream.goaway(stream.id)
     await stream.data(HALF)
@@ -167,26 +167,27 @@ async def goaway_pinged(stream, key):
 
 
 async def pinged(stream, key):
-    """A good answer, once the PING with KEY was answered."""
+    """Sends a good response, once the PING with KEY was answered."""
     await _begun[key].wait()
     await ok(stream)
 
 
 async def go_on(stream, key):
-    """A good answer; what waits with KEY goes on."""
+    """Sends a good response, and lets the response that waits with KEY go on."""
     _wanted[key].set()
     await ok(stream)
 
 
 async def broken(stream, name, where, length):
-    """The violation NAME, after which the connection stays open on this side: `before-head`, `after-head`, `in-body`, behind
-    a body that is `filled` but has not ended, or in one piece with part of the body (`at-once`)."""
+    """Sends the violation NAME, after which the connection stays open on this side: `before-head`, `after-head`, `in-body`,
+    after a body that is `filled` but has not ended, or in one piece with part of the body (`at-once`)."""
     if where != "before-head":
         stream.head(fields=[("content-length", "100")] if length == "with-length" else [])
     if where in ("in-body", "filled"):
         await stream.data(HALF * (2 if where == "filled" else 1))
     if where in ("after-head", "in-body", "filled"):
-        # So that the client has read everything before it: what TLS records hold is read one by one, TCP is not.
+        # The client must have read everything before the violation: the content of TLS records is read one by one, that of TCP is
+        # not.
         await stream.answered()
     stream.connection.is_deaf = True
     if where == "at-once":
@@ -196,20 +197,20 @@ async def broken(stream, name, where, length):
 
 
 async def cut_when_filled(stream):
-    """A body that fills its length but does not end, and then the end of the connection."""
+    """Sends a body that fills its length but does not end, and then ends the connection."""
     stream.head(fields=[("content-length", "50")])
     await stream.data(HALF)
     stream.close_connection()
 
 
 async def goaway_error(stream, code):
-    """GOAWAY that covers the stream, with CODE, and the end of the connection, before any head."""
+    """Sends a GOAWAY with CODE that covers the stream, and ends the connection, before any head."""
     stream.goaway(stream.id, ErrorCodes[code])
     stream.close_connection()
 
 
 async def truncated(stream, how, length="with-length"):
-    """Half a body, ended by `end-stream`, by `rst` with NO_ERROR, or by `close` of the connection."""
+    """Sends half a body, ended by `end-stream`, by `rst` with NO_ERROR, or by `close` of the connection."""
     stream.head(fields=[("content-length", "100")] if length == "with-length" else [])
     if how == "end-stream":
         await stream.data(HALF, end=True)
@@ -222,7 +223,7 @@ async def truncated(stream, how, length="with-length"):
 
 
 async def overlong(stream):
-    """More body than content-length allows."""
+    """Sends more body than content-length allows."""
     stream.head(fields=[("content-length", "10")])
     await stream.data(HALF, end=True)
 
@@ -234,14 +235,14 @@ async def trailers(stream, length="without-length"):
 
 
 async def hints(stream, count="1"):
-    """103 so many times, then the answer."""
+    """Sends 103 that many times, then the response."""
     for number in range(int(count)):
         stream.head(103, fields=[("link", f"</{number}.css>; rel=preload")])
     await ok(stream)
 
 
 async def together(stream, key, count):
-    """No answer until so many requests with KEY are in flight at once; then all get one."""
+    """Sends no response until COUNT requests with KEY are in flight at once; then all get one."""
     _held[key].append(asyncio.Event())
     mine = _held[key][-1]
     if len(_held[key]) == int(count):
@@ -252,7 +253,7 @@ async def together(stream, key, count):
 
 
 async def silent(stream, where):
-    """Nothing more, `before-head`, `after-head` or `in-body`."""
+    """Sends nothing more, `before-head`, `after-head` or `in-body`."""
     if where != "before-head":
         stream.head(fields=[("content-length", "100")])
     if where == "in-body":
@@ -260,14 +261,14 @@ async def silent(stream, where):
 
 
 async def early(stream, status):
-    """A whole answer before the request's body was read, then RST_STREAM with NO_ERROR (RFC 9113, section 8.1)."""
+    """Sends a whole response before reading the request's body, then RST_STREAM with NO_ERROR (RFC 9113, section 8.1)."""
     await ok_with_status(stream, int(status))
     stream.reset(ErrorCodes.NO_ERROR)
 
 
 async def early_end(stream, status, length, end, then="nothing"):
-    """A whole answer before the request's body was read, `with-length` or `without-length`, whose end comes `at-once` or in
-    a frame of its `own`; and then nothing, or behind `reset` RST_STREAM with NO_ERROR (RFC 9113, section 8.1)."""
+    """Sends a whole response before reading all of the request's body, `with-length` or `without-length`, whose end comes
+    `at-once` or in a frame of its `own`; and then nothing, or for `reset` RST_STREAM with NO_ERROR (RFC 9113, section 8.1)."""
     await stream.begun()
     stream.head(int(status), fields=[("content-length", "2")] if length == "with-length" else [])
     await stream.data(b"xx", end=end == "at-once")
@@ -279,7 +280,7 @@ async def early_end(stream, status, length, end, then="nothing"):
 
 
 async def continued(stream, status="100"):
-    """The request's body as the answer's, when 100 has asked for it; with another STATUS that as the answer, and none of it."""
+    """Sends the request's body as the response's, after a 100 has asked for it; another STATUS is the response itself."""
     assert stream.headers.get(b"expect") == b"100-continue" and not stream.received
     if status != "100":
         return await ok_with_status(stream, int(status))
@@ -293,25 +294,25 @@ async def ok_with_status(stream, status):
 
 
 async def field(stream, kind):
-    """A response field that HTTP/2 forbids."""
+    """Sends a response field that HTTP/2 forbids."""
     forbidden = {
         "uppercase": [("X-Upper", "1")],
         "connection": [("connection", "keep-alive")],
         "pseudo": [(":method", "GET")],
         "newline": [("x-newline", "a\r\nb: c")],
-        # In pieces, as encoding a long value takes its length squared.
+        # The size is made of pieces, as encoding a long value takes its length squared.
         "huge": [(f"x-huge-{number}", "y" * 4_000) for number in range(80)],
     }
     stream.head(fields=forbidden[kind], end=True)
 
 
 async def status(stream, value):
-    """A status that may be none."""
+    """Sends a status that may be malformed."""
     stream.head(value, end=True)
 
 
 async def garbage(stream):
-    """Bytes that are no frames."""
+    """Sends bytes that are not frames."""
     stream.raw(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n" * 10)
 
 

@@ -1,4 +1,4 @@
-"""What breaks an HTTP/2 connection for good (RFC 9113, section 5.4.1), as frames: each violation by its name."""
+"""Violations that break an HTTP/2 connection for good (RFC 9113, section 5.4.1), as frames: each by its name."""
 
 DATA, HEADERS, SETTINGS, WINDOW_UPDATE = 0, 1, 4, 8
 
@@ -9,7 +9,7 @@ def frame(kind, flags, stream_id, payload=b"", length=None):
 
 
 def violation(name, stream_id):
-    """The bytes that break the connection on which a stream has an answer under way."""
+    """Returns the bytes that break the connection on which a stream has a response under way."""
     return {
         # FRAME_SIZE_ERROR: a byte more than the client allows.
         "large-frame": frame(DATA, 0, stream_id, bytes(16_385)),

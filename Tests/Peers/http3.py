@@ -1,7 +1,7 @@
 """An HTTP/3 server that misbehaves on request. Prints {"ca": PATH, "ports": {"h3": PORT}}.
 
-The same port number speaks HTTP/2 over TCP with the scenarios of `http2_scenarios.py`, as a real server would. Over
-QUIC the path tells the scenario, as there:
+The same port number serves HTTP/2 over TCP with the scenarios of `http2_scenarios.py`, as a real server would. Over
+QUIC the path selects the scenario, as there:
 
     /ok/SIZE  /echo  /trailers  /hints  /rst/WHERE/CODE  /truncated/HOW  /close/WHERE  /silent  /early/STATUS
 
@@ -26,7 +26,7 @@ connections = peer.Connections()
 
 
 class Protocol(QuicConnectionProtocol):
-    """One QUIC connection; each request is played once its body is whole."""
+    """A QUIC connection; each request is played once its body is whole."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -103,7 +103,7 @@ class Protocol(QuicConnectionProtocol):
                 self.head(stream, 404, end=True)
 
     def _part(self, stream, where):
-        """The part of an answer that goes out before something goes wrong."""
+        """Sends the part of a response before its fault."""
         if where != "before-head":
             self.head(stream, fields=[("content-length", 100)])
         if where == "in-body":

@@ -1,4 +1,4 @@
-"""What every peer shares: telling the test its ports, answering its commands, ending with it.
+"""Functions that every peer shares: announcing its ports to the test, answering its commands, ending with the test.
 
 A peer prints one line of JSON when it listens. Then it reads commands from stdin, one a line, and answers each with a
 line of JSON; the end of stdin is its end. Commands:
@@ -18,7 +18,7 @@ import traceback
 
 
 class Connections:
-    """Counts the connections of a peer, from the accepted socket on: one whose handshake fails counts too."""
+    """The number of connections of a peer, from the accepted socket on: one whose handshake fails counts, too."""
 
     def __init__(self):
         self.accepted = 0
@@ -67,7 +67,7 @@ class Connections:
             writer = asyncio.StreamWriter(transport, protocol, reader, loop)
             await handler(reader, writer)
         except (asyncio.IncompleteReadError, OSError):
-            pass  # The client left, or did not like the certificate: both are what tests are for.
+            pass  # The client left, or refused the certificate: tests do both.
         finally:
             if writer:
                 writer.close()
@@ -77,7 +77,7 @@ class Connections:
 
 
 def temporary_folder():
-    """A folder that goes when the peer goes."""
+    """Creates a folder that is removed when the peer ends."""
     _folders.append(tempfile.mkdtemp(prefix="trellis-peer-"))
     return _folders[-1]
 
@@ -87,7 +87,7 @@ _tasks = set()
 
 
 def _keep(coroutine):
-    """Runs a coroutine beside the others; the loop itself holds tasks only weakly."""
+    """Runs a coroutine beside the others, and keeps its task, because the loop itself holds tasks only weakly."""
     task = asyncio.ensure_future(coroutine)
     _tasks.add(task)
     task.add_done_callback(_tasks.discard)
@@ -98,7 +98,7 @@ def say(message):
 
 
 async def serve_until_stdin_ends(announcement, connections, questions={}):
-    """Announces the peer and obeys its commands, and answers questions of its own, until stdin ends."""
+    """Announces the peer, obeys its commands, and answers questions of its own, until stdin ends."""
     say(announcement)
     reader = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -117,7 +117,7 @@ async def serve_until_stdin_ends(announcement, connections, questions={}):
 
 def run(main):
     """Runs a peer and leaves at once, without waiting for connections that tests left open."""
-    # A socket that the test's process had open when it started this one would stay open as long as this one lives.
+    # A socket that the test's process had open when it started this process would stay open as long as this process lives.
     os.closerange(3, 4096)
 
     async def leave_at_once():

@@ -1,6 +1,6 @@
-"""Servers as they are in the world, on files of their own making, each with a port of its own.
+"""Real servers, on files of their own making, each with a port of its own.
 
-Prints {"ca": PATH, "ports": {NAME: PORT}} with those of these that are installed:
+Prints {"ca": PATH, "ports": {NAME: PORT}} with the servers below that are installed:
 
     caddy      HTTP/1.1, HTTP/2 and, over UDP, HTTP/3
     nghttpd    HTTP/2
@@ -49,7 +49,7 @@ BasicAuth ada s3cret
 
 
 def free_port():
-    """A port that is free for TCP and UDP now. Nothing keeps it free until the server has it."""
+    """Returns a port that is free for TCP and UDP at the moment. The port is not reserved until the server uses it."""
     with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
         tcp.bind(("127.0.0.1", 0))
         udp.bind(tcp.getsockname())
@@ -57,7 +57,7 @@ def free_port():
 
 
 def start(*command, folder):
-    """A server that ends with this process, however that ends."""
+    """Starts a server that ends with this process, however this process ends."""
 
     def end_with_parent():
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -70,7 +70,7 @@ def start(*command, folder):
 
 
 async def accepting(port):
-    """Returns once the port takes connections."""
+    """Waits until the port takes connections."""
     while True:
         try:
             _, writer = await asyncio.open_connection("127.0.0.1", port)

@@ -1,19 +1,19 @@
 """HTTPS servers, good and bad, each on a port of its own. Prints {"ca": PATH, "ports": {NAME: PORT}}.
 
     valid         127.0.0.1, localhost and ::1, signed by `ca`
-    expired       as valid, but over since two days
+    expired       as valid, but expired two days ago
     wrong-host    for another name
-    unknown-ca    signed by nobody known
+    unknown-ca    signed by an unknown authority
     no-san        common name localhost, no subject alternative name
     tls1.1        speaks TLS 1.1 at best
     cut-off       reads the client's hello and closes
     reset         reads the client's hello and resets
-    stalled       reads the client's hello and says nothing more
-    unaccepting   no TCP connection comes about: the queue is full and nobody accepts
-    together      as valid, but nobody is answered before 50 have asked, each on a connection of its own
+    stalled       reads the client's hello and sends nothing more
+    unaccepting   no TCP connection can be made: the queue is full, and no connection is accepted
+    together      as valid, but responds only when 50 requests have come, each on a connection of its own
     cut-in-body   a good handshake and head, then the connection ends without a close_notify, the body unfinished
 
-The good ones answer any request with `secure`.
+The good servers respond to any request with `secure`.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from certificates import Authority
 
 
 async def answer(reader, writer):
-    """Answers requests until the client leaves."""
+    """Responds to requests until the client leaves."""
     while True:
         head = await reader.readuntil(b"\r\n\r\n")
         body = b"" if head.startswith(b"HEAD ") else b"secure"
@@ -36,7 +36,7 @@ async def answer(reader, writer):
 
 
 def answer_together(count):
-    """Answers when so many connections have asked."""
+    """Returns a handler that responds when that many connections have sent a request."""
     asked = 0
     everybody = asyncio.Event()
 
@@ -79,7 +79,7 @@ async def stall(reader, writer):
 
 
 def unaccepting():
-    """A port whose queue is full. The sockets are kept by the caller."""
+    """Returns a port whose queue is full, and its sockets, which the caller keeps."""
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     listener.listen(0)

@@ -5,7 +5,7 @@ import Testing
 import Trellis
 import TrellisFoundation
 
-/// Responses as Foundation has them.
+/// A response becomes an `HTTPURLResponse` of Foundation.
 struct HTTPURLResponseTests {
     private static func response(
         _ fields: [(String, String)] = [], status: Int = 200, url: String = "http://localhost/a%20b?c"

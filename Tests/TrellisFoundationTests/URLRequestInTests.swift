@@ -6,7 +6,7 @@ import Trellis
 import TrellisFoundation
 import TrellisTesting
 
-/// What a session is asked by a `URLRequest`.
+/// A `URLRequest` becomes a request of a session.
 struct URLRequestInTests {
     private static func request(
         _ url: String = "http://localhost/a?b=c", _ change: (inout URLRequest) -> Void = { _ in }
@@ -16,7 +16,7 @@ struct URLRequestInTests {
         return request
     }
 
-    /// Why there is no request.
+    /// Returns the error of a `URLRequest` that cannot become a request.
     private static func failure(_ change: (inout URLRequest) -> Void) throws -> TrellisError {
         let request = try request("http://localhost/a?b=c", change)
         return try #require(throws: TrellisError.self) { try request.asRequest() }
@@ -56,7 +56,7 @@ struct URLRequestInTests {
 
     @Test(arguments: ["a\r\nX-B: c", "a\nb", "a\rb", "a\0b"])
     func aFieldThatWouldEndItsLineIsRefused(_ value: String) throws {
-        // `setValue` leaves such a value out by itself.
+        // `setValue` itself would leave such a value out.
         let error = try Self.failure { $0.allHTTPHeaderFields = ["X-A": value] }
         #expect(error.reason == .invalidRequest(.headerField("X-A")))
         #expect(error.url == "http://localhost/a?b=c")
@@ -86,7 +86,8 @@ struct URLRequestInTests {
 
     // MARK: Time
 
-    /// Seconds; the limits for connecting, head and silence (`nil`: none); the total of an answer in memory.
+    /// The rows of intervals: seconds; the limits for connecting, head and silence (`nil`: none); the total of a response in
+    /// memory.
     static let intervals: [(Double, Duration?, Duration?)] = [
         (5, .seconds(5), .seconds(300)), (0.25, .milliseconds(250), .seconds(300)),
         (300, .seconds(300), .seconds(300)), (400, .seconds(400), .seconds(400)), (.infinity, nil, nil),
@@ -100,7 +101,7 @@ struct URLRequestInTests {
         let timeouts = try #require(try Self.request { $0.timeoutInterval = interval }.asRequest().timeouts)
         #expect((timeouts.connect, timeouts.responseHead, timeouts.idle) == (limit, limit, limit))
         #expect(timeouts.total == total && timeouts.collectedTotal == total)
-        // No total is named.
+        // The total is not named by the request.
         #expect(timeouts.withTotal(atLeast: .seconds(500)).collectedTotal == (total == nil ? nil : .seconds(500)))
     }
 
@@ -125,7 +126,8 @@ struct URLRequestInTests {
         #expect(try Request(request, refining: timeouts).timeouts == timeouts)
     }
 
-    /// A session on a scripted transport, whose answer has a byte each 100 s for ten minutes.
+    /// Returns the result of reading a response that has a byte every 100 s for ten minutes, in a session on a scripted
+    /// transport.
     private static func drip(
         _ timeouts: Timeouts = Timeouts(), _ read: @Sendable @escaping (Session, URLRequest) async throws -> Data
     ) async throws -> Result<Data, any Error> {
@@ -181,7 +183,7 @@ struct URLRequestInTests {
     }
 
     @Test func anEmptyBodyIsNone() throws {
-        // `HEAD` with a body would be refused.
+        // A `HEAD` request with a body would be refused.
         let request = try Self.request {
             $0.httpMethod = "HEAD"
             $0.httpBody = Data()

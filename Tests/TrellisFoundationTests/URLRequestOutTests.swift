@@ -5,7 +5,7 @@ import Testing
 import Trellis
 import TrellisFoundation
 
-/// What `URLSession` is asked by a request.
+/// A request becomes a `URLRequest` for `URLSession`.
 struct URLRequestOutTests {
     static let url = "http://localhost/a?b=c"
 

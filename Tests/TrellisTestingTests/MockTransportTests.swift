@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The mock itself.
+/// The mock transport passes requests to its handler, and the handler's responses and errors to the session.
 @Suite(.timeLimit(.minutes(1)))
 struct MockTransportTests {
     private struct Odd: Error {}

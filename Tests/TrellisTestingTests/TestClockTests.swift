@@ -1,7 +1,7 @@
 import Testing
 import TrellisTesting
 
-/// A clock that is moved by hand.
+/// The test clock moves only when a test advances the clock.
 @Suite(.timeLimit(.minutes(1)))
 struct TestClockTests {
     @Test func itStandsStillUntilItIsMoved() {

@@ -2,7 +2,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Each transport does what every transport must do.
+/// Each transport conforms to the rules that hold for every transport.
 @Suite(.timeLimit(.minutes(1)))
 struct TransportConformanceTests {
     @Test(arguments: TransportConformance.cases)
@@ -22,7 +22,7 @@ struct TransportConformanceTests {
 
     // MARK: The suite itself
 
-    /// A transport that says only that all is well.
+    /// A transport that does not conform: every request succeeds at once, without anything being sent.
     private struct Liar: TransportConformance.Host, TransportConformance.RunningHost, Transport {
         final class Task: TransportTask {
             func cancel() {}

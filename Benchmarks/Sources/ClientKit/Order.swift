@@ -2,6 +2,7 @@ import FoundationEssentials
 
 /// The JSON body that is posted, about 300 bytes.
 struct Order: Encodable {
+    /// A line of the order.
     struct Item: Encodable {
         var sku: String
         var quantity: Int

@@ -20,6 +20,7 @@ struct FileChunks: Sendable {
     /// The file's contents from its beginning.
     var buffers: Buffers { Buffers(path: path, chunkSize: chunkSize) }
 
+    /// The sequence of buffers, each of at most `chunkSize` bytes.
     struct Buffers: AsyncSequence, Sendable {
         let path: String
         let chunkSize: Int

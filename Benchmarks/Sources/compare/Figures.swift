@@ -4,9 +4,13 @@ struct RunFigures: Decodable, Sendable {
     var seconds: Double
     var cpuSeconds: Double
     var bytes: Int64?
+    /// The median latency, in milliseconds.
     var p50: Double?
+    /// The 99th percentile of the latencies, in milliseconds.
     var p99: Double?
+    /// The resident memory of the idle process, in MB.
     var idleRSS: Double?
+    /// The highest resident memory of the process, in MB.
     var peakRSS: Double
 
     enum CodingKeys: String, CodingKey {

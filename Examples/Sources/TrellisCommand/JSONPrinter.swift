@@ -88,7 +88,7 @@ struct JSONPrinter {
         }
 
         private func endOfWord() -> Int {
-            // At least one byte is taken, so that the walk always moves on.
+            // The walk takes at least one byte, so that it always moves on.
             bytes[(position + 1)...].firstIndex { " \t\r\n,:{}[]\"".utf8.contains($0) } ?? bytes.count
         }
     }

@@ -1,4 +1,4 @@
-/// Text of arguments as bytes: what Swift joins to one character, such as `=` and a combining accent, may be two.
+/// Text of arguments as bytes: one character of Swift, such as `=` with a combining accent, may be two.
 extension Substring {
     /// Returns the texts before and after the first of some ASCII characters; `nil` if there is none.
     func cut(at marks: String) -> (before: Substring, after: Substring)? {

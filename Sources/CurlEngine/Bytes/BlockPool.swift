@@ -2,22 +2,22 @@ private import Glibc
 
 /// Blocks of memory for bodies under way, which are used again: fresh pages cost a fast transfer a quarter of its time.
 ///
-/// One for the process: blocks are given back wherever the last reader of a chunk lets go of it.
+/// The process has one pool: blocks are given back wherever the last reader of a chunk releases the chunk.
 enum BlockPool {
     /// The size of a block in bytes.
     static let blockSize = 256 << 10
-    /// So many blocks are kept that nobody uses, in all 8 MiB.
+    /// The largest number of unused blocks that are kept, in all 8 MiB.
     private static let limit = 32
 
     @safe
     private struct Block: @unchecked Sendable {
-        // Unchecked: it belongs to nobody else.
+        // Unchecked: the block has no other owner.
         let start: UnsafeMutableRawPointer
     }
 
     private static let unused = Locked<[Block]>([])
 
-    /// A block, which holds anything; `nil`: memory has run out.
+    /// Returns a block with undefined content; `nil` where memory has run out.
     static func take() -> UnsafeMutableRawPointer? {
         if let block = unused.withLock({ $0.popLast() }) { return unsafe block.start }
         return unsafe malloc(blockSize)

@@ -19,7 +19,7 @@ package struct ByteAccumulator: ~Copyable {
         capacity = total
     }
 
-    /// Adds bytes. `false` where memory has run out.
+    /// Adds bytes. Returns `false` where memory has run out.
     package mutating func append(_ bytes: RawSpan) -> Bool {
         let total = count + bytes.byteCount
         if total > capacity { reserve(max(total, capacity * 2, 256)) }
@@ -33,12 +33,12 @@ package struct ByteAccumulator: ~Copyable {
         return true
     }
 
-    /// Hands over what has come and starts anew.
+    /// Returns the collected bytes and starts anew.
     package mutating func take() -> Data {
         guard count > 0, let bytes = unsafe start else { return Data() }
         let size = count
         count = 0
-        // Small values are copied: they cost less than a buffer that is nearly empty.
+        // Small values are copied: a copy costs less than a buffer that is nearly empty.
         if size <= 1024 { return unsafe Data(bytes: bytes, count: size) }
         unsafe start = nil
         capacity = 0
@@ -47,11 +47,11 @@ package struct ByteAccumulator: ~Copyable {
 }
 
 extension [UInt8] {
-    /// A copy of a span's bytes.
+    /// Creates a copy of a span's bytes.
     package init(copying bytes: RawSpan) {
         self = unsafe bytes.withUnsafeBytes { bytes in unsafe [UInt8](bytes) }
     }
 
-    /// Lends the bytes as a span.
+    /// Calls `body` with the bytes as a span.
     package func withBytes<Result>(_ body: (RawSpan) -> Result) -> Result { unsafe body(span.bytes) }
 }

@@ -2,7 +2,7 @@ package import FoundationEssentials
 private import Glibc
 
 extension Span<UInt8> {
-    /// The offset of the first `byte` from `start` on; the number of bytes where there is none.
+    /// Returns the offset of the first `byte` from `start` on; the number of bytes where there is none.
     package func offset(of byte: UInt8, from start: Int = 0) -> Int {
         guard start < count else { return count }
         return unsafe withUnsafeBytes { bytes in
@@ -13,7 +13,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// Whether `other` stands at `offset`.
+    /// Returns whether `other` stands at `offset`.
     package func matches(_ other: Span<UInt8>, at offset: Int) -> Bool {
         guard offset >= 0, other.count <= count - offset else { return false }
         guard !other.isEmpty else { return true }
@@ -28,14 +28,14 @@ extension Span<UInt8> {
 }
 
 extension String {
-    /// Bytes as UTF-8; what is none becomes U+FFFD.
+    /// Creates a string from UTF-8; bytes that are not valid become U+FFFD.
     package init(utf8 bytes: Span<UInt8>) {
         self = unsafe bytes.withUnsafeBufferPointer { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
     }
 }
 
 extension [UInt8] {
-    /// A copy of a span's bytes.
+    /// Creates a copy of a span's bytes.
     package init(copying bytes: Span<UInt8>) {
         self = unsafe bytes.withUnsafeBufferPointer { bytes in unsafe [UInt8](bytes) }
     }
@@ -47,7 +47,7 @@ extension [UInt8] {
 }
 
 extension Data {
-    /// A copy of a span's bytes.
+    /// Creates a copy of a span's bytes.
     package init(copying bytes: Span<UInt8>) {
         self = unsafe bytes.withUnsafeBufferPointer { bytes in unsafe Data(bytes) }
     }

@@ -1,22 +1,25 @@
 package import FoundationEssentials
 private import Glibc
 
-/// Bytes that wait for their reader, who takes them as chunks, without a copy.
+/// A queue of bytes for their reader, which takes them as chunks, without a copy.
 ///
-/// What comes is joined into chunks of ``chunkSize``. Few bytes take little memory, and many of them blocks of a ``BlockPool``.
+/// Added bytes are joined into chunks of ``chunkSize``. Few bytes take little memory, and many of them blocks of a ``BlockPool``.
 @safe
 package struct ChunkQueue: ~Copyable {
     /// The largest chunk in bytes.
     package static let chunkSize = BlockPool.blockSize
-    /// What is smaller has memory of its own, of its size: a reader may keep it for long.
+    /// The size in bytes up to which a chunk has memory of its own, of its size: a reader may keep the chunk for long.
     private static let largestOwned = 32 << 10
 
-    /// The bytes that wait.
+    /// The number of bytes that wait.
     package private(set) var count = 0
+    /// The full chunks, in their order.
     private var whole: [Data] = []
-    /// The chunk that is being filled.
+    /// The memory of the chunk that is being filled.
     private var start: UnsafeMutableRawPointer?
+    /// The number of bytes in that chunk.
     private var filled = 0
+    /// The size of that memory in bytes.
     private var capacity = 0
 
     package init() { unsafe start = nil }
@@ -26,7 +29,7 @@ package struct ChunkQueue: ~Copyable {
         if capacity == Self.chunkSize { unsafe BlockPool.giveBack(start) } else { unsafe free(start) }
     }
 
-    /// Adds bytes. `false` where memory has run out.
+    /// Adds bytes. Returns `false` where memory has run out.
     package mutating func append(_ bytes: RawSpan) -> Bool {
         var offset = 0
         while offset < bytes.byteCount {
@@ -46,14 +49,14 @@ package struct ChunkQueue: ~Copyable {
         return true
     }
 
-    /// Hands over the first chunk; an empty one where nothing waits.
+    /// Removes and returns the first chunk; an empty one where no bytes wait.
     package mutating func take() -> Data {
         let chunk = whole.isEmpty ? takeFilled() : whole.removeFirst()
         count -= chunk.count
         return chunk
     }
 
-    /// Makes room for some of so many bytes, where there is none.
+    /// Makes room for some of `wanted` bytes, where there is none. Returns `false` where memory has run out.
     private mutating func makeRoom(for wanted: Int) -> Bool {
         guard filled == capacity || filled + wanted > capacity && capacity < Self.chunkSize else { return true }
         let total = filled + wanted
@@ -78,7 +81,7 @@ package struct ChunkQueue: ~Copyable {
         guard filled > 0, let bytes = unsafe start else { return Data() }
         let size = filled
         filled = 0
-        // Small values are copied: they cost less than a buffer that is nearly empty.
+        // Small values are copied: a copy costs less than a buffer that is nearly empty.
         if size <= 1024 { return unsafe Data(bytes: bytes, count: size) }
         let isBlock = capacity == Self.chunkSize
         unsafe start = nil

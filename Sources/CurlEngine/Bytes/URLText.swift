@@ -1,13 +1,13 @@
 import CCurl
 
-/// The text of a URL before libcurl parses it: what browsers accept beyond RFC 3986 is brought into its form, the same on
-/// every version of libcurl and in every locale.
+/// The text of a URL before libcurl parses it: input that browsers accept beyond RFC 3986 is brought into the form of that RFC,
+/// the same on every version of libcurl and in every locale.
 struct URLText {
     private let text: String
 
     init(_ text: String) { self.text = text }
 
-    /// The text with percent-encoded path and query and an ASCII host.
+    /// Returns the text with percent-encoded path and query and an ASCII host.
     func encoded() throws(WireURL.ParseFailure) -> String {
         let bytes = text.utf8
         guard let slashes = text.schemeMark else { return text }
@@ -21,8 +21,8 @@ struct URLText {
         return String(text[..<slashes.upperBound]) + authority + Self.encode(bytes[end...])
     }
 
-    /// Percent-encodes the bytes of the path and query sets of the WHATWG URL standard (section 1.3); hexadecimal digits in
-    /// upper case, as RFC 3986, section 2.1 has them.
+    /// Percent-encodes the bytes of the path and query sets of the WHATWG URL standard (section 1.3), with upper-case hexadecimal
+    /// digits as in RFC 3986, section 2.1.
     private static func encode(_ bytes: Substring.UTF8View) -> String {
         let digits = Array("0123456789ABCDEF".utf8)
         var result: [UInt8] = []
@@ -46,7 +46,7 @@ struct URLText {
         isEncodedInQuery(byte) || byte == 0x5e || byte == 0x60 || byte == 0x7b || byte == 0x7d
     }
 
-    /// Turns an international name into its ASCII form (UTS 46) with the library that libcurl uses, but without libcurl's
+    /// Converts an international name to its ASCII form (UTS 46) with the library that libcurl uses, but without libcurl's
     /// dependence on the locale.
     private static func asciiAuthority(_ authority: String) throws(WireURL.ParseFailure) -> String {
         let start = authority.lastIndex(ofByte: "@").map { authority.utf8.index(after: $0) } ?? authority.startIndex
@@ -54,7 +54,7 @@ struct URLText {
         guard host.utf8.contains(where: { $0 >= 0x80 }) else { return authority }
         let name = host.prefix(beforeBytes: ":")
         guard let ascii = unsafe ccurl_idn_to_ascii(String(name)) else {
-            throw .malformed("its host is no valid international name")
+            throw .malformed("its host is not a valid international name")
         }
         defer { unsafe ccurl_free(ascii) }
         return unsafe String(authority[..<start]) + String(cString: ascii) + String(host[name.endIndex...])

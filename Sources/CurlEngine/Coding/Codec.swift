@@ -1,18 +1,19 @@
 import CCurl
 
-/// One encoder or decoder of zlib, brotli or zstd.
+/// An encoder or decoder of zlib, brotli or zstd.
 @safe
 final class Codec {
-    /// Why it cannot go on.
+    /// The reasons why a codec cannot go on.
     enum Failure: Error {
         case corrupt, trailingBytes, outOfMemory
     }
 
     private let handle: OpaquePointer
+    /// The failure that the next call throws.
     private var failure: Failure?
-    /// The stream may end here.
+    /// Indicates whether the stream may end here.
     private(set) var isEnded = false
-    /// More may follow without input: the last room was filled, or a failure is to be told.
+    /// Indicates whether more output may follow without input: the last room was filled, or a failure has not been thrown yet.
     private(set) var mayHoldOutput = false
 
     init?(_ coding: ContentCoding, encodes: Bool, level: Int32 = 0) {
@@ -22,8 +23,8 @@ final class Codec {
 
     deinit { unsafe ccurl_codec_free(handle) }
 
-    /// Goes on until the input is used up, the room is full or an encoder has ended; returns how much of the room was used.
-    /// What comes before a failure is given first, and the failure with the next call.
+    /// Encodes or decodes until the input is used up, the room is full or an encoder has ended; returns how much of the room was
+    /// used. Output before a failure is returned first, and the next call throws the failure.
     func run(
         _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, isLast: Bool = false
     ) throws(Failure) -> Int {
@@ -35,7 +36,7 @@ final class Codec {
         repeat {
             let before = unsafe (flow.in_left, flow.out_left)
             status = unsafe ccurl_codec_run(handle, &flow, isLast)
-            // None of the libraries does nothing with both input and room; if one did, this would never end.
+            // Every library makes progress with both input and room; if one did not, the loop would never end.
             if status == CCURL_CODEC_MORE, unsafe before == (flow.in_left, flow.out_left), before.1 > 0 {
                 if isLast || before.0 > 0 { status = CCURL_CODEC_CORRUPT }
                 break

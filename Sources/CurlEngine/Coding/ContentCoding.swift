@@ -1,32 +1,32 @@
 import CCurl
 
-/// A content coding (RFC 9110, section 8.4.1) that zlib, brotli or zstd carries out.
+/// A content coding (RFC 9110, section 8.4.1) that zlib, brotli or zstd implements.
 package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
-    /// RFC 1952.
+    /// The gzip format (RFC 1952).
     case gzip
     /// A zlib stream (RFC 1950).
     case deflate
-    /// RFC 7932.
+    /// The Brotli format (RFC 7932).
     case brotli = "br"
-    /// RFC 8878, with the limits of RFC 9659.
+    /// The Zstandard format (RFC 8878), with the limits of RFC 9659.
     case zstd
 
-    /// The coding by its name in `Content-Encoding`: in any case, `x-gzip` as well.
+    /// Creates the coding with a name from `Content-Encoding`, in any case; `x-gzip` means gzip. `nil` for other names.
     package init?(name: some StringProtocol) {
         let name = name.lowercased()
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 
-    /// Whether the library that decodes it is there.
+    /// Indicates whether the library that decodes the coding is there.
     package var canDecode: Bool { ccurl_codec_exists(number, false) }
 
-    /// Whether the library that encodes it is there.
+    /// Indicates whether the library that encodes the coding is there.
     package var canEncode: Bool { ccurl_codec_exists(number, true) }
 
-    /// What bodies may come in, as `Accept-Encoding` asks for it: in order of preference.
+    /// The codings that bodies may come in, as `Accept-Encoding` asks for them, in order of preference.
     package static let accepted = [brotli, zstd, gzip, deflate].filter(\.canDecode).map(\.rawValue)
 
-    /// As the C side counts them.
+    /// The number of the coding on the C side.
     var number: Int32 {
         switch self {
         case .gzip: CCURL_CODING_GZIP
@@ -36,7 +36,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// A level that costs about as much time as it saves on a fast network.
+    /// The default level, which costs about as much time as it saves on a fast network.
     var defaultLevel: Int32 {
         switch self {
         case .gzip, .deflate: 6
@@ -45,7 +45,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The levels that its library takes.
+    /// The levels that the library of the coding takes.
     package var levels: ClosedRange<Int> {
         switch self {
         case .gzip, .deflate: 1...9

@@ -1,17 +1,17 @@
 private import Glibc
 
-/// One of the codings of a body, with what the coding around it has given.
+/// The decoder of one of the codings of a body, with the output of the coding around it.
 @safe
 final class DecoderStage {
     static let bufferSize = 16 << 10
 
     let coding: ContentCoding
     let codec: Codec
-    /// Decoded by the coding around this one; empty for the outermost.
+    /// The output of the coding around this one; empty for the outermost coding.
     let buffer: UnsafeMutableRawBufferPointer
-    /// Bytes that the coding around this one has given in all.
+    /// The number of bytes that the coding around this one has put out in all.
     var takenBytes = 0
-    /// What is left to read in it.
+    /// The unread part of `buffer`.
     var pending = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
 
     init?(_ coding: ContentCoding, isFirst: Bool) {
@@ -26,10 +26,11 @@ final class DecoderStage {
 
     deinit { unsafe free(buffer.baseAddress) }
 
+    /// Decodes `input` into `room`; returns the number of decoded bytes.
     func run(
         _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
     ) throws(ContentDecoder.Failure) -> Int {
-        // Zstandard takes repeated calls without input for a mistake.
+        // Zstandard takes repeated calls without input for an error.
         guard unsafe !input.isEmpty || codec.mayHoldOutput else { return 0 }
         do throws(Codec.Failure) {
             return try unsafe codec.run(&input, into: room)

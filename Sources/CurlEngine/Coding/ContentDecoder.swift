@@ -1,47 +1,51 @@
 private import Glibc
 
-/// Takes the content codings off a body, chunk by chunk, in pieces of bounded size.
+/// A decoder that takes the content codings off a body, chunk by chunk, in pieces of bounded size.
 ///
-/// Memory is bounded whatever the body: the libraries' windows (32 KiB, 16 MiB and 8 MiB at most for zlib, brotli and
-/// zstd), a piece, and input that is held while the reader of the pieces has stopped.
+/// Memory is bounded for every body: the libraries' windows (32 KiB, 16 MiB and 8 MiB at most for zlib, brotli and zstd), a
+/// piece, and input that is held while the reader of the pieces has stopped.
 @safe
 package final class ContentDecoder {
-    /// Why a body does not decode.
+    /// The reasons why a body does not decode.
     package enum Failure: Error, Hashable, Sendable {
-        /// It is not what its coding says.
+        /// A body that does not follow its coding.
         case corrupt(ContentCoding)
-        /// It ends before its coding does.
+        /// A body that ends before its coded stream does.
         case cutShort(ContentCoding)
-        /// Bytes follow the end of the coded stream.
+        /// A body with bytes after the end of the coded stream.
         case trailingBytes(ContentCoding)
-        /// Far more bytes go into it than come out.
+        /// A coded stream that is far larger than its content.
         case swollen(ContentCoding)
         case outOfMemory
     }
 
-    /// Bytes in a piece at most.
+    /// The largest size of a piece in bytes.
     package static let pieceSize = 64 << 10
-    /// More codings than this, one around the other, are taken for an attack.
+    /// The largest number of codings, one around the other; more of them count as an attack.
     package static let maximumCodings = 5
-    /// How many bytes may pass from one coding to the next: so many, and this many times what has come out at the end. A body
-    /// needs about once that; nothing but work comes of a megabyte of empty members, which the coding around them makes of
-    /// a few bytes.
+    /// The number of bytes that may pass from one coding to the next: `bytes`, and `perByte` for each byte of output. A body
+    /// needs about one byte for each byte of output; a megabyte of empty members, which the coding around them makes of a few
+    /// bytes, costs only work.
     static let maximumPassage = (bytes: 4 << 20, perByte: 4)
 
-    /// The outermost coding, which was applied last, first.
+    /// The stages in the order of decoding: the outermost coding, which was applied last, comes first.
     private let stages: [DecoderStage]
+    /// The buffer for a piece.
     private let piece: UnsafeMutableRawBufferPointer
+    /// The failure that every later call throws.
     private var failure: Failure?
+    /// The input that is kept while the reader of the pieces has stopped.
     private var held: [UInt8] = []
+    /// Indicates whether the body has had any byte.
     private var hasInput = false
-    /// Bytes that have come out at the end.
+    /// The number of bytes put out by the last stage.
     private var givenBytes = 0
-    /// The reader of the pieces has stopped; ``resume(into:)`` goes on.
+    /// Indicates whether the reader of the pieces has stopped; ``resume(into:)`` goes on.
     package private(set) var isHeldUp = false
 
-    /// A decoder of bodies with these codings, in the order of `Content-Encoding`: as they were applied.
+    /// Creates a decoder of bodies with these codings, in the order of `Content-Encoding`: as they were applied.
     ///
-    /// - Returns: `nil` if there are too many, or one is unknown or its library is missing. `identity` is left out; a
+    /// - Returns: `nil` if there are too many codings, or one is unknown or its library is missing. `identity` is left out; a
     ///   decoder without any coding passes everything on.
     package init?(codings: [String]) {
         let names = codings.filter { $0.lowercased() != "identity" }
@@ -59,11 +63,11 @@ package final class ContentDecoder {
 
     deinit { unsafe free(piece.baseAddress) }
 
-    /// Decodes the next bytes and hands on what comes of them.
+    /// Decodes the next bytes and delivers the output in pieces.
     ///
-    /// - Parameter take: Takes a piece. If it returns `false`, that piece was the last for now: the rest is kept for
-    ///   ``resume(into:)``, and bytes that come before that are kept with it.
-    /// - Throws: When all that came before the failure has been handed on. Every later call throws the same.
+    /// - Parameter take: Receives a piece. If `take` returns `false`, that piece was the last for now: the rest is kept for
+    ///   ``resume(into:)``, and bytes that come before that call are kept with the rest.
+    /// - Throws: A ``Failure``, when all output before the failure has been delivered. Every later call throws the same.
     package func decode(_ bytes: RawSpan, into take: (RawSpan) -> Bool) throws(Failure) {
         if let failure { throw failure }
         guard !bytes.isEmpty else { return }
@@ -79,7 +83,7 @@ package final class ContentDecoder {
         held = try result.get()
     }
 
-    /// Goes on after `take` has returned `false`.
+    /// Goes on decoding after `take` has returned `false`.
     package func resume(into take: (RawSpan) -> Bool) throws(Failure) {
         guard isHeldUp else { return }
         isHeldUp = false
@@ -94,18 +98,19 @@ package final class ContentDecoder {
         held = try result.get()
     }
 
-    /// The body has ended. Not to be called while ``isHeldUp``, where the end is not in sight: that is an error too.
+    /// Checks that the body was complete when it has ended. Must not be called while ``isHeldUp``, where the end is not in sight:
+    /// that is an error too.
     ///
-    /// A body without a byte is whole: such come with responses that cannot have one.
+    /// A body without a byte is complete: such bodies come with responses that cannot have one.
     ///
-    /// - Throws: ``Failure/cutShort(_:)`` if the coded stream goes on; what decoding has thrown.
+    /// - Throws: ``Failure/cutShort(_:)`` if the coded stream goes on; the failure that decoding has thrown.
     package func finish() throws(Failure) {
         if let failure { throw failure }
         guard hasInput else { return }
         for stage in stages where isHeldUp || !stage.codec.isEnded { throw .cutShort(stage.coding) }
     }
 
-    /// Decodes until the input is used up or the taker stops; returns the input that is left.
+    /// Decodes until the input is used up or `take` returns `false`; returns the input that is left.
     private func run(_ bytes: UnsafeRawBufferPointer, _ take: (RawSpan) -> Bool) -> Result<[UInt8], Failure> {
         var input = unsafe bytes
         do throws(Failure) {
@@ -123,7 +128,7 @@ package final class ContentDecoder {
         }
     }
 
-    /// Fills `room` with what a stage decodes; 0 if there is no more input.
+    /// Fills `room` with the output of a stage; returns 0 if there is no more input.
     private func fill(
         _ room: UnsafeMutableRawBufferPointer, by index: Int, from input: inout UnsafeRawBufferPointer
     ) throws(Failure) -> Int {

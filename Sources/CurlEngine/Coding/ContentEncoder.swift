@@ -1,18 +1,19 @@
 package import FoundationEssentials
 private import Glibc
 
-/// Applies a content coding to a body, chunk by chunk.
+/// An encoder that applies a content coding to a body, chunk by chunk.
 @safe
 package final class ContentEncoder {
-    /// The library has run out of memory.
+    /// The failure of a library that has run out of memory.
     package struct Failure: Error, Hashable, Sendable {}
 
     private let codec: Codec
+    /// The buffer for encoded bytes.
     private let room: UnsafeMutableRawBufferPointer
 
-    /// An encoder.
+    /// Creates an encoder.
     ///
-    /// - Parameter level: How hard it tries, clamped to ``ContentCoding/levels``; `nil`: the coding's default.
+    /// - Parameter level: The effort, clamped to ``ContentCoding/levels``; `nil` selects the coding's default.
     /// - Returns: `nil` where the library is missing.
     package init?(_ coding: ContentCoding, level: Int? = nil) {
         let level = level.map { Int32(min(max($0, coding.levels.lowerBound), coding.levels.upperBound)) }
@@ -27,7 +28,8 @@ package final class ContentEncoder {
 
     /// Encodes the next bytes; the result may be empty, because encoders look ahead.
     ///
-    /// - Parameter isLast: Nothing follows: the result is the rest of the encoded body. Call nothing after that.
+    /// - Parameter isLast: Indicates whether nothing follows: the result is then the rest of the encoded body, and no call may
+    ///   come after this one.
     package func encode(_ data: Data, isLast: Bool = false) throws(Failure) -> Data {
         var result = ByteAccumulator()
         let isDone = unsafe data.withUnsafeBytes { bytes in

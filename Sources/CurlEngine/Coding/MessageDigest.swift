@@ -1,7 +1,7 @@
 import CCurl
 package import FoundationEssentials
 
-/// A hash of bytes that come bit by bit, computed by the OpenSSL that libcurl has loaded or that of the system.
+/// A hash of bytes that come in parts, computed by the OpenSSL that libcurl has loaded or by that of the system.
 @safe
 package final class MessageDigest {
     /// A hash function.
@@ -11,14 +11,15 @@ package final class MessageDigest {
         case sha512 = "SHA512"
         case sha512_256 = "SHA512-256"
 
-        /// The library is there, and lets it be used.
+        /// Indicates whether the library is there and lets the function be used.
         package var isAvailable: Bool { MessageDigest(self) != nil }
     }
 
     private let handle: UnsafeMutableRawPointer
+    /// Indicates whether the library has refused bytes.
     private var hasFailed = false
 
-    /// `nil` where the running process has no such function.
+    /// Creates a digest; `nil` where the process has no such function.
     package init?(_ algorithm: Algorithm) {
         guard let handle = unsafe ccurl_digest_create(algorithm.rawValue) else { return nil }
         unsafe self.handle = handle
@@ -26,7 +27,7 @@ package final class MessageDigest {
 
     deinit { unsafe ccurl_digest_free(handle) }
 
-    /// Takes more bytes.
+    /// Adds more bytes to the hash.
     package func update(_ bytes: some DataProtocol) {
         for region in bytes.regions {
             let isTaken = unsafe region.withUnsafeBytes { bytes in
@@ -36,7 +37,7 @@ package final class MessageDigest {
         }
     }
 
-    /// The hash of all bytes, in lower-case hexadecimal digits; `nil` where the library failed. To be asked once.
+    /// Returns the hash of all bytes, in lower-case hexadecimal digits; `nil` where the library failed. Must be called only once.
     package func finish() -> String? {
         var bytes = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_CAPACITY))
         let count = unsafe bytes.withUnsafeMutableBufferPointer { bytes in
@@ -48,7 +49,7 @@ package final class MessageDigest {
             decoding: bytes.prefix(count).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
-    /// The hash of a text as UTF-8.
+    /// Returns the hash of a text as UTF-8.
     package static func hash(_ text: String, _ algorithm: Algorithm) -> String? {
         guard let digest = MessageDigest(algorithm) else { return nil }
         digest.update(Array(text.utf8))

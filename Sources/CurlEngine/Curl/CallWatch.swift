@@ -1,50 +1,57 @@
 import CCurl
 import Synchronization
 
-/// What the ``Watchdog`` needs to know of one engine: whether it is inside libcurl, and which sockets libcurl has open there.
+/// The state of one engine for the ``Watchdog``: whether the engine is inside libcurl, and which sockets libcurl has open.
 ///
-/// A server can keep one call busy for as long as it likes: before 8.1 libcurl reads on while HTTP/2 frames come in that bring
-/// nothing. Meanwhile every other request of the engine stands still, its deadline included. The measure is the processor
-/// time of the engine's thread: that of a process that was stopped or starved does not pass.
+/// A server can keep one call busy without end: before 8.1 libcurl reads on while HTTP/2 frames come in that carry nothing.
+/// Meanwhile every other request of the engine stands still, its deadline included. The limit is processor time of the engine's
+/// thread, because that time does not pass while a process is stopped or starved.
 final class CallWatch: Sendable {
-    /// What the watchdog has seen of a call.
+    /// The state of a call as the watchdog has seen it.
     private struct Observation {
+        /// The number of the call.
         let call: UInt64
-        /// The thread's processor time when it was seen first, or when a socket was shut down.
+        /// The thread's processor time in nanoseconds when the watchdog first saw the call, or last shut down a socket.
         var start: UInt64
-        /// The bytes that had been read from each socket when half the time was over.
+        /// The bytes that had been read from each socket when half of the limit was used; `nil` before that.
         var read: [Int32: Int64]?
     }
 
-    /// A connection that was shut down.
+    /// A connection that the watchdog shut down.
     struct Cut: Hashable {
         let socket: Int32
-        /// This side's port, 0 where it has none.
+        /// The local port of the connection, 0 where it has none.
         let port: Int32
     }
 
     private struct State {
+        /// The sockets that libcurl has open.
         var sockets: Set<Int32> = []
         var observation: Observation?
+        /// The value of `call` at the watchdog's last look.
         var lastSeen: UInt64 = 0
     }
 
-    /// How long a call may work, in nanoseconds.
+    /// The processor time that a call may use, in nanoseconds.
     private static let limit: UInt64 = 1_000_000_000
-    /// What must have been read from a socket in half of that for its server to be the one, in bytes. What comes in on a
-    /// socket from which nobody reads is no flood.
+    /// The bytes that must be read from a socket in half of the limit for its server to be the cause. Data on a socket from which
+    /// the engine does not read is no flood.
     private static let flood: Int64 = 64 << 10
 
-    /// A number for each call into libcurl and for each time between two: odd numbers are calls. Written by the engine alone.
+    /// The number of the current call into libcurl, or of the time between two calls: odd numbers are calls. Only the engine
+    /// writes this number.
     private let call = Atomic<UInt64>(0)
+    /// The socket that was shut down during the current call; -1 for none.
     private let cutSocket = Atomic<Int32>(-1)
+    /// The local port of `cutSocket`; 0 where it has none.
     private let cutPort = Atomic<Int32>(0)
     private let state = Locked(State())
+    /// The watchdog that looks at the engine.
     private let dog: Watchdog
     /// The processor time of the engine's thread, in nanoseconds.
     private let time: @Sendable () -> UInt64
 
-    /// For the engine whose thread this is.
+    /// Creates the watch for the engine whose thread calls this initializer.
     convenience init() {
         let clock = ccurl_thread_cpu_clock()
         self.init(dog: .shared) { ccurl_clock_ns(clock) }
@@ -57,13 +64,13 @@ final class CallWatch: Sendable {
 
     // MARK: The engine
 
-    /// A call into libcurl begins.
+    /// Records that a call into libcurl begins.
     func begin() {
         call.store(call.load(ordering: .relaxed) &+ 1, ordering: .sequentiallyConsistent)
         dog.wake()
     }
 
-    /// It has returned. The connection that was shut down meanwhile, if there is one.
+    /// Records that the call has returned. Returns the connection that was shut down during the call, if there is one.
     func end() -> Cut? {
         call.store(call.load(ordering: .relaxed) &+ 1, ordering: .releasing)
         guard cutSocket.load(ordering: .acquiring) >= 0 else { return nil }
@@ -71,20 +78,21 @@ final class CallWatch: Sendable {
         return Cut(socket: socket, port: cutPort.load(ordering: .relaxed))
     }
 
+    /// Adds a socket that libcurl has opened.
     func didOpen(_ socket: Int32) { state.withLock { _ = $0.sockets.insert(socket) } }
 
-    /// To be called before a socket is closed: afterwards its number may be that of another.
+    /// Removes a socket. Must be called before the socket is closed: afterwards its number may belong to another socket.
     func willClose(_ socket: Int32) { state.withLock { _ = $0.sockets.remove(socket) } }
 
     // MARK: The watchdog
 
-    /// Whether the engine has called libcurl since the last look, or is inside it.
+    /// Indicates whether the engine has called libcurl since the last look, or is inside libcurl.
     var hasMoved: Bool {
         let now = call.load(ordering: .sequentiallyConsistent)
         return now & 1 == 1 || state.withLock { $0.lastSeen != now }
     }
 
-    /// Looks at the present call, and shuts down the socket that keeps it busy. Returns ``hasMoved``.
+    /// Checks the current call, and shuts down the socket that keeps the call busy. Returns ``hasMoved``.
     func look() -> Bool {
         let now = call.load(ordering: .sequentiallyConsistent)
         return state.withLock { state in
@@ -109,7 +117,7 @@ final class CallWatch: Sendable {
         }
     }
 
-    /// While this holds the lock, no socket is closed.
+    /// Shuts down a socket. The caller holds the lock, so that no socket is closed meanwhile.
     private func cut(_ socket: Int32?, call number: UInt64) {
         guard let socket, call.load(ordering: .acquiring) == number else { return }
         cutPort.store(ccurl_socket_port(socket), ordering: .relaxed)
@@ -121,7 +129,8 @@ final class CallWatch: Sendable {
         Dictionary(uniqueKeysWithValues: sockets.map { ($0, ccurl_socket_read($0, isStart)) })
     }
 
-    /// The socket from which the most was read. Where the system does not say, as of sockets in the file system, the only one there is.
+    /// Returns the socket from which the most was read, if that is a flood. Where the system does not report the bytes, as for
+    /// sockets in the file system, the result is the only open socket.
     private static func busiest(of sockets: Set<Int32>, since before: [Int32: Int64]) -> Int32? {
         let counts = read(sockets, isStart: false)
         if sockets.count == 1, let socket = sockets.first, counts[socket] == -1 { return socket }

@@ -1,8 +1,8 @@
 import CCurl
 private import Glibc
 
-/// The C functions that libcurl calls. The contexts are an ``EasyHandle`` for transfers and a ``MultiHandle`` for sockets
-/// and timers; both outlive the libcurl handle that knows them.
+/// The C functions that libcurl calls. Their contexts are an ``EasyHandle`` for transfers and a ``MultiHandle`` for sockets and
+/// timers; both outlive the libcurl handle that refers to them.
 enum Callbacks {
     static let header: ccurl_data_callback = { bytes, size, count, context in
         let length = size * count
@@ -18,7 +18,7 @@ enum Callbacks {
         }
     }
 
-    /// libcurl's log: its words, and the bytes of the body as they came.
+    /// The callback for libcurl's log: its texts, and the bytes of the body as they came.
     static let log: ccurl_debug_callback = { _, kind, bytes, count, context in
         guard kind == CURLINFO_DATA_IN || kind == CURLINFO_TEXT else { return 0 }
         unsafe withTransfer(context) { transfer in
@@ -41,7 +41,8 @@ enum Callbacks {
         }
     }
 
-    /// Streams do not go back; bodies in memory libcurl holds itself.
+    /// The callback for going back in a body, which always fails: streams cannot go back, and libcurl itself holds bodies in
+    /// memory.
     static let seek: ccurl_seek_callback = { _, _, _ in CURL_SEEKFUNC_FAIL }
 
     static let connected: ccurl_prereq_callback = { context, _, _, _, port in
@@ -75,7 +76,7 @@ enum Callbacks {
     static let socket: ccurl_socket_callback = { easy, descriptor, what, context, _ in
         guard let context = unsafe context else { return 0 }
         unsafe Unmanaged<MultiHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { multi in
-            // Asking libcurl for the socket of a transfer would make it search its pool.
+            // A query for the socket of a transfer would make libcurl search its pool.
             guard let easy = unsafe easy, let handle = unsafe ccurl_get_pointer(easy, CURLINFO_PRIVATE) else {
                 return unsafe multi.sockets.want(descriptor, SocketInterest(curl: what), for: nil)
             }
@@ -109,7 +110,7 @@ enum Callbacks {
 }
 
 extension SocketInterest {
-    /// CURL_POLL_IN 1, OUT 2, INOUT 3, REMOVE 4.
+    /// Converts libcurl's interest: CURL_POLL_IN 1, OUT 2, INOUT 3, REMOVE 4.
     fileprivate init(curl what: Int32) {
         self = what == CURL_POLL_REMOVE ? [] : SocketInterest(rawValue: UInt32(what & 3))
     }

@@ -1,12 +1,13 @@
 private import FoundationEssentials
 private import Glibc
 
-/// Where this system keeps the certificate authorities it trusts.
+/// The files in which this system keeps the certificate authorities that it trusts.
 enum CertificateBundle {
-    /// A PEM file with all of them: `SSL_CERT_FILE`, libcurl's own setting, or where distributions put it.
+    /// The path of a PEM file with all authorities: `SSL_CERT_FILE`, libcurl's own setting, or the usual path of a distribution.
     static let system: String? = candidates.first(where: isReadable)
 
-    /// A directory of them by hash, for OpenSSL: looked up one by one, so that it costs nothing to have many.
+    /// The path of a directory of authorities by hash, for OpenSSL, which looks them up one by one: a large number of them costs
+    /// nothing.
     static let systemDirectory: String? = {
         let directories = [LibcurlFeatures.current.certificateDirectory, "/etc/ssl/certs"].compactMap { $0 }
         return directories.first { directory in
@@ -15,7 +16,7 @@ enum CertificateBundle {
         }
     }()
 
-    /// The system's bundle and a file of the user's in one.
+    /// Returns the system's bundle and a file of the user's as one bundle; `nil` if either cannot be read.
     static func system(with file: String) -> [UInt8]? {
         guard let system, let all = FileManager.default.contents(atPath: system),
             let more = FileManager.default.contents(atPath: file)

@@ -1,23 +1,26 @@
-/// Where a chunked body ends (RFC 9112, section 7.1). What libcurl makes of the chunks is its own affair: this one looks at
-/// them only to notice the end, and stops looking where they are malformed.
+/// A scanner for the end of a chunked body (RFC 9112, section 7.1). libcurl decodes the chunks; the scanner reads them only to
+/// find the end, and stops where they are malformed.
 struct ChunkScanner: Hashable {
+    /// The positions in a chunked body; `lost` after malformed bytes.
     private enum Place: Hashable { case size, sizeLineEnd, bytes, bytesEnd, trailer, trailerLine, end, lost }
 
     private var place = Place.size
+    /// Indicates whether the size of the chunk has a digit.
     private var hasDigits = false
+    /// The bytes that are left of the chunk.
     private var size: Int64 = 0
 
-    /// Bytes that the chunks have brought, their framing not counted.
+    /// The number of bytes in the chunks, their framing not counted.
     private(set) var payload: Int64 = 0
-    /// The last chunk and what follows it have come.
+    /// Indicates whether the last chunk and the trailers after it have come.
     var isAtEnd: Bool { place == .end }
 
-    /// Takes the next bytes.
+    /// Scans the next bytes.
     mutating func scan(_ bytes: UnsafeRawBufferPointer) {
         var index = 0
         while index < bytes.count {
             if place == .bytes {
-                // Nothing in a chunk is of interest.
+                // The content of a chunk is skipped.
                 let count = min(size, Int64(bytes.count - index))
                 payload += count
                 size -= count

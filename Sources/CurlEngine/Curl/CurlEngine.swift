@@ -13,7 +13,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private var changed: [Transfer] = []
     /// Transfers that libcurl is given on the next flush.
     private var starting: [Transfer] = []
-    /// Transfers on HTTP/2 whose body has no bytes ready, during which libcurl before 8.1 does not see their response.
+    /// HTTP/2 transfers whose body has no bytes ready; libcurl before 8.1 does not see their response meanwhile.
     private var stalled = TransfersBySocket()
     /// Transfers whose server has sent GOAWAY, where libcurl does not report how their streams end.
     private var leaving = TransfersBySocket()

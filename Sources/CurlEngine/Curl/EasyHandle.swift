@@ -1,31 +1,41 @@
 import CCurl
 
-/// The owner of one `CURL *`. Belongs to the engine thread.
+/// The owner of one `CURL *`, which belongs to the engine thread.
 @safe
 final class EasyHandle {
     let curl: UnsafeMutableRawPointer
     /// The transfer that uses the handle now.
     var transfer: Transfer?
-    /// The socket that libcurl named last for the handle.
+    /// The socket that libcurl named last for the handle; -1 before that.
     var socket: Int32 = -1
+    /// The generation of that socket in the ``SocketTable``.
     var socketGeneration: UInt32 = 0
-    /// Where the multi handle keeps it while it runs.
+    /// The index of the handle in the multi handle's list of running handles.
     var runningIndex = -1
+    /// The buffer for libcurl's error text.
     private let errorBuffer: UnsafeMutablePointer<CChar>
-    /// The lines of the present transfer, where it has lines of its own; `nil` for none at all.
+    /// The header lines of the current transfer, where that transfer has lines of its own; `nil` for none at all.
     private var headerList: UnsafeMutablePointer<curl_slist>?
+    /// Indicates whether the current transfer has header lines of its own.
     private var hasOwnHeaders = false
     private let configuration: EngineConfiguration
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
+    /// The multi handle, as the context of the socket callbacks.
     private let context: UnsafeMutableRawPointer
+    /// The share handle for TLS sessions; `nil` where the multi handle shares them.
     private let share: UnsafeMutableRawPointer?
+    /// Indicates whether only the common options are set, so that the next transfer needs no reset.
     private var isPristine = false
+    /// The receive buffer size that libcurl was given last, in bytes.
     private var receiveBufferSize = 0
+    /// Indicates whether the body of the current transfer is in memory.
     private var hasPostFields = false
-    /// libcurl's log is on, for the present transfer.
+    /// Indicates whether libcurl's log is on for the current transfer, in order to find refused streams.
     private var tellsWhatHappens = false
+    /// Indicates whether libcurl's log is on and libcurl reads bodies to the end of their streams.
     private var watchesStream = false
-    /// libcurl has taken everything about the proxy. Otherwise requests would go past it, or credentials in the clear.
+    /// Indicates whether libcurl has accepted every setting of the proxy. Otherwise requests would bypass the proxy, or
+    /// credentials would go out in the clear.
     private var isProxySet = true
 
     init?(
@@ -50,7 +60,7 @@ final class EasyHandle {
 
     // MARK: Options
 
-    /// Prepares the handle for a transfer. `false` where libcurl refuses an option.
+    /// Prepares the handle for a transfer. Returns `false` where libcurl refuses an option.
     func prepare(for transfer: Transfer) -> Bool {
         self.transfer = transfer
         socket = -1
@@ -63,13 +73,13 @@ final class EasyHandle {
         return isProxySet && setOptions(transfer.options)
     }
 
-    /// Takes leave of the transfer.
+    /// Releases the transfer and removes its options.
     func finish() {
         transfer = nil
         watchStream(false)
         if hasPostFields {
-            // Back to a plain GET, so that the next transfer needs no reset.
-            // The method comes last: every option about fields makes it POST again.
+            // The handle goes back to a plain GET, so that the next transfer needs no reset. The method comes last: every option
+            // about fields selects POST again.
             set(CURLOPT_POSTFIELDS, nil as String?)
             _ = unsafe ccurl_set_offset(curl, CURLOPT_POSTFIELDSIZE_LARGE, -1)
             set(CURLOPT_CUSTOMREQUEST, nil as String?)
@@ -92,7 +102,7 @@ final class EasyHandle {
     }
 
     private func setOptions(_ options: TransferOptions) -> Bool {
-        // A plain GET leaves the handle as it was; everything else makes the next transfer begin with a reset.
+        // A plain GET leaves the handle as it was; every other request makes the next transfer begin with a reset.
         if let lines = options.headerLines {
             hasOwnHeaders = true
             unsafe headerList = lines.packed()
@@ -109,8 +119,8 @@ final class EasyHandle {
         return isAccepted && setVersion(options.version) && setMethod(options)
     }
 
-    /// Before 8.1 libcurl reads up to 32 KiB of HTTP/2 at once, forgets what does not fit into the transfer's buffer, and
-    /// waits for a socket on which nothing more comes.
+    /// Returns the smallest receive buffer that works, in bytes. Before 8.1 libcurl reads up to 32 KiB of HTTP/2 at once, drops
+    /// the data that does not fit into the transfer's buffer, and waits for a socket on which nothing more comes.
     private static func minimumBufferSize(_ options: TransferOptions) -> Int {
         LibcurlFeatures.current.isAtLeast(8, 1) || !options.mayBeHTTP2 ? 0 : 96 << 10
     }
@@ -142,7 +152,7 @@ final class EasyHandle {
         set(CURLOPT_UPLOAD_BUFFERSIZE, size)
     }
 
-    /// The connection is there, and nothing has been sent.
+    /// Sets the size of the upload buffer once the connection is there and nothing has been sent.
     func isConnected(for options: TransferOptions) {
         guard case .stream(let length) = options.body, options.url.scheme == "https",
             !UploadBufferSize.sendsHTTP2Safely, unsafe ccurl_tls_has_no_streams(curl)
@@ -161,8 +171,8 @@ final class EasyHandle {
 
     private func setVersion(_ version: TransferOptions.Version) -> Bool {
         let features = LibcurlFeatures.current
-        // libcurl wakes those who wait for a connection that turns out to be HTTP/1.1 only when its first response has
-        // ended. Where the server has a choice, the framework lets one request go ahead instead.
+        // libcurl wakes requests that wait for a connection only when its first response has ended, if the connection turns out to
+        // be HTTP/1.1. Where the server has a choice, the framework lets one request go ahead instead.
         if version == .http2PriorKnowledge || version == .http3Only {
             set(CURLOPT_PIPEWAIT, features.canMultiplex ? 1 : 0)
         }
@@ -173,7 +183,8 @@ final class EasyHandle {
         case .http2PriorKnowledge:
             value = CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
             if !features.canReusePriorKnowledge {
-                // After its end the connection is cut. libcurl itself must not close it, as that would mean something else.
+                // The connection is shut down after the transfer. libcurl itself must not close the connection: its option for
+                // that has another meaning.
                 set(CURLOPT_FRESH_CONNECT, 1)
             }
         case .http3WithFallback: value = features.hasHTTP3 ? CURL_HTTP_VERSION_3 : CURL_HTTP_VERSION_2TLS
@@ -182,27 +193,27 @@ final class EasyHandle {
         return unsafe ccurl_set_long(curl, CURLOPT_HTTP_VERSION, value) == CURLE_OK
     }
 
-    /// Lets the transfer read libcurl's log: only there it says whether a server has refused a stream.
+    /// Turns on libcurl's log for the transfer: only the log says whether a server has refused a stream.
     func tellWhatHappens() {
         guard !tellsWhatHappens else { return }
         tellsWhatHappens = true
         readLog(true)
     }
 
-    /// Lets the connection end with the transfer.
+    /// Makes the connection end with the transfer.
     func closeAfterwards() {
         set(CURLOPT_FORBID_REUSE, 1)
         isPristine = false
     }
 
-    /// Lets the transfer see the bytes of the body as they come.
+    /// Delivers the bytes of the body to the transfer as they come over the wire.
     func watchRawBody() {
         readLog(true)
         isPristine = false
     }
 
-    /// Lets the transfer see libcurl's log, and libcurl read every body to the end of its stream, also where its length is known:
-    /// trailers may follow.
+    /// Turns libcurl's log on or off for the transfer. With the log, libcurl reads every body to the end of its stream, also
+    /// where the length of the body is known, because trailers may follow.
     func watchStream(_ isWatched: Bool) {
         guard isWatched != watchesStream else { return }
         watchesStream = isWatched
@@ -216,12 +227,12 @@ final class EasyHandle {
         set(CURLOPT_VERBOSE, isRead ? 1 : 0)
     }
 
-    // MARK: What all transfers have in common
+    // MARK: Common options
 
     private func setCommonOptions() {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         set(CURLOPT_NOSIGNAL, 1)
-        // Otherwise the end of a transfer can wait for a resolver thread.
+        // Without this option the end of a transfer can wait for a resolver thread.
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_PROTOCOLS_STR, "http,https")
         set(CURLOPT_FOLLOWLOCATION, 0)
@@ -255,7 +266,7 @@ final class EasyHandle {
     }
 
     private func setProxy() -> Bool {
-        // Neither the environment's proxies nor its exceptions.
+        // Neither the environment's proxies nor its exceptions apply.
         set(CURLOPT_NOPROXY, "")
         guard let proxy, unsafe ccurl_set_string(curl, CURLOPT_PROXY, "http://\(proxy.name)") == CURLE_OK else {
             set(CURLOPT_PROXY, "")
@@ -264,13 +275,13 @@ final class EasyHandle {
         guard let credentials = proxy.credentials else { return true }
         let scheme = credentials.isDigest ? 1 << 1 : 1 << 0  // CURLAUTH_DIGEST, CURLAUTH_BASIC
         guard unsafe ccurl_set_long(curl, CURLOPT_PROXYAUTH, scheme) == CURLE_OK else { return false }
-        // In a tunnel, libcurl's second attempt after a 407 is CONNECT's alone: the request and its answer are not touched.
+        // In a tunnel, libcurl's second attempt after a 407 concerns CONNECT alone: the request and its response are not touched.
         if credentials.isDigest { set(CURLOPT_HTTPPROXYTUNNEL, 1) }
         return unsafe ccurl_set_string(curl, CURLOPT_PROXYUSERNAME, credentials.username) == CURLE_OK
             && ccurl_set_string(curl, CURLOPT_PROXYPASSWORD, credentials.password) == CURLE_OK
     }
 
-    /// libcurl would ignore it for a socket in the file system as well.
+    /// The proxy of the transfers. A socket in the file system has none, because libcurl would ignore the proxy there.
     private var proxy: EngineConfiguration.Proxy? {
         configuration.unixSocketPath == nil ? configuration.proxy : nil
     }
@@ -308,34 +319,37 @@ final class EasyHandle {
         }
     }
 
-    // A refusal of one of these means that this libcurl lacks the feature; what depends on it asks for the feature first.
+    // A refusal of one of these options means that this libcurl lacks the feature; code that depends on the feature checks for it
+    // first.
     private func set(_ option: CURLoption, _ value: Int) { _ = unsafe ccurl_set_long(curl, option, value) }
     private func set(_ option: CURLoption, _ value: String?) { _ = unsafe ccurl_set_string(curl, option, value) }
     private func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer?) {
         _ = unsafe ccurl_set_pointer(curl, option, value)
     }
 
-    // MARK: What libcurl knows
+    // MARK: Information from libcurl
 
-    /// It is certain that not a byte of a request has been handed to the system, in any attempt.
+    /// Indicates whether certainly no byte of a request has been handed to the system, in any attempt.
     var hasSentNothing: Bool {
         unsafe LibcurlFeatures.current.countsRequests && ccurl_get_long(curl, CURLINFO_REQUEST_SIZE) == 0
     }
 
+    /// The measurements of the current transfer.
     var report: TransferReport { unsafe TransferReport(curl, hasInlineBody: hasPostFields) }
 
     var hasStatusWithoutBody: Bool { [204, 304].contains(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
 
-    /// Whether the TLS handshake of the present connection agreed on a protocol with streams.
+    /// Indicates whether the TLS handshake of the current connection agreed on a protocol with streams.
     var hasNegotiatedStreams: Bool { unsafe ccurl_tls_has_streams(curl) }
 
-    /// The present connection has TLS, and its peer has not ended it.
+    /// Indicates whether the current connection has TLS and its peer has not ended the TLS session.
     var isTLSOpen: Bool { unsafe ccurl_tls_is_open(curl) }
 
-    /// The socket of the transfer's connection, -1 without one. libcurl searches its pool where it has not named it before.
+    /// Returns the socket of the transfer's connection, or -1 without one. libcurl searches its pool for a socket that it has not
+    /// named before.
     func findSocket() -> Int32 { unsafe socket >= 0 ? socket : ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
 
-    /// libcurl has put into words what has failed.
+    /// Indicates whether libcurl has an error text for the failure.
     var hasWords: Bool { unsafe errorBuffer[0] != 0 }
 
     func failure(_ code: CURLcode, isSent: Bool) -> EngineFailure {
@@ -350,7 +364,7 @@ final class EasyHandle {
 }
 
 extension HeaderLines {
-    /// As libcurl's list, in one block.
+    /// Returns the lines as libcurl's list, in one block of memory.
     func packed() -> UnsafeMutablePointer<curl_slist>? {
         unsafe bytes.withUnsafeBytes { bytes in
             guard let start = bytes.baseAddress else { return nil }

@@ -1,6 +1,6 @@
 import CCurl
 
-/// What is wrong with a head.
+/// The reasons why a response head is rejected.
 package enum HeadFailure: Error, Hashable, Sendable {
     case badStatusLine(String)
     case unexpectedStatus(Int)
@@ -12,15 +12,17 @@ package enum HeadFailure: Error, Hashable, Sendable {
     case cutShort
 }
 
-/// Reads the lines that libcurl hands on: informational heads, the final head, trailers. Stricter than libcurl, whose
-/// leniency differs from version to version.
+/// A parser for the lines that libcurl delivers: informational heads, the final head, trailers. The parser is stricter than
+/// libcurl, whose leniency differs from version to version.
 struct HeadParser {
+    /// The result of parsing a line: a complete head, or `more` where none is complete.
     enum Outcome {
         case more
         case informational(WireHead)
         case final(WireHead)
     }
 
+    /// The part of the response to which the next line belongs.
     private enum Place { case statusLine, fields, trailers }
 
     private var place = Place.statusLine
@@ -28,32 +30,35 @@ struct HeadParser {
     private var status = 0
     private var reason: String?
     private var fields = WireFields()
+    /// The number of bytes that count towards the limit.
     private var size = 0
+    /// Indicates whether the last field frames the message.
     private var isLastFraming = false
+    /// The limit in bytes on all heads together, and on the trailers.
     private let limit: Int
     /// The fields that came after the body.
     private(set) var trailers = WireFields()
-    /// The body's length, where the head gives it.
+    /// The length of the body in bytes, where the head gives one.
     private(set) var contentLength: Int64?
-    /// The body's content codings as they were applied (RFC 9110, section 8.4); `identity` is none.
+    /// The content codings of the body in the order in which they were applied (RFC 9110, section 8.4), without `identity`.
     private(set) var contentCodings: [String] = []
-    /// The body is coded, so that its length is not that of what is handed on.
+    /// Indicates whether the body is coded, so that its length is not that of the delivered bytes.
     var hasContentEncoding: Bool { !contentCodings.isEmpty }
-    /// The body is chunked.
+    /// Indicates whether the head has a `Transfer-Encoding`, as that of a chunked body.
     private(set) var hasTransferEncoding = false
 
     init(limit: Int) { self.limit = limit }
 
-    /// The response came over HTTP/2.
+    /// Indicates whether the response came over HTTP/2.
     var isHTTP2: Bool { version == .http2 }
 
-    /// The response came over HTTP/1.
+    /// Indicates whether the response came over HTTP/1.
     var isHTTP1: Bool { version == .http1_1 || version == .http1_0 }
 
-    /// Whether the final head has come whole.
+    /// Indicates whether the final head is complete.
     var hasFinalHead: Bool { place == .trailers }
 
-    /// Takes the next line, with its line end.
+    /// Parses the next line, including its line end.
     mutating func parse(_ raw: UnsafeRawBufferPointer) throws(HeadFailure) -> Outcome {
         size += raw.count
         guard size <= limit else { throw .tooLarge(limit: limit) }
@@ -71,7 +76,7 @@ struct HeadParser {
         guard let parsed = unsafe StatusLine(line) else { throw .badStatusLine(unsafe line.excerpt) }
         (version, status, reason) = (parsed.version, parsed.status, parsed.reason)
         guard status >= 100 else { throw .unexpectedStatus(status) }
-        // Nothing here asks for an upgrade, and after one the bytes would no longer be HTTP (RFC 9110, section 15.2.2).
+        // The framework never asks for an upgrade, and after one the bytes would no longer be HTTP (RFC 9110, section 15.2.2).
         guard status != 101 else { throw .unexpectedStatus(status) }
         fields = WireFields()
         contentLength = nil
@@ -85,7 +90,7 @@ struct HeadParser {
         let head = WireHead(version: version, status: status, reason: reason, fields: fields)
         fields = WireFields()
         if status < 200 {
-            // `size` goes on counting, so that informational heads without end meet the limit.
+            // `size` is not reset here, so that informational heads without end reach the limit.
             place = .statusLine
             return .informational(head)
         }
@@ -103,7 +108,7 @@ struct HeadParser {
         }
         guard place != .trailers else { return unsafe trailers.append(line, field) }
         isLastFraming = false
-        // Only names of these lengths say something about the body.
+        // Only fields whose names have these lengths describe the body.
         if field.name_length == 14 || field.name_length == 16 || field.name_length == 17 {
             let name = unsafe UnsafeRawBufferPointer(rebasing: line[..<field.name_length])
             try unsafe noteFraming(name, UnsafeRawBufferPointer(rebasing: line[field.value_start..<field.value_end]))
@@ -111,10 +116,10 @@ struct HeadParser {
         unsafe fields.append(line, field)
     }
 
-    /// The continuation of the last field (RFC 9112, section 5.2).
+    /// Adds the continuation of the last field (RFC 9112, section 5.2).
     private mutating func parseFold(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
         let value = unsafe line.withoutLineEnd.trimmed(from: 0)
-        // A fold in a field that frames the message is read in two ways by two readers.
+        // A fold in a field that frames the message can be read in two ways by two recipients.
         guard place == .fields, fields.count > 0, !isLastFraming, unsafe value.isFieldValue else {
             throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
         }
@@ -131,7 +136,7 @@ struct HeadParser {
                 contentLength = length
                 return
             }
-            // A list of equal values is one value (RFC 9112, section 6.3).
+            // A list of equal values counts as one value (RFC 9112, section 6.3).
             let text = unsafe String(decoding: value, as: UTF8.self)
             for part in text.split(separator: ",", omittingEmptySubsequences: false) {
                 var digits = part.drop { $0 == " " || $0 == "\t" }

@@ -1,21 +1,24 @@
 import CCurl
 
-/// The owner of one `CURLM *` with its sockets, timer and pool of easy handles. Belongs to the engine thread.
+/// The owner of one `CURLM *` with its sockets, timer and pool of easy handles, which belongs to the engine thread.
 @safe
 final class MultiHandle {
     private let multi: UnsafeMutableRawPointer
+    /// The share handle for TLS sessions; `nil` where libcurl shares them by itself.
     private let share: UnsafeMutableRawPointer?
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     private let configuration: EngineConfiguration
+    /// Easy handles without a transfer, kept for the next transfers.
     private var idleHandles: [EasyHandle] = []
+    /// Easy handles whose transfers are in libcurl.
     private var running: [EasyHandle] = []
-    // All of this is the engine thread's alone; what libcurl calls back into is never entered twice.
+    // Exclusivity is unchecked: only the engine thread uses the table, and libcurl's callbacks never enter it twice.
     @exclusivity(unchecked) var sockets = SocketTable()
-    /// When libcurl wants to be called at the latest.
+    /// The instant by which libcurl wants to be called; `nil` for no limit.
     private(set) var deadline: EngineInstant?
-    /// libcurl is on the stack: its handles must not be changed now.
+    /// Indicates whether libcurl is on the call stack, so that its handles must not be changed now.
     private(set) var isInside = false
-    /// Ends calls that a server keeps busy.
+    /// The watch that ends calls which a server keeps busy.
     let watch = CallWatch()
 
     init?(configuration: EngineConfiguration) {
@@ -36,20 +39,21 @@ final class MultiHandle {
         set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections)
         set(CURLMOPT_PIPELINING, LibcurlFeatures.current.canMultiplex ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING)
         if LibcurlFeatures.current.canMultiplex {
-            // A backstop: the framework keeps the limit per origin, by itself for each set of protocols.
+            // The limit is a safeguard: the framework itself keeps the limit per origin, separately for each set of protocols.
             set(CURLMOPT_MAX_HOST_CONNECTIONS, configuration.maximumConnections)
         }
-        // Options of newer versions; older ones refuse them.
+        // Newer versions know the option; older ones refuse it.
         set(ccurl_multi_quick_exit, 1)
         Watchdog.shared.add(watch)
     }
 
     deinit {
-        // The order is libcurl's: transfers leave first, then the multi closes its connections, then the share goes.
+        // libcurl requires this order: transfers leave first, then the multi handle closes its connections, then the share handle
+        // goes.
         isInside = true
         for easy in running {
             unsafe curl_multi_remove_handle(multi, easy.curl)
-            // Each knows the other.
+            // Handle and transfer refer to each other.
             easy.transfer?.abandon()
             easy.transfer = nil
         }
@@ -67,34 +71,34 @@ final class MultiHandle {
 
     // MARK: Transfers
 
-    /// Gives a transfer to libcurl. Returns why not.
+    /// Hands a transfer to libcurl. Returns the failure if libcurl refuses the transfer.
     func add(_ transfer: Transfer) -> EngineFailure? {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         guard
             let easy = unsafe idleHandles.popLast()
                 ?? EasyHandle(
                     configuration: configuration, defaultHeaderList: defaultHeaderList, context: this, share: share)
-        else { return EngineFailure(kind: .outOfMemory, message: "libcurl has no memory for a handle") }
+        else { return EngineFailure(kind: .outOfMemory, message: "out of memory while creating a handle") }
         guard easy.prepare(for: transfer) else {
             easy.finish()
-            return EngineFailure(kind: .unsupported, message: "this libcurl refuses an option of the request")
+            return EngineFailure(kind: .unsupported, message: "an option of the request")
         }
         transfer.easy = easy
         let code = inside { unsafe curl_multi_add_handle(multi, easy.curl) }
         guard code == CURLM_OK else {
             transfer.easy = nil
             easy.finish()
-            return EngineFailure(kind: .internalError, message: "libcurl refused the transfer with \(code.rawValue)")
+            return EngineFailure(kind: .internalError, message: "refused the transfer with code \(code.rawValue)")
         }
         easy.runningIndex = running.count
         running.append(easy)
         return nil
     }
 
-    /// Takes a transfer back. Unless it has ended, its connection or stream is closed.
+    /// Takes a transfer back from libcurl. Unless the transfer has ended, its connection or stream is closed.
     ///
-    /// - Parameter hasFailed: libcurl says so. Some of what it notes of a failure, and of what it did to avoid one, it never
-    ///   forgets: the handle is not used again.
+    /// - Parameter hasFailed: Indicates whether libcurl reported a failure. libcurl never forgets some state of a failure, and of
+    ///   its attempts to avoid one: the handle is not used again.
     func remove(_ transfer: Transfer, hasFailed: Bool) {
         guard let easy = transfer.easy else { return }
         inside { _ = unsafe curl_multi_remove_handle(multi, easy.curl) }
@@ -115,13 +119,13 @@ final class MultiHandle {
     func applyPause(_ transfer: Transfer) {
         guard let easy = transfer.easy, transfer.appliedPause != transfer.wantedPause else { return }
         transfer.appliedPause = transfer.wantedPause
-        // Code 43 says that there is no connection yet; the pause then comes with the first bytes.
+        // Code 43 means that there is no connection yet; the pause then comes with the first bytes.
         inside { _ = unsafe curl_easy_pause(easy.curl, transfer.wantedPause) }
     }
 
     // MARK: Turns
 
-    /// Does what the timer or a socket asks for.
+    /// Runs libcurl for a ready socket, or for its timer if `ready` is `nil`.
     func act(on ready: ReadySocket?) {
         if let ready {
             let bits = Int32(ready.interest.rawValue) | (ready.hasFailed ? CURL_CSELECT_ERR : 0)
@@ -129,7 +133,7 @@ final class MultiHandle {
         } else {
             deadline = nil
             action(CURL_SOCKET_TIMEOUT, 0)
-            // The callback stays silent while libcurl's next expiry is the one it named before.
+            // The timer callback stays silent while libcurl's next expiry is the one that libcurl named before.
             if deadline == nil { askForTimer() }
         }
     }
@@ -139,10 +143,10 @@ final class MultiHandle {
         inside { _ = unsafe curl_multi_socket_action(multi, descriptor, bits, &count) }
     }
 
-    /// Makes libcurl look at HTTP/2 connections that may be dead. Returns whether there are requests on any.
+    /// Makes libcurl check HTTP/2 connections that may be dead. Returns whether any running request may use HTTP/2.
     ///
-    /// On a connection on which it has said GOAWAY, because the server broke the protocol, libcurl leaves the requests until
-    /// something comes or the server closes it.
+    /// On a connection on which libcurl has sent GOAWAY, because the server broke the protocol, libcurl leaves the requests until
+    /// data comes or the server closes the connection.
     func lookAtConnections(since instant: EngineInstant) -> Bool {
         let requests = running.compactMap(\.transfer).filter { $0.attempts > 0 && $0.options.mayBeHTTP2 }
         let sockets = requests.filter { $0.mayBeDead(since: instant) }.compactMap { $0.easy?.findSocket() }
@@ -156,6 +160,7 @@ final class MultiHandle {
         setTimer(milliseconds)
     }
 
+    /// Sets libcurl's deadline to so many milliseconds from now; a negative number removes the deadline.
     func setTimer(_ milliseconds: Int) {
         deadline =
             milliseconds < 0
@@ -165,7 +170,7 @@ final class MultiHandle {
                 : MonotonicClock.now().advanced(by: .milliseconds(milliseconds))
     }
 
-    /// The next transfer that has ended, with libcurl's result.
+    /// Returns the next transfer that has ended, with libcurl's result.
     func nextFinished() -> (Transfer, CURLcode)? {
         var code = CURLE_OK
         while let curl = unsafe ccurl_multi_next_finished(multi, &code) {
@@ -176,6 +181,7 @@ final class MultiHandle {
         return nil
     }
 
+    /// Runs `body`, which calls libcurl, as a call that the watchdog checks.
     private func inside<Result>(_ body: () -> Result) -> Result {
         isInside = true
         watch.begin()
@@ -186,7 +192,7 @@ final class MultiHandle {
         return body()
     }
 
-    /// The watchdog has shut down a connection, because its server kept libcurl busy.
+    /// Fails the transfers of a connection that the watchdog has shut down, because its server kept libcurl busy.
     private func didCut(_ cut: CallWatch.Cut) {
         for transfer in users(of: cut).compactMap(\.transfer) where transfer.failure == nil {
             transfer.failure = EngineFailure(kind: .flooded, message: "")
@@ -194,12 +200,13 @@ final class MultiHandle {
         }
     }
 
+    /// Returns the handles that use the connection, by its local port or else by its socket.
     private func users(of cut: CallWatch.Cut) -> [EasyHandle] {
-        // Of a kept connection that was taken in this very call, libcurl has not named the socket.
+        // libcurl has not named the socket of a reused connection that was taken in this very call.
         let senders = running.filter { cut.port > 0 && $0.transfer?.localPort == cut.port }
         guard senders.isEmpty else { return senders }
         let users = running.filter { $0.socket == cut.socket }
-        // Where it has been closed since, its number may be another's already.
+        // The number of a socket that was closed since may belong to another socket already.
         let closed = users.filter { unsafe $0.socketGeneration != sockets.generation(of: cut.socket) }
         return closed.isEmpty ? users : closed
     }

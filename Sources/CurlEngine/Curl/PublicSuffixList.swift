@@ -2,14 +2,14 @@ import CCurl
 
 /// The Public Suffix List (publicsuffix.org) of the libpsl that libcurl has loaded.
 package enum PublicSuffixList {
-    /// Whether the running process has a list.
+    /// Indicates whether the process has a list.
     package static var isAvailable: Bool { contains("com") != nil }
 
-    /// Whether anyone can register a name under this domain; `nil` without a list.
+    /// Returns whether anyone can register a name under this domain; `nil` without a list.
     ///
-    /// The first call reads the list from disk: make it off the engine thread.
+    /// The first call reads the list from disk: make that call off the engine thread.
     ///
-    /// - Parameter domain: in lower case, international names as ASCII.
+    /// - Parameter domain: The domain in lower case, international names as ASCII.
     package static func contains(_ domain: String) -> Bool? {
         let answer = unsafe ccurl_suffix_is_public(domain)
         return answer < 0 ? nil : answer != 0

@@ -21,8 +21,8 @@ struct StreamRefusal {
         case other
     }
 
-    /// Reads a line of the log. libcurl also writes header fields there, and a caller's may have any content: only the text at
-    /// the beginning of a line counts.
+    /// Reads a line of the log. libcurl also writes header fields there, and the fields of a caller may have any content: only the
+    /// text at the beginning of a line counts.
     mutating func read(_ line: UnsafeRawBufferPointer) -> Line {
         if let number = unsafe line.number(after: "Using Stream ID: ") {
             // The line begins a new attempt.

@@ -1,10 +1,11 @@
 import CCurl
 
-/// What libcurl's callbacks come down to. The return values are libcurl's.
+/// Handlers of libcurl's callbacks, whose return values are those that libcurl expects.
 extension Transfer {
+    /// The result that makes libcurl end the transfer.
     private static let abort = 0
 
-    /// One header line. libcurl takes any other count than the given one as the end.
+    /// Receives one header line. Any result but the length of the line makes libcurl end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard !isCancelled else { return Self.abort }
         activity.last = engine.now
@@ -24,7 +25,7 @@ extension Transfer {
         return isCancelled ? Self.abort : line.count
     }
 
-    /// Bytes of the body.
+    /// Receives bytes of the body. Any result but their number or a pause makes libcurl end the transfer.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !isCancelled else { return Self.abort }
         activity.last = engine.now
@@ -32,7 +33,7 @@ extension Transfer {
             failure = EngineFailure(kind: .head(.cutShort), message: "")
             return Self.abort
         }
-        // libcurl keeps these until the reader has made room.
+        // libcurl keeps these bytes until the reader has made room.
         if isSuspended || isReceivingPaused || isYielding, mayPauseNow {
             appliedPause |= 1
             return Int(CURL_WRITEFUNC_PAUSE)
@@ -49,21 +50,21 @@ extension Transfer {
         return isCancelled ? Self.abort : bytes.count
     }
 
-    /// Whether the transfer may be paused. Over HTTP/1 it is not before libcurl has said which connection it has: one that was paused
-    /// in the call in which it took a kept connection would not be told from an idle one.
+    /// Indicates whether the transfer may be paused. Over HTTP/1 a pause must wait until libcurl has named the socket: if a
+    /// transfer was paused in the call in which it took a reused connection, that connection would look like an idle one.
     private var mayPauseNow: Bool {
         guard let easy else { return true }
         return unsafe easy.socket >= 0 || !parser.isHTTP1
     }
 
-    /// The request is about to be sent.
+    /// Prepares the transfer when the request is about to be sent. Returns libcurl's code for going on or for an abort.
     ///
-    /// - Parameter port: This side's port of the connection, 0 or less where it has none.
+    /// - Parameter port: The local port of the connection, 0 or less where it has none.
     func isConnected(from port: Int32) -> Int32 {
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
         attempts += 1
         guard attempts == 1 || mayRepeat() else { return CURL_PREREQFUNC_ABORT }
-        // What was said of the attempt before says nothing of this one.
+        // The refusal of the previous attempt says nothing about this one.
         refusal = StreamRefusal()
         localPort = port
         activity = (engine.now, engine.now)
@@ -71,7 +72,7 @@ extension Transfer {
         easy?.isConnected(for: options)
         watchStream()
         if wantedPause != 0 {
-            // Whatever was asked before there was a connection, libcurl has not taken in.
+            // libcurl has ignored pauses from the time before there was a connection.
             appliedPause = 0
             engine.update(self)
         }
@@ -79,7 +80,7 @@ extension Transfer {
         return CURL_PREREQFUNC_OK
     }
 
-    /// How it ended, given libcurl's view of it.
+    /// Returns the end of the transfer, given libcurl's result.
     func end(_ code: CURLcode) -> TransferEnd {
         let report = easy?.report ?? TransferReport()
         var cause = failure
@@ -93,23 +94,23 @@ extension Transfer {
         return unsafe TransferEnd(failure: cause, trailers: parser.trailers, report: report)
     }
 
-    /// The same code of libcurl's means different things at different points of an exchange.
+    /// Returns the failure with the kind that fits the point of the exchange: libcurl uses the same code for different failures.
     private func clarify(_ failure: EngineFailure) -> EngineFailure {
         let (hasHead, isHTTP2) = unsafe (parser.hasFinalHead, parser.isHTTP2)
         return switch failure.kind {
-        // It was sent once more, or would have been.
+        // The request was sent once more, or would have been.
         case .bodyNotReplayable where hasHead, .connect where hasHead, .nameResolution where hasHead,
             .tlsHandshake where hasHead, .untrusted where hasHead, .proxy where hasHead:
             Self.answerWasReset
-        // That it is the server's end libcurl only believes.
+        // libcurl only assumes that the server has ended the connection.
         case .emptyReply where log != nil && failure.code == Int(CURLE_GOT_NOTHING.rawValue): brokenStream() ?? failure
         case .bodyCutShort where !hasHead: failure.as(.emptyReply)
         case .emptyReply where hasHead: failure.as(.bodyCutShort)
         case .send where attempts == 0, .receive where attempts == 0: failure.as(.connect)
         case .receive where hasHead && isHTTP2: failure.as(.http2)
-        // libcurl would have sent it once more; it must not.
+        // libcurl would have sent the request once more, which is not allowed.
         case .bodyNotReplayable where !options.mayBeReplayed: failure.as(.replayRefused)
-        // Nothing that is given to libcurl is wrong any more when the request is on its way: it is what came back.
+        // The arguments of the request were valid once the request is on its way, so that the response is at fault.
         case .internalError where attempts > 0 && failure.code == Int(CURLE_BAD_FUNCTION_ARGUMENT.rawValue):
             failure.as(.malformedResponse)
         case .outOfMemory where !hasHead, .tooLarge where !hasHead:

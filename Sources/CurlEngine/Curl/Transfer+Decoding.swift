@@ -1,21 +1,22 @@
 import CCurl
 
-/// How content codings are taken off a body. libcurl would do it too, but takes a coded body that ends early for whole, and
-/// decodes on while the transfer is paused.
+/// The decoding of content codings. libcurl could decode too, but takes a coded body that ends early for complete, and goes on
+/// decoding while the transfer is paused.
 extension Transfer {
-    /// Makes a decoder for the first bytes of a body, where the head says that it is coded. `false` where nobody can decode it.
+    /// Creates a decoder at the first bytes of a body, where the head says that the body is coded. Returns `false` where the
+    /// coding is not supported.
     func prepareDecoding() -> Bool {
         guard options.decodesContent, unsafe parser.hasContentEncoding else { return true }
         let codings = unsafe parser.contentCodings
         decoder = ContentDecoder(codings: codings)
         if decoder == nil {
             let names = codings.joined(separator: ", ")
-            failure = EngineFailure(kind: .contentCoding, message: "the body's coding is unknown here: \(names)")
+            failure = EngineFailure(kind: .contentCoding, message: "the content coding is not supported: \(names)")
         }
         return decoder != nil
     }
 
-    /// Decodes bytes and hands on what comes of them. `false` where they are not what their coding says.
+    /// Decodes bytes and delivers the result. Returns `false` where the bytes do not follow their coding.
     func decode(_ bytes: RawSpan, with decoder: ContentDecoder) -> Bool {
         do throws(ContentDecoder.Failure) {
             try decoder.decode(bytes) { handOn($0) }
@@ -26,7 +27,7 @@ extension Transfer {
         }
     }
 
-    /// Goes on with what was kept while the reader made room. `false` as for ``decode(_:with:)``.
+    /// Continues with the bytes that were kept while the reader made room. Returns `false` as ``decode(_:with:)`` does.
     func decodeFurther() -> Bool {
         guard let decoder, decoder.isHeldUp, !isReceivingPaused, !isSuspended, !isYielding else { return true }
         do throws(ContentDecoder.Failure) {
@@ -38,7 +39,7 @@ extension Transfer {
         }
     }
 
-    /// Decoded bytes are left that nobody has taken.
+    /// Indicates whether decoded bytes are left that the reader has not taken.
     var isHeldUp: Bool { decoder?.isHeldUp ?? false }
 
     private func handOn(_ piece: RawSpan) -> Bool {
@@ -47,18 +48,18 @@ extension Transfer {
         return !isCancelled && !isReceivingPaused && !isSuspended && !isYielding
     }
 
-    /// Counts decoded bytes. A few bytes on the wire can be gibibytes: all that are due in one turn of the loop would hold every other
-    /// transfer up.
+    /// Counts decoded bytes, and returns whether the turn of the loop is used up. A few bytes on the wire can be gibibytes:
+    /// decoding all of them in one turn would hold every other transfer up.
     private func isTurnUsedUp(by count: Int) -> Bool {
         if decodedTurn != engine.now { (decodedTurn, decodedBytes) = (engine.now, 0) }
         decodedBytes += count
         return decodedBytes >= Self.decodedPerTurn
     }
 
-    /// The decoded bytes that a transfer hands on in one turn, at most.
+    /// The largest number of decoded bytes that a transfer delivers in one turn.
     private static let decodedPerTurn = 4 << 20
 
-    /// Holds the transfer up until the next turn.
+    /// Pauses the transfer until the next turn.
     private func yield() {
         guard !isYielding else { return }
         isYielding = true
@@ -70,7 +71,7 @@ extension Transfer {
         engine.update(self)
     }
 
-    /// Whether the coded stream was whole, given that the message was.
+    /// Returns the failure of a coded stream that is not complete although its message is.
     func finishDecoding() -> EngineFailure? {
         do throws(ContentDecoder.Failure) {
             try decoder?.finish()
@@ -84,15 +85,15 @@ extension Transfer {
 extension EngineFailure {
     fileprivate init(_ failure: ContentDecoder.Failure) {
         switch failure {
-        case .corrupt(let coding): self.init(kind: .contentCoding, message: "the body is no valid \(coding.rawValue)")
+        case .corrupt(let coding): self.init(kind: .contentCoding, message: "the body is not valid \(coding.rawValue)")
         case .cutShort(let coding):
             self.init(kind: .contentCoding, message: "the body ends before its \(coding.rawValue) stream does")
         case .trailingBytes(let coding):
             self.init(kind: .contentCoding, message: "bytes follow the end of the \(coding.rawValue) stream")
         case .swollen(let coding):
             self.init(
-                kind: .contentCoding, message: "the body's \(coding.rawValue) stream is far larger than what it holds")
-        case .outOfMemory: self.init(kind: .outOfMemory, message: "no memory for decoding the body")
+                kind: .contentCoding, message: "the body's \(coding.rawValue) stream is far larger than its content")
+        case .outOfMemory: self.init(kind: .outOfMemory, message: "out of memory while decoding the body")
         }
     }
 }

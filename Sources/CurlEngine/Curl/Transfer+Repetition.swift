@@ -22,9 +22,9 @@ extension Transfer {
         // The connection has not been checked since libcurl took it from its pool (see ``CurlEngine``).
         guard !hadStreams else { return true }
         if hasReadBody {
-            failure = EngineFailure(kind: .bodyNotReplayable, message: "part of the body was sent and cannot be sent again")
+            failure = EngineFailure(kind: .bodyNotReplayable, message: "part of the body was already sent")
         } else if !isUnsent, restarts >= Self.maximumRestarts {
-            failure = EngineFailure(kind: .receive, message: "the connection failed \(restarts + 1) times before a response")
+            failure = EngineFailure(kind: .receive, message: "the connection failed \(restarts + 1) times")
         } else {
             mustStartAgain = true
         }
@@ -59,7 +59,7 @@ extension Transfer {
         if hadStreams, !options.mayBeReplayed { easy?.tellWhatHappens() }
     }
 
-    /// Reads a line of libcurl's log.
+    /// Records the refusal of a stream that a line of libcurl's log tells of.
     func readLog(_ line: UnsafeRawBufferPointer) {
         guard unsafe refusal.read(line) == .isBeingRepeated else { return }
         // libcurl 7.88 logs no more than that. But where libcurl has no error text and the connection lives, the stream was
@@ -77,7 +77,8 @@ extension Transfer {
     }
 
     /// Checks a request that libcurl has given up because of a GOAWAY, or because libcurl cannot rewind the body. Where the
-    /// server has not processed the request, the transfer starts again, and the result is `nil`; or the failure says so.
+    /// server has not processed the request, the transfer starts again and the result is `nil`, or else the failure is marked as
+    /// unprocessed.
     func considerRefusal(_ failure: EngineFailure) -> EngineFailure? {
         let isRewind = failure.code == Int(CURLE_SEND_FAIL_REWIND.rawValue)
         guard isRefused || (wasRefused && isRewind), unsafe !parser.hasFinalHead else { return failure }

@@ -1,8 +1,8 @@
 import CCurl
 
-/// What is made of HTTP/2 where libcurl does not say the whole truth.
+/// Checks of HTTP/2 connections and responses that libcurl reports incompletely or wrongly.
 extension Transfer {
-    /// The request is about to go out, for the first time or once more.
+    /// Starts to watch the stream of a request that is about to go out, for the first time or once more.
     func watchStream() {
         guard options.mayBeHTTP2, let easy else { return }
         engine.mayHaveDeadConnections = true
@@ -12,14 +12,14 @@ extension Transfer {
         easy.watchStream(hasStreams)
     }
 
-    /// Its connection may have ended without libcurl's telling: there are words about a failure, or, before 8.1, something has
-    /// come since then.
+    /// Returns whether the connection may have ended without libcurl reporting the end: libcurl has an error text, or, before
+    /// 8.1, data has come since `instant`.
     func mayBeDead(since instant: EngineInstant) -> Bool {
         guard appliedPause & 1 == 0, let easy else { return false }
         return easy.hasWords || log != nil && activity.last >= instant
     }
 
-    /// A line of libcurl's log.
+    /// Records an event of the connection that a line of libcurl's log tells of.
     func receiveLog(_ line: UnsafeRawBufferPointer) {
         switch unsafe log?.note(line) {
         case .goAway:
@@ -30,33 +30,33 @@ extension Transfer {
         }
     }
 
-    /// More of what the server sends is about to be read.
+    /// Records the number of bytes sent so far, before more data of the server is read.
     func countWritten() { log?.goOn(written: writtenBytes) }
 
-    /// The bytes that have been sent over the connection so far, where that can be known.
+    /// The number of bytes that have been sent over the connection so far; `nil` where the number cannot be known.
     private var writtenBytes: Int64? {
         guard let socket = easy?.socket, socket >= 0 else { return nil }
         let count = ccurl_socket_written(socket)
         return count >= 0 ? count : nil
     }
 
-    /// Why an answer that libcurl before 8.1 calls whole is not.
+    /// Returns the failure of a response that libcurl before 8.1 wrongly reports as complete.
     func brokenStream() -> EngineFailure? {
         guard let log, !mustFinishEarly else { return nil }
         guard !log.isBroken else {
-            let text = "the server broke the rules of the protocol before the end of its answer"
+            let text = "the server violated the HTTP/2 protocol before the end of its response"
             return EngineFailure(kind: .http2, message: text)
         }
         guard unsafe parser.hasFinalHead else {
-            return EngineFailure(kind: .http2, message: "the server ended the connection without an answer")
+            return EngineFailure(kind: .http2, message: "the server closed the connection without a response")
         }
         guard let length = unsafe parser.contentLength, length != receivedBytes else { return nil }
         guard options.method != "HEAD", easy?.hasStatusWithoutBody == false else { return nil }
-        return EngineFailure(kind: .bodyCutShort, message: "\(receivedBytes) of \(length) bytes came")
+        return EngineFailure(kind: .bodyCutShort, message: "only \(receivedBytes) of \(length) bytes arrived")
     }
 
-    /// libcurl sends a request once more, over HTTP/1.1, wherever a stream is reset with HTTP_1_1_REQUIRED (RFC 9113, section 7):
-    /// in the middle of an answer too, which would be joined to another.
+    /// The failure of a response whose stream was reset with HTTP_1_1_REQUIRED (RFC 9113, section 7). libcurl sends such a
+    /// request once more, over HTTP/1.1, even in the middle of a response, which would be joined to the next response.
     static let answerWasReset = EngineFailure(
-        kind: .http2, message: "the server reset the stream in its answer: HTTP_1_1_REQUIRED")
+        kind: .http2, message: "the server reset the stream during its response: HTTP_1_1_REQUIRED")
 }

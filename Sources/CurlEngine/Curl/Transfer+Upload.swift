@@ -1,11 +1,11 @@
 import CCurl
 package import FoundationEssentials
 
-/// How the body of the request comes to libcurl.
+/// The delivery of the request body to libcurl.
 extension Transfer {
     // MARK: From the framework
 
-    /// Hands on the next chunk of the body.
+    /// Adds the next chunk of the body.
     package func send(_ chunk: Data) {
         guard !isSendingStopped else { return }
         hasAskedForBody = false
@@ -13,7 +13,7 @@ extension Transfer {
         resumeSending()
     }
 
-    /// Hands on a file as the next bytes of the body. More are asked for when it has been read.
+    /// Adds a file as the next bytes of the body. More of the body is asked for when the file has been read.
     package func send(_ file: FileReader) {
         guard !isSendingStopped else { return }
         hasAskedForBody = false
@@ -27,7 +27,7 @@ extension Transfer {
         resumeSending()
     }
 
-    /// Stops or goes on sending the body.
+    /// Pauses or resumes sending the body.
     package func pauseSending(_ isPaused: Bool) {
         guard isSendingHeld != isPaused else { return }
         isSendingHeld = isPaused
@@ -50,12 +50,13 @@ extension Transfer {
         delegate?.transferNeedsBody()
     }
 
-    /// libcurl has asked for bytes of the body, and there were none: all that were handed over are on their way.
+    /// Indicates whether libcurl has asked for bytes of the body and there were none, because all bytes so far were handed over.
     package var awaitsBody: Bool { isSendingPaused && !isSendingStopped && !upload.isAtEnd }
 
     // MARK: To libcurl
 
-    /// Room for bytes of the request body.
+    /// Fills libcurl's buffer with bytes of the request body. Returns the number of bytes, or libcurl's code for a pause or an
+    /// abort.
     func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
         if isHeldBack || isSendingStopped {
@@ -77,7 +78,7 @@ extension Transfer {
         isSendingPaused = true
         appliedPause |= 4
         engine.sendingHasStalled(self)
-        // The next chunk may come inside the question, and ends the pause then.
+        // The delegate may send the next chunk inside this call, which then ends the pause.
         askForBody()
         return Int(CURL_READFUNC_PAUSE)
     }
@@ -92,7 +93,7 @@ extension Transfer {
     }
 
     private func didFetch(_ result: Result<Data, FileReader.Failure>, path: String) {
-        // Nobody wants it any more.
+        // The bytes are not needed any more.
         guard upload.file != nil else { return }
         switch result {
         case .success(let bytes):

@@ -1,4 +1,4 @@
-/// One request on its way through libcurl, and its response on the way back.
+/// A request on its way through libcurl, and its response on the way back.
 ///
 /// A transfer belongs to the engine thread.
 package final class Transfer: @unchecked Sendable {
@@ -58,7 +58,7 @@ package final class Transfer: @unchecked Sendable {
     var appliedPause: Int32 = 0
     /// Indicates whether the engine lists the transfer among the changed ones.
     var isDeferred = false
-    /// Indicates whether the transfer ends now, because its response is complete before its body was sent.
+    /// Indicates whether the transfer ends now, because its response is complete before the request's body.
     var mustFinishEarly = false
     /// The scanner for the end of an early response, where that response is chunked.
     var chunks: ChunkScanner?

@@ -1,32 +1,33 @@
-/// Who hears of a transfer. Every call comes on the engine thread, most of them from inside libcurl: whatever they ask
-/// of the transfer in return is done once libcurl has returned.
+/// The receiver of a transfer's events. Every call comes on the engine thread, most of them from inside libcurl; requests that
+/// the delegate makes of the transfer meanwhile take effect once libcurl has returned.
 package protocol TransferDelegate: AnyObject {
-    /// The connection is ready, TLS included, and the request goes out now.
+    /// Tells the delegate that the connection is ready, TLS included, and that the request goes out now.
     func transferIsConnected()
-    /// A head with a status of 1xx.
+    /// Delivers a head with a status of 1xx.
     func transferDidReceiveInformational(_ head: WireHead)
-    /// The final head.
+    /// Delivers the final head.
     func transferDidReceiveHead(_ head: WireHead)
-    /// Bytes of the body, decoded.
+    /// Delivers bytes of the body, decoded.
     func transferDidReceiveBody(_ bytes: RawSpan)
-    /// The body has room for more chunks.
+    /// Tells the delegate that the body has room for more chunks.
     func transferNeedsBody()
-    /// So many bytes more of the body were handed to libcurl.
+    /// Tells the delegate that `count` more bytes of the body were handed to libcurl.
     func transferDidSendBody(_ count: Int)
-    /// The end. No call comes after it, and none after ``Transfer/cancel()``.
+    /// Delivers the end of the transfer. No call comes after this one, and none after ``Transfer/cancel()``.
     func transferDidEnd(_ end: TransferEnd)
 }
 
-/// How a transfer ended.
+/// The end of a transfer.
 package struct TransferEnd: Sendable {
-    /// `nil`: the response is complete.
+    /// The failure of the transfer; `nil` if the response is complete.
     package let failure: EngineFailure?
     /// The fields after the body.
     package let trailers: WireFields
+    /// The measurements of the transfer.
     package let report: TransferReport
 }
 
 extension TransferDelegate {
-    /// Nobody wants to know.
+    /// Ignores the count.
     package func transferDidSendBody(_ count: Int) {}
 }

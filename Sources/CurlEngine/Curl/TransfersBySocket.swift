@@ -1,31 +1,32 @@
-/// Transfers for which something is to be done when their sockets are ready, each found by its socket. For versions of libcurl
-/// that put one transfer at a time on a connection.
+/// Transfers that need work when their sockets are ready, each found by its socket. The table is for versions of libcurl that put
+/// one transfer at a time on a connection.
 struct TransfersBySocket {
     private var bySocket: [Int32: Transfer] = [:]
-    /// Those whose socket libcurl has not named yet.
+    /// Transfers whose socket libcurl has not named yet.
     private var unnamed: [ObjectIdentifier: Transfer] = [:]
 
     var count: Int { bySocket.count + unnamed.count }
 
+    /// Adds a transfer.
     mutating func insert(_ transfer: Transfer) {
         let socket = transfer.easy?.socket ?? -1
         unnamed[ObjectIdentifier(transfer)] = socket < 0 ? transfer : nil
         if socket >= 0 { bySocket[socket] = transfer }
     }
 
-    /// To be called while the transfer is in libcurl.
+    /// Removes a transfer. Must be called while the transfer is in libcurl.
     mutating func remove(_ transfer: Transfer) {
         if !unnamed.isEmpty { unnamed[ObjectIdentifier(transfer)] = nil }
         guard !bySocket.isEmpty, let socket = transfer.easy?.socket, bySocket[socket] === transfer else { return }
         bySocket[socket] = nil
     }
 
-    /// The transfer with this socket.
+    /// Returns the transfer with this socket.
     mutating func transfer(on socket: Int32) -> Transfer? {
         if !unnamed.isEmpty { findSockets() }
         guard !bySocket.isEmpty, let transfer = bySocket[socket] else { return nil }
         guard transfer.easy?.socket != socket else { return transfer }
-        // It has moved to another connection.
+        // The transfer has moved to another connection.
         bySocket[socket] = nil
         return nil
     }

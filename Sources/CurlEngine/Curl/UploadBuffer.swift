@@ -1,23 +1,25 @@
 import FoundationEssentials
 
-/// The chunks of a request body on their way to libcurl, and the file that follows them.
+/// The chunks of a request body that libcurl has not read yet, and the file that follows them.
 struct UploadBuffer {
     private var chunks: [Data] = []
+    /// The index of the first unread chunk.
     private var first = 0
+    /// The number of bytes that were read of that chunk.
     private var offset = 0
-    /// Bytes that wait, those of the file not counted.
+    /// The number of unread bytes, those of the file not counted.
     private(set) var buffered = 0
-    /// What comes after the chunks.
+    /// The file that follows the chunks.
     private(set) var file: FileSource?
-    /// No more chunks come.
+    /// Indicates whether no more chunks come.
     var isFinished = false
 
-    /// Below this many bytes more chunks are asked for.
+    /// The number of unread bytes below which more chunks are asked for.
     static let lowWater = 256 << 10
 
-    /// Whether everything has been read and nothing comes.
+    /// Indicates whether everything has been read and nothing more comes.
     var isAtEnd: Bool { isFinished && file == nil && buffered == 0 }
-    /// Whether more chunks are welcome.
+    /// Indicates whether more chunks are welcome.
     var hasRoom: Bool { !isFinished && file == nil && buffered < Self.lowWater }
 
     mutating func append(_ chunk: Data) {
@@ -26,11 +28,14 @@ struct UploadBuffer {
         buffered += chunk.count
     }
 
-    /// - Parameter isFetchedWhole: What the page cache holds is not asked for.
+    /// Adds a file behind the chunks.
+    ///
+    /// - Parameter isFetchedWhole: Indicates whether every byte is fetched on another thread, also where the page cache holds it.
     mutating func append(_ reader: FileReader, isFetchedWhole: Bool = false) {
         if reader.length > 0 { file = FileSource(reader, isFetchedWhole: isFetchedWhole) }
     }
 
+    /// Drops all bytes and the file, and ends the body.
     mutating func discard() {
         chunks = []
         (first, offset, buffered) = (0, 0, 0)
@@ -38,7 +43,7 @@ struct UploadBuffer {
         isFinished = true
     }
 
-    /// Fills `buffer` as far as there are bytes; returns how many.
+    /// Fills `buffer` as far as there are bytes; returns the number of bytes.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let filled = unsafe readChunks(into: buffer)
         guard filled < buffer.count, file != nil else { return filled }
@@ -72,18 +77,18 @@ struct UploadBuffer {
         return filled
     }
 
-    // MARK: What is not in memory
+    // MARK: Parts of the file
 
-    /// The part of the file that the caller is to fetch, if one is wanted now.
+    /// Returns the part of the file that the caller must fetch, if one is needed now.
     ///
-    /// - Parameter isStarved: Nothing could be read.
+    /// - Parameter isStarved: Indicates whether nothing could be read.
     mutating func beginFetch(isStarved: Bool) -> FileSource.Part? {
-        // Where every byte has to be fetched, the next ones are while these are sent.
+        // If every byte has to be fetched, the next part is fetched while these bytes are sent.
         guard isStarved || (file?.isFetchedWhole == true && buffered < Self.lowWater) else { return nil }
         return file?.beginFetch()
     }
 
-    /// Takes in what was fetched.
+    /// Adds the bytes of a fetched part.
     mutating func endFetch(_ bytes: Data) {
         guard file != nil else { return }
         file?.endFetch(bytes.count)

@@ -1,17 +1,17 @@
 import CCurl
 
-/// The protocol that carried a response.
+/// The version of HTTP that carried a response.
 package enum WireVersion: UInt8, Hashable, Sendable {
     case http1_0, http1_1, http2, http3
 }
 
-/// A response head as it came, its fields still bytes until someone asks for them.
+/// A response head as it came; its fields stay bytes until they are read.
 package struct WireHead: Hashable, Sendable {
     package let version: WireVersion
     package let status: Int
-    /// From HTTP/1 only.
+    /// The reason phrase, which only HTTP/1 has.
     package let reason: String?
-    /// The fields.
+    /// The fields of the head.
     package let fields: WireFields
 
     package init(version: WireVersion, status: Int, reason: String?, fields: WireFields) {
@@ -22,11 +22,12 @@ package struct WireHead: Hashable, Sendable {
     }
 }
 
-/// Field lines: `name`, a colon, `value` with the white space that came before it, a line feed; and so on.
+/// Field lines: each has a `name`, a colon, a `value` with the white space before it, and a line feed.
 ///
 /// The names are tokens, and no value holds a NUL, CR or LF.
 package struct WireFields: Hashable, Sendable {
     package private(set) var bytes: [UInt8] = []
+    /// The number of fields.
     package private(set) var count = 0
 
     package init() {}
@@ -48,6 +49,7 @@ package struct WireFields: Hashable, Sendable {
         }
     }
 
+    /// Adds a field of a line.
     mutating func append(_ line: UnsafeRawBufferPointer, _ field: ccurl_field) {
         if bytes.isEmpty { bytes.reserveCapacity(512) }
         unsafe bytes.append(contentsOf: line[..<field.value_end])

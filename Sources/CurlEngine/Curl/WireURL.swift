@@ -1,26 +1,26 @@
 import CCurl
 
-/// A URL as libcurl understands it: what is connected to and what is sent come from one parser.
+/// A URL as libcurl understands it, so that one parser decides on the host to connect to and on the URL to send.
 @safe
 package final class WireURL: @unchecked Sendable {
-    // Unchecked: nothing changes after `init`; libcurl copies from the handle.
+    // Unchecked: nothing changes after `init`; libcurl only copies from the handle.
     let handle: OpaquePointer?
-    /// Absolute, normalised and percent-encoded, without fragment and user information.
+    /// The whole URL: absolute, normalised and percent-encoded, without fragment and user information.
     package let text: String
-    /// `http` or `https`.
+    /// The scheme: `http` or `https`.
     package let scheme: String
-    /// As in the URL, IPv6 addresses in brackets.
+    /// The host as in the URL, IPv6 addresses in brackets.
     package let host: String
-    /// Explicit, or the scheme's own.
+    /// The port in the URL, or else the scheme's own.
     package let port: UInt16
     /// The part of ``text`` before the path: scheme, host and any port but the scheme's own (RFC 9110, section 4.3.1).
     package let origin: String
-    /// From `user:password@`, percent-decoded.
+    /// The user name of `user:password@`, percent-decoded.
     package let user: String?
-    /// From `user:password@`, percent-decoded.
+    /// The password of `user:password@`, percent-decoded.
     package let password: String?
 
-    /// Why a text is no URL that can be requested.
+    /// The reasons why a text is not a URL that can be requested.
     package enum ParseFailure: Error, Hashable, Sendable {
         case empty
         case relative
@@ -52,16 +52,16 @@ package final class WireURL: @unchecked Sendable {
         unsafe self.host = String(cString: host)
         let bytes = self.text.utf8
         let authority = bytes.dropFirst(self.scheme.utf8.count + 3)
-        // Scheme and host are the same in any case (RFC 9110, section 4.2.3).
+        // Scheme and host are case-insensitive (RFC 9110, section 4.2.3).
         origin = self.text[..<(authority.firstIndex { $0 == 0x2f || $0 == 0x3f } ?? bytes.endIndex)].lowercased()
         port = unsafe UInt16(clamping: parts.port)
         unsafe user = parts.user.map { unsafe String(cString: $0) }
         unsafe password = parts.password.map { unsafe String(cString: $0) }
         guard self.scheme == "http" || self.scheme == "https" else { throw .unsupportedScheme(self.scheme) }
-        // A trailing dot names the same host to DNS and another one to cookies, certificates and pools.
         guard self.host.hasBytePrefix("[") || !self.host.containsBytes("%") else {
             throw .malformed("its host is malformed")
         }
+        // A name with a trailing dot is the same host to DNS and another one to cookies, certificates and pools.
         guard self.host.utf8.last != UInt8(ascii: "."), !self.host.isEmpty else {
             throw .malformed("its host is empty or ends in a dot")
         }
@@ -70,7 +70,7 @@ package final class WireURL: @unchecked Sendable {
         }
     }
 
-    /// The most bytes of a host's name (RFC 3986, section 3.2.2; RFC 1035, section 2.3.4).
+    /// The largest number of bytes in a host's name (RFC 3986, section 3.2.2; RFC 1035, section 2.3.4).
     private static var longestHost: Int { 255 }
 
     deinit { unsafe curl_url_cleanup(handle) }
@@ -78,7 +78,7 @@ package final class WireURL: @unchecked Sendable {
     private static func failure(_ code: CURLUcode, _ text: String) -> ParseFailure {
         switch code {
         case CURLUE_UNSUPPORTED_SCHEME:
-            // What stands before the colon of `name:password@host` is the name.
+            // The text before the colon of `name:password@host` is a name and not a scheme.
             guard !text.containsBytes("@") else { return .malformed("it begins with neither http:// nor https://") }
             return .unsupportedScheme(String(text.prefix(beforeBytes: ":")))
         case CURLUE_BAD_SCHEME:

@@ -1,13 +1,13 @@
 private import Glibc
 
-/// The lock on a file that processes agree on, held until the value goes.
+/// An advisory lock on a file, held until the value is destroyed.
 ///
-/// It is the system's (`flock`), so it goes with its process, however that ends. Two of them in one process exclude each
-/// other too.
+/// The lock is the system's (`flock`), so the system releases it when the process ends, for any reason. Two locks in one process
+/// exclude each other too.
 package struct FileLock: ~Copyable {
     private let descriptor: Int32
 
-    /// Takes the lock if it is free, and makes the file if there is none. `nil`: someone has it.
+    /// Takes the lock if it is free, and creates the file if there is none. Returns `nil` if another lock is held.
     package static func taken(path: String) throws(FileReader.Failure) -> FileLock? {
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard descriptor >= 0 else { throw .system }
@@ -30,6 +30,6 @@ package struct FileLock: ~Copyable {
 }
 
 extension FileReader.Failure {
-    /// What the system said last.
+    /// The failure of the last system call, from `errno`.
     static var system: FileReader.Failure { FileReader.Failure(why: unsafe String(cString: strerror(errno))) }
 }

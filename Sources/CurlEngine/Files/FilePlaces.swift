@@ -1,15 +1,15 @@
 private import Glibc
 
-/// What is where in the file system. Everything here can wait for a disk.
+/// Paths of the file system: their kinds, their folders and their deletion. Every function here can wait for a disk.
 package enum FilePlaces {
-    /// What a path leads to.
+    /// The kind of the file at a path.
     package enum Thing: Hashable, Sendable { case nothing, file, folder, other }
 
-    /// What is at a path, through symbolic links.
+    /// Returns the kind of the file at a path, through symbolic links.
     package static func thing(at path: String) throws(FileReader.Failure) -> Thing {
         guard !path.isEmpty else { throw FileReader.Failure(why: "its path is empty") }
-        // The system would take the part before it for the whole path.
-        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path holds a NUL") }
+        // The system would take the part before the NUL for the whole path.
+        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
             if errno == ENOENT { return .nothing }
@@ -22,14 +22,14 @@ package enum FilePlaces {
         }
     }
 
-    /// The permissions of the file that a path leads to; `nil` where there is none.
+    /// Returns the permissions of the regular file at a path; `nil` where there is none.
     package static func mode(of path: String) -> UInt32? {
         var status = stat()
         guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         return status.st_mode & 0o777
     }
 
-    /// Makes a folder and those that lead to it, as far as they are missing.
+    /// Creates a folder and the missing folders that lead to it.
     package static func makeFolder(_ path: String) throws(FileReader.Failure) {
         if unsafe mkdir(path, 0o777) == 0 { return }
         if errno == ENOENT, let slash = path.lastIndex(ofByte: "/"), slash > path.startIndex {
@@ -39,7 +39,7 @@ package enum FilePlaces {
         guard errno == EEXIST, try thing(at: path) == .folder else { throw .system }
     }
 
-    /// The folder that a path leads into.
+    /// Returns the folder of a path.
     package static func folder(of path: String) -> String {
         path.lastIndex(ofByte: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
@@ -53,7 +53,7 @@ package enum FilePlaces {
 
     /// Deletes a file, if there is one.
     ///
-    /// - Returns: Whether there was one.
+    /// - Returns: `true` if a file was deleted.
     @discardableResult
     package static func remove(_ path: String) -> Bool {
         let isRemoved = try? DiskWatch.watching(.remove(path: path)) { () throws(FileReader.Failure) in
@@ -62,7 +62,7 @@ package enum FilePlaces {
         return isRemoved ?? false
     }
 
-    /// The names in a folder are on the disk too; not every file system can say so.
+    /// Waits until the names in a folder are on the disk; ignores errors, because not every file system supports that.
     package static func synchronize(folder: String) {
         try? DiskWatch.watching(.synchronizeFolder(path: folder)) { () throws(FileReader.Failure) in
             let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)

@@ -2,22 +2,22 @@ private import CCurl
 package import FoundationEssentials
 private import Glibc
 
-/// The first bytes of a regular file, which are the body of a request.
+/// Reads the first bytes of a regular file, which are the body of a request.
 ///
 /// Opening and ``read(atMost:at:)`` can wait for a disk: use them off the engine thread.
 package final class FileReader: Sendable {
-    /// Why a file cannot be used, in words.
+    /// The reason that a file cannot be used, in words.
     package struct Failure: Error, Hashable, Sendable {
         package let why: String
 
         package init(why: String) { self.why = why }
 
-        /// The file has fewer bytes than were announced.
+        /// The failure of a file that has fewer bytes than were announced.
         package static let shrunk = Failure(why: "it became shorter while it was sent")
     }
 
     package let path: String
-    /// How many bytes of it are sent, whatever becomes of the file.
+    /// The number of bytes that are sent, even if the file grows.
     package let length: Int64
     private let descriptor: Int32
 
@@ -25,7 +25,7 @@ package final class FileReader: Sendable {
     package init(path: String, length: Int64) throws(Failure) {
         self.path = path
         self.length = length
-        // Without O_NONBLOCK a pipe that took the file's place would be waited for.
+        // Opened with O_NONBLOCK: opening a pipe that took the file's place would otherwise wait for a writer.
         descriptor = Self.openForReading(path)
         guard descriptor >= 0 else { throw Self.systemFailure() }
         var status = stat()
@@ -39,15 +39,15 @@ package final class FileReader: Sendable {
     static func openForReading(_ path: String) -> Int32 {
         let flags = O_RDONLY | O_CLOEXEC | O_NOCTTY
         let descriptor = unsafe open(path, flags | O_NONBLOCK)
-        // A lease of another process on a regular file, which the system now takes from it. A pipe never says so.
+        // Another process has a lease on the regular file, which the system now takes away. A pipe never reports this error.
         guard descriptor < 0, errno == EWOULDBLOCK else { return descriptor }
         return unsafe open(path, flags)
     }
 
-    /// The size of a regular, readable file.
+    /// Returns the size of a regular, readable file.
     package static func size(path: String) throws(Failure) -> Int64 {
-        // The system would take the part before it for the whole path.
-        guard !path.utf8.contains(0) else { throw Failure(why: "its path holds a NUL") }
+        // The system would take the part before the NUL for the whole path.
+        guard !path.utf8.contains(0) else { throw Failure(why: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw systemFailure() }
         try checkKind(status)
@@ -55,15 +55,16 @@ package final class FileReader: Sendable {
         return Int64(status.st_size)
     }
 
+    /// Throws an error unless the file is a regular file.
     private static func checkKind(_ status: stat) throws(Failure) {
         guard status.st_mode & S_IFMT != S_IFREG else { return }
         throw Failure(why: status.st_mode & S_IFMT == S_IFDIR ? "it is a directory" : "it is no regular file")
     }
 
-    /// Bytes from `offset` on, at least one, of those that are to be sent.
+    /// Returns bytes from `offset` on, at least one, within the bytes that are to be sent.
     package func read(atMost count: Int, at offset: Int64) throws(Failure) -> Data {
         let count = Int(min(Int64(count), length - offset))
-        guard let buffer = unsafe malloc(max(count, 1)) else { throw Failure(why: "no memory") }
+        guard let buffer = unsafe malloc(max(count, 1)) else { throw Failure(why: "out of memory") }
         var got: Int
         repeat { got = unsafe pread(descriptor, buffer, count, off_t(offset)) } while got < 0 && errno == EINTR
         guard got > 0 else {
@@ -74,16 +75,16 @@ package final class FileReader: Sendable {
         return unsafe Data(bytesNoCopy: buffer, count: got, deallocator: .free)
     }
 
-    /// What a read that does not wait found.
+    /// The result of a read that does not wait.
     enum Cached {
         case bytes(Int)
-        /// None: they have to be waited for, or there are none.
+        /// The result where the bytes are not in memory, or the file has ended.
         case none
-        /// Nobody can tell for this file, or an error that ``read(atMost:at:)`` is going to name.
+        /// The result where the file system or the kernel cannot tell, or after an error, which ``read(atMost:at:)`` reports.
         case unknown
     }
 
-    /// Fills `buffer` with what is in memory of the bytes from `offset` on. Never waits for a disk.
+    /// Fills `buffer` with the bytes from `offset` on that are in memory. Never waits for a disk.
     func readCached(into buffer: UnsafeMutableRawBufferPointer, at offset: Int64) -> Cached {
         guard let start = buffer.baseAddress, offset < length else { return .none }
         let count = Int(min(Int64(buffer.count), length - offset))

@@ -1,28 +1,29 @@
 import FoundationEssentials
 
-/// How far a file is on its way to libcurl.
+/// The position in a file that is sent as a request's body.
 ///
-/// What the page cache holds goes straight into libcurl's buffer. The rest is fetched elsewhere first, because the engine
-/// thread must not wait for a disk.
+/// Bytes in the page cache are copied straight into libcurl's buffer. The others are read on another thread first, because the
+/// engine thread must not wait for a disk.
 struct FileSource {
-    /// Bytes of the file that are fetched at once.
+    /// Bytes of the file that are read at once.
     struct Part: Sendable {
         fileprivate let reader: FileReader
         fileprivate let offset: Int64
 
         var path: String { reader.path }
 
-        /// Reads it; waits for the disk.
+        /// Reads the bytes; waits for the disk.
         func read() throws(FileReader.Failure) -> Data { try reader.read(atMost: partSize, at: offset) }
     }
 
     private let reader: FileReader
     private var offset: Int64 = 0
+    /// Indicates whether a part is being read, whose bytes come next.
     private var isFetching = false
-    /// The file system cannot tell what is in memory.
+    /// Indicates whether all bytes are read in parts, because the file system cannot tell which ones are in memory.
     private(set) var isFetchedWhole: Bool
 
-    /// Bytes in a part.
+    /// The length of a part in bytes.
     private static let partSize = 256 << 10
 
     init(_ reader: FileReader, isFetchedWhole: Bool) {
@@ -32,9 +33,9 @@ struct FileSource {
 
     var isAtEnd: Bool { offset >= reader.length }
 
-    /// Fills `buffer` with what is in memory; returns how many bytes. None: they have to be fetched.
+    /// Fills `buffer` with bytes that are in memory; returns their number. After 0, the next bytes have to be read as a part.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        // What is being fetched comes first.
+        // The bytes of the part that is being read come first.
         guard !isFetching, !isFetchedWhole else { return 0 }
         switch unsafe reader.readCached(into: buffer, at: offset) {
         case .bytes(let count):
@@ -47,13 +48,14 @@ struct FileSource {
         }
     }
 
-    /// The next part, unless one is being fetched.
+    /// Returns the next part to read; `nil` where one is being read, or at the end.
     mutating func beginFetch() -> Part? {
         guard !isFetching, !isAtEnd else { return nil }
         isFetching = true
         return Part(reader: reader, offset: offset)
     }
 
+    /// Ends the read of a part, with the number of its bytes.
     mutating func endFetch(_ count: Int) {
         isFetching = false
         offset += Int64(count)

@@ -2,16 +2,16 @@ private import CCurl
 package import FoundationEssentials
 private import Glibc
 
-/// A file that grows until it is whole, and then takes its name. Nobody else writes to it meanwhile: it is locked.
+/// A file that grows until it is complete, and is then renamed. A lock keeps other downloads from writing to the file meanwhile.
 ///
-/// The lock is the system's (`flock`): it goes with its process, however that ends. Everything here can wait for a disk: use it
-/// off the engine thread.
+/// The lock is the system's (`flock`), so the system releases it when the process ends, for any reason. Every method here can
+/// wait for a disk: use them off the engine thread.
 package final class PartialFile: Sendable {
-    /// What tells whether somebody has written to the file since then.
+    /// The size and the modification time of a file, which show whether the file has been written to since.
     package struct Stamp: Hashable, Sendable {
-        /// Bytes.
+        /// The size in bytes.
         package var size: Int64
-        /// When it was written to last, in nanoseconds since 1970.
+        /// The modification time, in nanoseconds since 1970.
         package var modified: Int64
 
         package init(size: Int64, modified: Int64) {
@@ -21,15 +21,17 @@ package final class PartialFile: Sendable {
     }
 
     private let descriptor: Int32
+    /// The path of the file, which a move changes.
     private let place: Locked<String>
-    /// It was never shorter since it was cut last.
+    /// The length that the file must have at least: the end of the bytes written, or the length of the last truncation.
     private let extent: Locked<Int64>
 
-    /// Opens or makes the file. `nil`: someone else is writing to it, or it is a file of somebody else.
+    /// Opens or creates the file, and locks it. Returns `nil` if another lock is held, or if the path is not a regular file of
+    /// this user alone.
     ///
-    /// - Parameter mode: the permissions of a new file, as far as the process's mask lets them be.
+    /// - Parameter mode: The permissions of a new file, as far as the process's mask allows.
     package static func opened(path: String, mode: UInt32 = 0o666) throws(FileReader.Failure) -> PartialFile? {
-        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path holds a NUL") }
+        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path contains a NUL byte") }
         while true {
             let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
             guard descriptor >= 0 else {
@@ -44,7 +46,7 @@ package final class PartialFile: Sendable {
                 if isHeld { return nil }
                 throw failure
             }
-            // Whoever had the lock may have given the file its name, or deleted it.
+            // The process that had the lock may have renamed or deleted the file.
             guard unsafe lstat(path, &named) == 0 else {
                 let failure = errno == ENOENT ? nil : FileReader.Failure.system
                 close(descriptor)
@@ -55,7 +57,7 @@ package final class PartialFile: Sendable {
                 close(descriptor)
                 continue
             }
-            // In a folder that others can write to it may be a trap.
+            // In a folder that others can write to, the file may be a trap.
             guard status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(), status.st_nlink == 1 else {
                 close(descriptor)
                 return nil
@@ -72,30 +74,30 @@ package final class PartialFile: Sendable {
 
     deinit { close(descriptor) }
 
-    /// What has become of a file that a process may have left.
+    /// The result of the deletion of a file that a process may have left.
     package enum Remains: Hashable, Sendable {
-        /// It was there, and is not any more.
+        /// The result after the file was deleted.
         case removed
-        /// It is there: somebody writes to it, or it is somebody else's.
+        /// The result where the file stays: a process is writing to it, or it is not a regular file of this user alone.
         case held
-        /// There is none.
+        /// The result where there is no file.
         case missing
-        /// The system does not say.
+        /// The result where the system does not tell.
         case unknown
     }
 
-    /// Deletes the file at a path, if it is one that nobody writes to any more.
+    /// Deletes the file at a path, unless a process is writing to it.
     package static func removeDead(path: String) -> Remains {
         let descriptor = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             switch errno {
             case ENOENT: return .missing
-            // A symbolic link, a folder, a socket, a file of another user.
+            // A symbolic link, a folder, a socket, or a file of another user.
             case ELOOP, EISDIR, ENXIO, EACCES, EPERM: return .held
             default: return .unknown
             }
         }
-        // Whoever is about to take it has not got the lock yet, and sees that it has gone.
+        // A process that is about to take the file does not have the lock yet, and notices that the file is gone.
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, isNamed(path, descriptor), unsafe unlink(path) == 0 else {
             return .held
@@ -103,7 +105,7 @@ package final class PartialFile: Sendable {
         return .removed
     }
 
-    /// Whether a path leads to an open file that is this user's alone.
+    /// Indicates whether a path leads to an open file that belongs to this user alone.
     private static func isNamed(_ path: String, _ descriptor: Int32) -> Bool {
         var status = stat(), named = stat()
         return unsafe fstat(descriptor, &status) == 0 && lstat(path, &named) == 0
@@ -111,13 +113,13 @@ package final class PartialFile: Sendable {
             && status.st_mode & S_IFMT == S_IFREG && status.st_uid == geteuid() && status.st_nlink == 1
     }
 
-    /// Where it is.
+    /// The path of the file.
     package var path: String { place.withLock { $0 } }
 
-    /// Whether it is there still, and nobody has put another file in its place.
+    /// Indicates whether the file is still at its path, and no other file has replaced it.
     package var isInPlace: Bool { Self.isNamed(path, descriptor) }
 
-    /// What it is like now; `nil` where nobody knows.
+    /// The size and the modification time now; `nil` where the system does not tell.
     package var stamp: Stamp? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }
@@ -126,19 +128,19 @@ package final class PartialFile: Sendable {
             modified: Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec))
     }
 
-    /// Its bytes, written or not.
+    /// The length of the file in bytes, gaps included.
     package var length: Int64 {
         var status = stat()
         return unsafe fstat(descriptor, &status) == 0 ? Int64(status.st_size) : 0
     }
 
-    /// Throws where somebody has cut it: what was written would be zeros.
+    /// Throws an error if another process has shortened the file: bytes that were written would be zeros.
     package func check() throws(FileReader.Failure) {
         let extent = extent.withLock { $0 }
         guard length >= extent else { throw FileReader.Failure(why: "somebody else has written to its partial file") }
     }
 
-    /// Writes all of the bytes, where they belong.
+    /// Writes all of the bytes at their offset.
     package func write(_ data: Data, at offset: Int64) throws(FileReader.Failure) {
         try check()
         try DiskWatch.watching(.write(path: path, offset..<offset + Int64(data.count))) {
@@ -147,6 +149,7 @@ package final class PartialFile: Sendable {
         }
     }
 
+    /// Writes all of the bytes, and extends the length that the file must have.
     private func fill(_ data: Data, at offset: Int64) throws(FileReader.Failure) {
         var written = 0
         while written < data.count {
@@ -162,9 +165,9 @@ package final class PartialFile: Sendable {
         }
     }
 
-    /// Bytes from `offset` on; none at the end.
+    /// Returns bytes from `offset` on; none at the end.
     package func read(atMost count: Int, at offset: Int64) throws(FileReader.Failure) -> Data {
-        guard let buffer = unsafe malloc(max(count, 1)) else { throw FileReader.Failure(why: "no memory") }
+        guard let buffer = unsafe malloc(max(count, 1)) else { throw FileReader.Failure(why: "out of memory") }
         var got: Int
         repeat { got = unsafe pread(descriptor, buffer, count, off_t(offset)) } while got < 0 && errno == EINTR
         guard got > 0 else {
@@ -176,21 +179,22 @@ package final class PartialFile: Sendable {
         return unsafe Data(bytesNoCopy: buffer, count: got, deallocator: .free)
     }
 
-    /// Cuts it, or makes it longer by bytes that are zero.
+    /// Shortens the file, or extends it with zeros.
     ///
-    /// Only where that changes something: ext4 takes any cut for the beginning of a replacement, and then writes all of a file to
-    /// the disk before it is closed.
+    /// Does nothing where the length is the same: ext4 takes any truncation for the beginning of a replacement, and then writes
+    /// the whole file to the disk before it is closed.
     package func truncate(to length: Int64) throws(FileReader.Failure) {
         if length != self.length, ftruncate(descriptor, off_t(length)) != 0 { throw .system }
-        // Also where somebody else has cut it there before.
+        // The extent is set even if another process has shortened the file to this length before.
         extent.withLock { $0 = length }
     }
 
-    /// Waits until all of it is on the disk, with what ``stamp`` tells; `false` where the file system has no means for that.
+    /// Waits until the whole file and the values of ``stamp`` are on the disk; returns `false` where the file system has no means
+    /// for that.
     package func synchronize() throws(FileReader.Failure) -> Bool { try synchronize(fsync) }
 
-    /// Waits until its bytes are on the disk: those that had been written before the call; `false` where the file system has no means
-    /// for that.
+    /// Waits until the bytes written before the call are on the disk; returns `false` where the file system has no means for
+    /// that.
     package func synchronizeData() throws(FileReader.Failure) -> Bool { try synchronize(fdatasync) }
 
     private func synchronize(_ call: (Int32) -> Int32) throws(FileReader.Failure) -> Bool {
@@ -201,12 +205,12 @@ package final class PartialFile: Sendable {
         }
     }
 
-    /// Deletes it, unless it has gone.
+    /// Deletes the file, unless it is gone from its path.
     package func remove() {
         if isInPlace { _ = unsafe unlink(path) }
     }
 
-    /// Puts it elsewhere, where it goes on to be a partial file, in the place of any other; `false` where that is on another file
+    /// Moves the partial file to another path, in the place of any file there; returns `false` where that is on another file
     /// system.
     package func move(elsewhere path: String) throws(FileReader.Failure) -> Bool {
         guard unsafe rename(self.path, path) == 0 else {
@@ -217,16 +221,16 @@ package final class PartialFile: Sendable {
         return true
     }
 
-    /// Gives it its name. Whoever looks at the name finds what was there before, or this.
+    /// Renames the complete file. At the new name there is the previous file or this one, at any time.
     ///
-    /// - Parameter replacing: whether it may take the place of another file.
-    /// - Returns: `false`: there is another file.
+    /// - Parameter replacing: Indicates whether the file may replace another one.
+    /// - Returns: `false` if there is another file, and it must not be replaced.
     package func move(to name: String, replacing: Bool) throws(FileReader.Failure) -> Bool {
         try check()
-        // Whatever is there instead is not what was downloaded.
+        // Another file at this path would not be the one that was downloaded.
         guard isInPlace else { throw Self.isGone }
         if replacing {
-            // What was private stays so.
+            // The new file gets the permissions of the old one, so that a private file stays private.
             if let mode = FilePlaces.mode(of: name), fchmod(descriptor, mode) != 0 { throw .system }
             guard unsafe rename(path, name) == 0 else { throw .system }
             return true
@@ -235,7 +239,7 @@ package final class PartialFile: Sendable {
         if code == 0 { return true }
         if code == EEXIST { return false }
         errno = code
-        // File systems that know no such renaming mostly know links.
+        // File systems without this kind of renaming mostly support links.
         guard code == EINVAL || code == ENOSYS else { throw .system }
         guard unsafe link(path, name) == 0 else {
             if errno == EEXIST { return false }
@@ -245,6 +249,6 @@ package final class PartialFile: Sendable {
         return true
     }
 
-    /// What is said where it has gone.
+    /// The failure of a partial file that is gone from its path.
     package static let isGone = FileReader.Failure(why: "its partial file is not there any more")
 }

@@ -2,9 +2,9 @@ private import CCurl
 package import FoundationEssentials
 private import Glibc
 
-/// Small files that are read and replaced as a whole. Everything here blocks: use it off the engine thread.
+/// Small files that are read and replaced as a whole. Every function here can wait for a disk: use them off the engine thread.
 package enum WholeFile {
-    /// Tells a version of a file from every other: one that is replaced or written to has another.
+    /// The version of a file: a file that is replaced or written to gets another one.
     package struct Version: Hashable, Sendable {
         private let device, inode, size, seconds, nanoseconds: Int64
 
@@ -17,30 +17,30 @@ package enum WholeFile {
         }
     }
 
-    /// The file that a path stands for, through symbolic links; the path itself where there is none yet.
+    /// Returns the path that a path leads to through symbolic links; the path itself where there is no file yet.
     package static func target(of path: String) -> String {
         guard let resolved = unsafe realpath(path, nil) else { return path }
         defer { unsafe free(resolved) }
         return unsafe String(cString: resolved)
     }
 
-    /// Whether the path can name such a file, there or not.
+    /// Checks that a path can name a regular file, whether or not there is one.
     package static func check(path: String) throws(FileReader.Failure) {
         guard !path.isEmpty else { throw FileReader.Failure(why: "its path is empty") }
-        // The system would take the part before it for the whole path.
-        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path holds a NUL") }
+        // The system would take the part before the NUL for the whole path.
+        guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is no regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is not a regular file") }
     }
 
-    /// The version of the file as it is now; `nil` where there is none.
+    /// Returns the present version of a file; `nil` where there is none.
     package static func version(path: String) -> Version? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? Version(status) : nil
     }
 
-    /// The bytes of a regular file of at most `limit` bytes, and their version; `nil` where there is none.
+    /// Returns the bytes of a regular file of at most `limit` bytes, and their version; `nil` where there is none.
     package static func read(path: String, limit: Int) throws(FileReader.Failure) -> (data: Data, version: Version)? {
         let descriptor = FileReader.openForReading(path)
         guard descriptor >= 0 else {
@@ -50,11 +50,11 @@ package enum WholeFile {
         defer { close(descriptor) }
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { throw .system }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is no regular file") }
+        guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is not a regular file") }
         guard status.st_size <= limit else { throw FileReader.Failure(why: "it is larger than \(limit) bytes") }
         let room = Int(status.st_size)
         guard room > 0 else { return (Data(), Version(status)) }
-        guard let buffer = unsafe malloc(room) else { throw FileReader.Failure(why: "no memory") }
+        guard let buffer = unsafe malloc(room) else { throw FileReader.Failure(why: "out of memory") }
         var count = 0
         while count < room {
             let got = unsafe Glibc.read(descriptor, buffer + count, room - count)
@@ -69,13 +69,13 @@ package enum WholeFile {
         return (unsafe Data(bytesNoCopy: buffer, count: count, deallocator: .free), Version(status))
     }
 
-    /// Puts a new file in the place of the one at `path`, if there is one. Whoever reads the path finds the old bytes or the
-    /// new ones, whenever the machine fails. Call it with the file's lock: there is one temporary file, `path` with `.new`.
+    /// Replaces the file at `path`, or creates it. A reader of the path finds the old bytes or the new ones, even after a failure
+    /// of the machine. Call this with the file's lock: there is one temporary file, `path` with `.new`.
     ///
-    /// It keeps the permissions of the old file; without one nobody but its owner may read it.
+    /// The new file has the permissions of the old one; without an old one, only its owner may read it.
     ///
-    /// - Parameter isDurable: The new file is on the disk when this returns. Without it, a machine that fails may leave an empty
-    ///   one; a process that ends does not.
+    /// - Parameter isDurable: Indicates whether the new file has to be on the disk when this returns. Without that, a failure of
+    ///   the machine may leave an empty file; the end of the process does not.
     @discardableResult
     package static func replace(
         path: String, with data: Data, isDurable: Bool = true
@@ -83,9 +83,9 @@ package enum WholeFile {
         let temporary = path + ".new"
         var status = stat()
         let mode = unsafe stat(path, &status) == 0 ? status.st_mode & 0o777 : 0o600
-        // What a process left that ended in here.
+        // The temporary file of a process that ended in here.
         _ = unsafe unlink(temporary)
-        // Nobody else's file, even in a folder that others can write to.
+        // Never a file of another user, even in a folder that others can write to.
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .system }
         let failure = fill(descriptor, data, mode, synchronizing: isDurable ? temporary : nil)
@@ -108,6 +108,7 @@ package enum WholeFile {
         return isKnown ? Version(written) : nil
     }
 
+    /// Writes the bytes and the permissions, and synchronizes the file if a path is given. Returns the failure; `nil` for none.
     private static func fill(
         _ descriptor: Int32, _ data: Data, _ mode: mode_t, synchronizing path: String?
     ) -> FileReader.Failure? {
@@ -121,7 +122,7 @@ package enum WholeFile {
         }
         guard fchmod(descriptor, mode) == 0 else { return .system }
         guard let path else { return nil }
-        // Before the name: otherwise it could name an empty file after the machine failed.
+        // Before the renaming: otherwise the path could name an empty file after a failure of the machine.
         do throws(FileReader.Failure) {
             try DiskWatch.watching(.synchronize(path: path)) { () throws(FileReader.Failure) in
                 guard fsync(descriptor) == 0 else { throw .system }

@@ -1,23 +1,26 @@
 private import CCurl
 private import Glibc
 
-/// Runs tasks that wait for disks, on threads of its own: the pool, whose threads are as few as the processors, has others to serve.
+/// An executor for tasks that wait for disks, on threads of its own: the pool has as few threads as there are processors, and
+/// other tasks need them.
 ///
-/// A thread is started where all of them are busy, up to a limit, and ends when it has had nothing to do for some seconds.
+/// A thread is started where all of them are busy, up to a limit, and ends when it has had no job for some seconds.
 package final class DiskExecutor: TaskExecutor, Sendable {
-    /// The one of the process.
+    /// The executor of the process.
     package static let shared = DiskExecutor(limit: 64)
 
     private struct State {
         var jobs: ArraySlice<UnownedJob> = []
+        /// The number of threads.
         var threads = 0
-        /// Those that wait for a job, or are about to look for one.
+        /// The number of threads that wait for a job, or are about to look for one.
         var idle = 0
     }
 
+    /// The largest number of threads.
     private let limit: Int
     private let state = Locked(State())
-    /// Counts the jobs that came.
+    /// The semaphore that counts the jobs that came.
     private let arrivals = Semaphore()
 
     package init(limit: Int) { self.limit = limit }
@@ -49,7 +52,7 @@ package final class DiskExecutor: TaskExecutor, Sendable {
         unsafe Unmanaged<DiskExecutor>.fromOpaque(context).takeRetainedValue().work()
     }
 
-    /// Fewer threads do the work; the pool does it where there is none.
+    /// Leaves the jobs to fewer threads, or to the pool where no thread is left.
     private func startFailed() {
         let stranded = state.withLock { state in
             state.threads -= 1
@@ -76,14 +79,14 @@ package final class DiskExecutor: TaskExecutor, Sendable {
         }
     }
 
-    /// How many threads there are.
+    /// The number of threads.
     package var threadCount: Int { state.withLock { $0.threads } }
 }
 
 /// A counter that threads wait on.
 @safe
 private final class Semaphore: @unchecked Sendable {
-    // Unchecked: what the pointer leads to is the system's, which any thread may use at any time.
+    // Unchecked: the pointer leads to a semaphore of the system, which any thread may use at any time.
     private let semaphore: UnsafeMutablePointer<sem_t>
 
     init() {

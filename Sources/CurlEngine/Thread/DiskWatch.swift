@@ -1,28 +1,30 @@
-/// Tells a test what is done to files, in its order, and lets it fail or hold up any of that. Nobody else sets it.
+/// A hook with which a test observes file operations in their order, and lets any of them fail or wait. Only tests set the hook.
 package enum DiskWatch {
-    /// One thing that is done to a file.
+    /// An operation on files.
     package enum Operation: Hashable, Sendable {
-        /// Bytes are written.
+        /// A write of bytes.
         case write(path: String, Range<Int64>)
-        /// What was written up to now goes to the disk.
+        /// A synchronization, which brings everything written up to now to the disk.
         case synchronize(path: String)
-        /// A file gets another name, in the place of what was there.
+        /// A rename, which replaces the file that had the new name.
         case rename(from: String, to: String)
-        /// A name goes.
+        /// A removal of a name.
         case remove(path: String)
-        /// The names in a folder go to the disk.
+        /// A synchronization of the names in a folder, which brings them to the disk.
         case synchronizeFolder(path: String)
     }
 
-    /// When the handler is called.
+    /// The moment at which the handler is called.
     package enum Moment: Hashable, Sendable { case before, after }
 
-    /// Called on the thread that does it, before and after each operation. What it returns before one stands for the failure of that.
+    /// A handler of operations, called on the thread of the operation, before and after each one. A failure that the handler
+    /// returns before an operation stands for the failure of that operation.
     package typealias Handler = @Sendable (Operation, Moment) -> FileReader.Failure?
 
+    /// The handler of the current task; `nil` outside of tests.
     @TaskLocal package static var handler: Handler?
 
-    /// Does something that a test may want to know of.
+    /// Runs `body`, an operation that a test may observe.
     static func watching<Value>(
         _ operation: @autoclosure () -> Operation, _ body: () throws(FileReader.Failure) -> Value
     ) throws(FileReader.Failure) -> Value {

@@ -1,29 +1,29 @@
-/// An actor that lives on an engine thread.
+/// An actor that runs on an engine thread.
 package protocol EngineActor: Actor {
-    /// The engine whose thread it lives on.
+    /// The executor on whose thread the actor runs.
     nonisolated var executor: EngineExecutor { get }
-    /// Its ``EngineExecutor/residence``, stored: the runtime asks at every entry.
+    /// The ``EngineExecutor/residence`` of the executor, stored because the runtime asks for it at every entry.
     nonisolated var residence: EngineResidence { get }
 }
 
-/// An executor as the runtime wants to have it. The actor that stores it keeps the executor too.
+/// An executor in the form that the runtime asks for. The actor that stores this value keeps the executor too.
 @safe
 package struct EngineResidence: Sendable {
     fileprivate let executor: UnownedSerialExecutor
 }
 
 extension EngineExecutor {
-    /// What an actor that lives here stores.
+    /// The value that an actor on this executor stores.
     package var residence: EngineResidence { unsafe EngineResidence(executor: asUnownedSerialExecutor()) }
 }
 
 extension EngineActor {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe residence.executor }
 
-    /// Enters the actor from code that runs on its engine thread anyway: a callback of libcurl, a timer, a neighbour.
+    /// Enters the actor from code that runs on its engine thread anyway: a callback of libcurl, a timer, another actor there.
     /// Traps on any other thread.
     ///
-    /// `assumeIsolated` with a shorter check: it asks the thread, not the runtime.
+    /// The method is `assumeIsolated` with a shorter check: it asks the thread, not the runtime.
     @inline(__always)
     package nonisolated func onEngine<Result: Sendable>(_ body: (isolated Self) -> Result) -> Result {
         typealias Free = (Self) -> Result
@@ -34,7 +34,7 @@ extension EngineActor {
         }
     }
 
-    /// Enters the actor at once on its engine thread, and as soon as that comes round from any other.
+    /// Enters the actor: at once on its engine thread, and as soon as that thread is free from any other.
     package nonisolated func enter(_ body: @escaping @Sendable (isolated Self) -> Void) {
         if executor.isCurrent {
             onEngine(body)

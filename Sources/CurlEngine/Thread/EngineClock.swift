@@ -8,17 +8,17 @@ package struct EngineInstant: Hashable, Comparable, Sendable {
 
     package static func < (left: EngineInstant, right: EngineInstant) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// The instant `duration` later; far in the future instead of overflowing, and itself for a negative duration.
+    /// Returns the instant `duration` later; the last instant instead of an overflow, and this instant for a negative duration.
     package func advanced(by duration: Duration) -> EngineInstant {
         advanced(byNanoseconds: duration.clampedNanoseconds)
     }
 
-    /// The nanoseconds from `earlier` to this instant; zero if it is not earlier.
+    /// Returns the nanoseconds from `earlier` to this instant; zero if `earlier` is not earlier.
     package func nanoseconds(since earlier: EngineInstant) -> Int64 {
         nanoseconds > earlier.nanoseconds ? Int64(clamping: nanoseconds - earlier.nanoseconds) : 0
     }
 
-    /// The instant so many nanoseconds later; far in the future instead of overflowing.
+    /// Returns the instant so many nanoseconds later; the last instant instead of an overflow.
     package func advanced(byNanoseconds count: UInt64) -> EngineInstant {
         let (sum, overflow) = nanoseconds.addingReportingOverflow(count)
         return EngineInstant(nanoseconds: overflow ? .max : sum)
@@ -26,7 +26,7 @@ package struct EngineInstant: Hashable, Comparable, Sendable {
 }
 
 extension Duration {
-    /// Whole nanoseconds, from zero to `UInt64.max`.
+    /// The duration in whole nanoseconds, from zero to `UInt64.max`.
     package var clampedNanoseconds: UInt64 {
         let (seconds, attoseconds) = components
         guard seconds >= 0, attoseconds >= 0 else { return 0 }
@@ -36,25 +36,26 @@ extension Duration {
     }
 }
 
-/// Where the engine takes the time of its own timers from: the system, or a test that moves it by hand.
+/// The source of time for the engine's own timers: the system, or a test that moves the time by hand.
 ///
-/// A reference, because every call keeps it.
+/// A clock is a reference type, because every call keeps its clock.
 package protocol EngineClock: AnyObject, Sendable {
-    /// The present instant.
+    /// Returns the current instant.
     func now() -> EngineInstant
-    /// How long the loop may sleep until `deadline`, or `nil` where time moves only by hand.
+    /// Returns the nanoseconds for which the loop may sleep until `deadline`, or `nil` where time moves only by hand.
     func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64?
-    /// Registers what to call when time was moved by hand.
+    /// Registers a closure to call when time was moved by hand.
     func onAdvance(_ wake: @escaping @Sendable () -> Void)
 }
 
 /// The monotonic clock of the system.
 package final class MonotonicClock: EngineClock {
+    /// The only instance.
     package static let system = MonotonicClock()
 
     private init() {}
 
-    /// The present instant of the system.
+    /// Returns the current instant of the system.
     package static func now() -> EngineInstant { EngineInstant(nanoseconds: ccurl_monotonic_ns()) }
 
     package func now() -> EngineInstant { Self.now() }

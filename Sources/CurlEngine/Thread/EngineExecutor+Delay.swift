@@ -1,5 +1,5 @@
 extension EngineExecutor {
-    /// Lets the calling task wait on the engine's clock.
+    /// Suspends the calling task for a duration on the engine's clock.
     ///
     /// - Returns: `false` where the engine ended first.
     /// - Throws: `CancellationError` in a cancelled task, at once.
@@ -7,7 +7,7 @@ extension EngineExecutor {
         try await delay { $0.advanced(by: duration) }
     }
 
-    /// As ``delay(for:)``, until an instant of the engine's clock.
+    /// Suspends the calling task as ``delay(for:)`` does, until an instant of the engine's clock.
     package func delay(until instant: EngineInstant) async throws -> Bool { try await delay { _ in instant } }
 
     private func delay(_ end: @escaping @Sendable (_ now: EngineInstant) -> EngineInstant) async throws -> Bool {
@@ -26,18 +26,20 @@ extension EngineExecutor {
     }
 }
 
-/// One wait of a task for the engine's clock.
+/// The wait of one task for the engine's clock.
 private final class EngineDelay: Sendable {
+    /// The ways in which a wait ends.
     enum End { case elapsed, cancelled, engineEnded }
 
     private struct State {
+        /// The continuation of the task, until the end.
         var waiter: CheckedContinuation<End, Never>?
         var end: End?
-        /// Touched on the engine thread alone.
+        /// The timer, which only the engine thread touches.
         var timer: EngineTimer?
     }
 
-    /// What the timer calls. The loop lets go of it when it ends, and so it notices.
+    /// The target of the timer. The loop releases its targets when it ends, and so the wait ends too.
     private final class Target: EngineTimerTarget {
         private let delay: EngineDelay
 
@@ -47,14 +49,14 @@ private final class EngineDelay: Sendable {
 
         func timerIsDue() {
             delay.finish(.elapsed)
-            // The timer keeps this, and this keeps the delay.
+            // The timer keeps its target, and the target keeps the delay.
             delay.forgetTimer()
         }
     }
 
     private let state = Locked(State())
 
-    /// `false` where the end came first.
+    /// Stores the continuation. Returns `false` where the end came first; the continuation is then resumed.
     func begin(_ waiter: CheckedContinuation<End, Never>) -> Bool {
         let end = state.withLock { state in
             if state.end == nil { state.waiter = waiter }
@@ -65,7 +67,7 @@ private final class EngineDelay: Sendable {
     }
 
     func setTimer(on loop: EventLoop, _ end: (EngineInstant) -> EngineInstant) {
-        // No timer of a loop that ends is ever due.
+        // A timer of a loop that ends would never be due.
         guard !loop.mustEnd else { return finish(.engineEnded) }
         guard state.withLock({ $0.end }) == nil else { return }
         let timer = EngineTimer(Target(self))
@@ -83,6 +85,7 @@ private final class EngineDelay: Sendable {
         if let timer { loop.cancel(timer) }
     }
 
+    /// Resumes the task with the first end; later ends have no effect.
     func finish(_ end: End) {
         let waiter = state.withLock { state -> CheckedContinuation<End, Never>? in
             guard state.end == nil else { return nil }

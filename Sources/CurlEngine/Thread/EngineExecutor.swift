@@ -1,21 +1,22 @@
 import CCurl
 
-/// The engine thread as an executor: the session's actors, its request actors and libcurl share one thread, so a
-/// callback of libcurl enters an actor without a hop and without a lock.
+/// The engine thread as an executor: the session's actors, its request actors and libcurl share one thread, so a callback of
+/// libcurl enters an actor without a thread switch and without a lock.
 ///
-/// It is a `TaskExecutor` too: a task that prefers it crosses no thread on its way into a session and back.
-/// The thread starts with the first work and ends with ``shutDown()``. Work that comes later still runs, serially, on a
-/// short-lived thread, so that no task waits for ever.
+/// The executor is a `TaskExecutor` too: a task that prefers it crosses no thread on its way into a session and back. The thread
+/// starts with the first work and ends with ``shutDown()``. Work that comes later still runs, serially, on a short-lived thread,
+/// so that no task waits for ever.
 package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     // Unchecked: `queue` has its lock, and `loop`, `batch` and `position` are only touched on the engine thread, of which
     // there is never more than one at a time (`WorkQueue.thread` sees to that).
     private let queue = Locked(WorkQueue())
     private let loop: EventLoop
-    /// What was taken from the queue, and how much of it has been begun. The engine thread's alone.
+    /// The work that was taken from the queue; only the engine thread touches it.
     private var batch: [EngineWork] = []
+    /// The number of items of the batch that have begun.
     private var position = 0
 
-    /// An executor whose timers follow `clock`.
+    /// Creates an executor whose timers follow `clock`.
     package init(clock: any EngineClock = MonotonicClock.system) {
         loop = EventLoop(clock: clock)
         clock.onAdvance { [weak self] in self?.submit {} }
@@ -25,7 +26,7 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
 
     package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
 
-    /// Runs `body` on the engine thread as soon as it comes round. Calls and jobs run in the order of their coming.
+    /// Runs `body` on the engine thread as soon as that thread is free. Calls and jobs run in the order in which they were added.
     package func submit(_ body: @escaping @Sendable () -> Void) { add(.call(body)) }
 
     private func add(_ work: EngineWork) {
@@ -38,14 +39,14 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
     }
 
     private func wake() {
-        // The engine thread sleeps, so its loop is open, and `signallers` keeps it so.
+        // The engine thread sleeps, so its loop is open, and `signallers` keeps the loop open.
         if let descriptor = loop.wakeUpDescriptor { Poller.signal(descriptor) }
         queue.withLock { $0.signallers -= 1 }
     }
 
     // MARK: Isolation
 
-    /// Whether the caller is on the engine thread.
+    /// Indicates whether the caller is on the engine thread.
     package var isCurrent: Bool { EngineThread.isCurrent(self) }
 
     package func isIsolatingCurrentContext() -> Bool? { isCurrent }
@@ -54,7 +55,7 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
         precondition(isCurrent, "This must run on the engine thread of its session")
     }
 
-    /// The present instant on the engine's clock, read once a turn. For code that runs on the engine thread.
+    /// The current instant on the engine's clock, read once a turn. For code that runs on the engine thread.
     package var now: EngineInstant {
         assert(isCurrent)
         return loop.now
@@ -68,12 +69,12 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
 
     // MARK: Life
 
-    /// Ends the thread once the work that is queued now has run; returns when it has ended.
+    /// Ends the thread once the work that is queued now has run; returns when the thread has ended.
     package func shutDown() async {
         await withCheckedContinuation { continuation in stop { continuation.resume() } }
     }
 
-    /// As ``shutDown()``, without waiting.
+    /// Ends the thread as ``shutDown()`` does, without waiting. `whenEnded` is called when the thread has ended.
     package func stop(whenEnded: (@Sendable () -> Void)? = nil) {
         let hasNoThread = queue.withLock { queue in
             if queue.thread == .notStarted { queue.thread = .ended }
@@ -90,16 +91,16 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
         let code = EngineThread.start(for: self) { [self] in
             if isLate { runLateWork() } else { run() }
         }
-        // Without a thread nothing that is queued could ever run, and nobody could be told.
+        // Without a thread, queued work could never run, and its callers would wait for ever.
         precondition(code == 0, "The system refused to start a thread: errno \(code)")
     }
 
-    /// The life of the engine thread.
+    /// Runs the engine thread from its start to its end.
     ///
-    /// As soon as it can, the loop runs inside a job of its own executor. The runtime then knows where it is, and finds by
-    /// comparing two words that a callback of libcurl may enter an actor that lives here.
+    /// As soon as it can, the loop runs inside a job of its own executor. The runtime then knows the executor of the thread, and
+    /// finds by comparing two words that a callback of libcurl may enter an actor of this executor.
     private func run() {
-        // The executor may have been made long before.
+        // The executor may have been created long before.
         loop.readClocks()
         let resident = Resident(executor: self)
         Task.immediate { await resident.occupy() }
@@ -107,6 +108,7 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
         end()
     }
 
+    /// The actor whose job runs the loop.
     private actor Resident: EngineActor {
         let executor: EngineExecutor
         let residence: EngineResidence
@@ -142,11 +144,11 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
         for body in whenEnded { body() }
     }
 
-    /// Runs what came after the end, until nothing is left.
+    /// Runs the work that came after the end, until none is left.
     private func runLateWork() {
         var isDone = false
         while !isDone {
-            // The work stays in the queue while it runs, so that nobody starts a second drain.
+            // The work stays in the queue while it runs, so that no second thread begins to drain the queue.
             batch = queue.withLock { $0.pending }
             let count = batch.count
             runBatch()
@@ -157,7 +159,7 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
         }
     }
 
-    /// Runs what is left of the batch: a job of it may itself be the loop, which goes on where the job stood.
+    /// Runs the rest of the batch: a job of the batch may itself be the loop, which goes on behind that job.
     private func runBatch() {
         while position < batch.count {
             let work = batch[position]

@@ -1,8 +1,8 @@
 import CCurl
 
-/// What the calling thread is.
+/// The thread that calls.
 package enum CallingThread {
-    /// The thread of some engine: a task that prefers the executor of a session brings the code of every actor there. What
-    /// blocks must go elsewhere.
+    /// Indicates whether the calling thread is that of an engine: a task that prefers the executor of a session brings the code
+    /// of every actor there. Blocking work must go elsewhere.
     package static var isEngine: Bool { unsafe ccurl_thread_tag() != nil }
 }

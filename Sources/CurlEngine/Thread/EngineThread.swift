@@ -1,13 +1,14 @@
 import CCurl
 
-/// The thread of an engine: detached, all signals blocked.
+/// The thread of an engine, detached and with all signals blocked.
 enum EngineThread {
+    /// The body of a thread as an object, which C can pass on as a pointer.
     private final class Start {
         let body: () -> Void
         init(_ body: @escaping () -> Void) { self.body = body }
     }
 
-    /// Whether the calling thread runs the engine `engine`.
+    /// Returns whether the calling thread is the one of `engine`.
     static func isCurrent(_ engine: AnyObject) -> Bool {
         unsafe ccurl_thread_tag() == UnsafeRawPointer(Unmanaged.passUnretained(engine).toOpaque())
     }

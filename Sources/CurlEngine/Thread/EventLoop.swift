@@ -1,24 +1,24 @@
 import CCurl
 
-/// Something that has sockets and a timer of its own on the loop: libcurl's multi handle.
+/// A client of the loop with sockets and a timer of its own: libcurl's multi handle.
 protocol LoopClient: AnyObject {
-    /// When it wants ``flush(now:)`` at the latest, on the system's clock.
+    /// The latest instant for the next ``flush(now:poller:)``, on the system's clock; `nil` for no limit.
     var nextDeadline: EngineInstant? { get }
-    /// A socket is ready.
+    /// Handles a ready socket.
     func socketIsReady(_ ready: ReadySocket)
-    /// Does what is due, and brings the poller up to date. Called before every wait and after every batch of events.
+    /// Does the work that is due, and brings the poller up to date. Called before every wait and after every batch of events.
     func flush(now: EngineInstant, poller: Poller)
-    /// Ends everything and closes every socket.
+    /// Ends all work and closes every socket.
     func close()
 }
 
-/// What is handed to a task on another thread, and can wait until there is nothing else to do.
+/// A handover to a task on another thread, which can wait until the engine thread has nothing else to do.
 package protocol EngineDelivery: AnyObject {
-    /// Hands over whatever there is. Called on the engine thread.
+    /// Hands over everything that is there. Called on the engine thread.
     func deliver()
 }
 
-/// What the engine thread does between jobs: waits for sockets and timers. Belongs to the engine thread.
+/// The loop of the engine thread between jobs, which waits for sockets and timers. The loop belongs to the engine thread.
 package final class EventLoop {
     private let clock: any EngineClock
     private let usesSystemClock: Bool
@@ -29,10 +29,10 @@ package final class EventLoop {
     private var whenEnded: [@Sendable () -> Void] = []
     private var client: (any LoopClient)?
 
-    /// The present instant on the engine's clock, read once a turn.
+    /// The current instant on the engine's clock, read once a turn.
     package var now: EngineInstant { presentInstant }
     private var presentInstant: EngineInstant
-    /// The present instant on the system's clock, read once a turn.
+    /// The current instant on the system's clock, read once a turn.
     private(set) var systemNow: EngineInstant
 
     init(clock: any EngineClock) {
@@ -44,13 +44,13 @@ package final class EventLoop {
 
     // MARK: Timers
 
-    /// Sets a timer of the framework; it moves if it is set already.
+    /// Sets a timer of the framework, or moves a timer that is set already.
     package func set(_ timer: EngineTimer, at deadline: EngineInstant) { timers.set(timer, at: deadline) }
 
     /// Cancels a timer.
     package func cancel(_ timer: EngineTimer) { timers.remove(timer) }
 
-    /// How many timers are set: none, where nothing is going on.
+    /// The number of timers that are set; zero in an idle engine.
     package var timerCount: Int { timers.count }
 
     // MARK: Turns
@@ -60,13 +60,13 @@ package final class EventLoop {
     /// The descriptor that wakes the loop; exists from the first turn to ``tearDown()``.
     var wakeUpDescriptor: Int32? { poller?.wakeUpDescriptor }
 
-    /// Opens the poller if it is not there yet. `false` where the process has no descriptors left for now.
+    /// Opens the poller if there is none yet. Returns `false` where the process has no descriptors left for now.
     func open() -> Bool {
         if poller == nil { poller = Poller() }
         return poller != nil
     }
 
-    /// One turn: waits (unless `maySleep` says that there is work), then handles what happened.
+    /// Runs one turn: waits (unless `maySleep` says that there is work), then handles ready sockets, due timers and deliveries.
     func turn(maySleep: () -> Bool, isAwake: () -> Void) {
         guard open(), let waited = wait(maySleep: maySleep, isAwake: isAwake) else {
             ccurl_thread_sleep_ms(1)
@@ -81,16 +81,18 @@ package final class EventLoop {
 
     // MARK: Deliveries
 
+    /// Deliveries that wait for a turn without ready sockets.
     private var deliveries: [any EngineDelivery] = []
+    /// The number of turns for which deliveries have waited.
     private var turnsWithDeliveries = 0
     private static let maximumTurnsWithDeliveries = 4
 
     /// Calls `delivery`, which wakes a task elsewhere, once no socket is ready any more, or after a few turns at the latest.
     ///
-    /// Waking costs more than most of what the engine does for a small request. Several tasks that are woken one right after
+    /// Waking a task costs more than most of the engine's work for a small request. Several tasks that are woken one right after
     /// the other mostly cost one waking of a thread.
     package func deliverSoon(_ delivery: any EngineDelivery) {
-        // After the end there is no turn any more that would run it.
+        // After the end, no turn would run the delivery.
         if isTornDown { delivery.deliver() } else { deliveries.append(delivery) }
     }
 
@@ -118,7 +120,7 @@ package final class EventLoop {
         return readySockets
     }
 
-    /// Takes the time, for everything up to the next turn.
+    /// Reads the clocks, for everything up to the next turn.
     func readClocks() {
         systemNow = MonotonicClock.now()
         presentInstant = usesSystemClock ? systemNow : clock.now()
@@ -127,7 +129,7 @@ package final class EventLoop {
     private func sleepLimit() -> UInt64? {
         var limit: UInt64?
         if let deadline = timers.nextDeadline {
-            // What is due is due, also on a clock that stands still.
+            // A timer that is due fires, even on a clock that stands still.
             limit = deadline <= now ? 0 : clock.sleep(until: deadline, from: now)
         }
         if let deadline = client?.nextDeadline {
@@ -153,10 +155,10 @@ package final class EventLoop {
         if let body { whenEnded.append(body) }
     }
 
-    /// Whether ``stop(whenEnded:)`` was called.
+    /// Indicates whether ``stop(whenEnded:)`` was called.
     var mustEnd: Bool { isStopping }
 
-    /// Closes everything and returns whom to tell.
+    /// Closes everything and returns the closures to call at the end.
     func tearDown() -> [@Sendable () -> Void] {
         runDeliveries(isQuiet: true)
         client?.close()

@@ -2,12 +2,12 @@ import CCurl
 
 /// A value guarded by a mutex, for the few places that more than one thread touches.
 ///
-/// `Synchronization.Mutex` would do, but the thread sanitizer cannot see it; this one it can.
+/// `Synchronization.Mutex` is not used because the thread sanitizer cannot see it; the sanitizer sees this mutex.
 @safe
 package final class Locked<Value: ~Copyable>: @unchecked Sendable {
     // Unchecked: `value` is only reached inside `withLock`, which holds the mutex.
     @usableFromInline let mutex: UnsafeMutableRawPointer
-    // The mutex is what makes access exclusive.
+    // Exclusivity is unchecked: the mutex makes access exclusive.
     @usableFromInline @exclusivity(unchecked) var value: Value
 
     package init(_ value: consuming sending Value) {
@@ -17,7 +17,7 @@ package final class Locked<Value: ~Copyable>: @unchecked Sendable {
 
     deinit { unsafe ccurl_mutex_destroy(mutex) }
 
-    /// Runs `body` with exclusive access to the value. Keep it short: the engine thread may be waiting.
+    /// Runs `body` with exclusive access to the value. Keep `body` short: the engine thread may be waiting.
     @inlinable @inline(__always)
     package func withLock<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result

@@ -1,14 +1,14 @@
 import CCurl
 private import Glibc
 
-/// What a socket is watched for.
+/// The directions in which a socket is watched.
 struct SocketInterest: OptionSet, Hashable, Sendable {
     var rawValue: UInt32
     static let read = SocketInterest(rawValue: 1)
     static let write = SocketInterest(rawValue: 2)
 }
 
-/// A socket on which something can be done.
+/// A socket that is ready for reading or writing, or has failed.
 struct ReadySocket {
     var descriptor: Int32
     var generation: UInt32
@@ -16,14 +16,14 @@ struct ReadySocket {
     var hasFailed: Bool
 }
 
-/// epoll, level-triggered as libcurl needs it, with a descriptor that wakes it.
+/// An epoll instance, level-triggered as libcurl needs it, with a descriptor that wakes its wait.
 @safe
 final class Poller {
     private let epoll: Int32
     private let wakeUp: Int32
     private let buffer: UnsafeMutablePointer<ccurl_ready>
 
-    /// `nil` where the process has no descriptors left.
+    /// Creates a poller; `nil` where the process has no descriptors left.
     init?() {
         epoll = ccurl_epoll_create()
         wakeUp = ccurl_eventfd_create()
@@ -37,20 +37,20 @@ final class Poller {
         unsafe buffer.deallocate()
     }
 
-    /// A descriptor that other threads signal through ``signal(_:)``.
+    /// The descriptor that other threads signal through ``signal(_:)``.
     var wakeUpDescriptor: Int32 { wakeUp }
 
-    /// Ends the present or the next wait.
+    /// Ends the current or the next wait.
     static func signal(_ descriptor: Int32) { ccurl_eventfd_signal(descriptor) }
 
-    /// Watches a socket, changes what it is watched for, or (an empty interest) forgets it. Returns whether the kernel
-    /// now does what was asked.
+    /// Watches a socket, changes its directions, or (with an empty interest) forgets the socket. Returns whether the kernel now
+    /// does so.
     func watch(_ descriptor: Int32, generation: UInt32, for interest: SocketInterest) -> Bool {
         ccurl_epoll_watch(epoll, descriptor, generation, interest.rawValue)
     }
 
-    /// Waits until a socket is ready, the wake-up came, or the time (nanoseconds; `nil`: no limit) is over, and calls
-    /// `body` for each ready socket, or for the first of very many. Returns whether there may be more of them.
+    /// Waits until a socket is ready, the wake-up came, or the time (nanoseconds; `nil`: no limit) is over, and calls `body` for
+    /// each ready socket, or for the first of very many. Returns whether more sockets may be ready.
     @discardableResult
     func wait(nanoseconds: UInt64?, _ body: (ReadySocket) -> Void) -> Bool {
         let timeout = nanoseconds.map { Int64(clamping: $0) } ?? -1
@@ -70,9 +70,9 @@ final class Poller {
         return count == CCURL_READY_CAPACITY
     }
 
-    /// Calls `body` for each socket that is ready now, of so many that are watched. Some may come twice.
+    /// Calls `body` for each socket that is ready now, out of `count` watched sockets. Some sockets may come twice.
     func lookAtAll(of count: Int, _ body: (ReadySocket) -> Void) {
-        // The kernel puts what it has told of at the end of its list, so that each call tells of others.
+        // The kernel puts the sockets that it has reported at the end of its list, so that each call reports others.
         var calls = count / Int(CCURL_READY_CAPACITY) + 1
         while calls > 0, wait(nanoseconds: 0, body) { calls -= 1 }
     }

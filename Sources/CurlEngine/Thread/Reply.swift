@@ -1,14 +1,14 @@
-/// The way back to a task that waits. Resume it exactly once.
+/// The continuation of a task that waits for a result. Resume a reply exactly once.
 ///
-/// An `UnsafeContinuation` under another name: the state machines that hold replies see to it that each is used once, the
-/// tests run them under checks, and a checked continuation would cost every request an allocation.
+/// A reply is an `UnsafeContinuation` under another name: the state machines that hold replies use each of them once, the tests
+/// run them under checks, and a checked continuation would cost every request an allocation.
 @safe
 @usableFromInline package struct Reply<Value: Sendable>: Sendable {
     @usableFromInline let continuation: UnsafeContinuation<Value, any Error>
 
     @inlinable init(_ continuation: UnsafeContinuation<Value, any Error>) { unsafe self.continuation = continuation }
 
-    /// Lets the task go on.
+    /// Resumes the task.
     @inlinable
     package func resume(with result: Result<Value, any Error>) {
         switch result {

@@ -1,28 +1,29 @@
-/// What a timer calls.
+/// The receiver of a timer's call.
 package protocol EngineTimerTarget: AnyObject {
-    /// The timer was due. It is no longer set.
+    /// Handles the timer, which was due and is no longer set.
     func timerIsDue()
 }
 
-/// A timer of the engine thread: a call at an instant, at most once until it is set again.
+/// A timer of the engine thread: a call at an instant, at most once until the timer is set again.
 ///
-/// Belongs to the engine thread; create, set and cancel it there. While it is set, its target lives.
+/// A timer belongs to the engine thread; create, set and cancel timers there. While a timer is set, its target lives.
 package final class EngineTimer {
     fileprivate(set) var target: (any EngineTimerTarget)?
     fileprivate var instant = EngineInstant(nanoseconds: .max)
+    /// The position in the heap; -1 if the timer is not set.
     fileprivate var index = -1
 
     package init(_ target: any EngineTimerTarget) { self.target = target }
 
-    /// When it is due; `nil` if it is not set.
+    /// The instant at which the timer is due; `nil` if the timer is not set.
     package var deadline: EngineInstant? { index >= 0 ? instant : nil }
 }
 
-/// A binary heap of timers that knows where each one is, so that moving and removing cost O(log n).
+/// A binary heap of timers, in which each timer has its position, so that moving and removing cost O(log n).
 struct TimerHeap {
     private var timers: [EngineTimer] = []
 
-    /// When the first timer is due.
+    /// The instant at which the first timer is due.
     var nextDeadline: EngineInstant? { timers.first?.instant }
 
     var count: Int { timers.count }
@@ -38,7 +39,7 @@ struct TimerHeap {
         siftDown(timer.index)
     }
 
-    /// Takes a timer out; nothing happens if it is not set.
+    /// Removes a timer; does nothing if the timer is not set.
     mutating func remove(_ timer: EngineTimer) {
         let index = timer.index
         guard index >= 0 else { return }
@@ -51,14 +52,14 @@ struct TimerHeap {
         siftDown(last.index)
     }
 
-    /// Takes out the first timer that is due at `now`.
+    /// Removes and returns the first timer that is due at `now`.
     mutating func popDue(at now: EngineInstant) -> EngineTimer? {
         guard let first = timers.first, first.instant <= now else { return nil }
         remove(first)
         return first
     }
 
-    /// Takes out all timers and lets go of their targets.
+    /// Removes all timers and releases their targets.
     mutating func removeAll() {
         for timer in timers {
             timer.index = -1

@@ -1,23 +1,23 @@
 private import CCurl
 
-/// Threads for what may wait for long, such as a disk, which the pool's few threads and the engine's are not for.
+/// Threads for work that may wait for long, such as for a disk, and that would block the pool's few threads or the engine's.
 ///
-/// There are as many as are needed at a time, up to ``maximumCount``; what comes on top waits for one of them. A thread that has
-/// nothing to do waits a while for more, because starting one costs more than most reads.
+/// Threads are started as they are needed, up to ``maximumCount``; further work waits for one of them. A thread without work
+/// waits a while for more, because starting one costs more than most reads.
 package enum WaitingThread {
-    /// The most threads of a process that wait at the same time.
+    /// The largest number of waiting threads in a process.
     package static var maximumCount: Int { 64 }
 
     private static let crew = WaitingCrew()
 
-    /// Runs `body` on such a thread.
+    /// Runs `body` on a waiting thread, and returns its result.
     package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             crew.add { continuation.resume(returning: body()) }
         }
     }
 
-    /// Runs `body`, which may fail, on such a thread.
+    /// Runs `body`, which may fail, on a waiting thread.
     package static func trying<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {
@@ -26,21 +26,68 @@ package enum WaitingThread {
         }.get()
     }
 
-    /// Begins `body` on such a thread, and does not wait for it.
+    /// Runs `body` on a waiting thread, and returns its result; in a cancelled task without waiting for it.
+    ///
+    /// - Throws: `CancellationError` in a cancelled task, at once. `body` goes on, and its result is dropped.
+    package static func runUnlessCancelled<Value: Sendable>(
+        _ body: @escaping @Sendable () -> Value
+    ) async throws -> Value {
+        let wait = CancellableWait<Value>()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                guard wait.begin(continuation) else { return }
+                crew.add { wait.end(.success(body())) }
+            }
+        } onCancel: {
+            wait.end(.failure(CancellationError()))
+        }
+    }
+
+    /// Starts `body` on a waiting thread, and does not wait for its end.
     static func begin(_ body: @escaping @Sendable () -> Void) { crew.add(body) }
 }
 
-/// The threads of ``WaitingThread``, and what waits for one of them.
+/// One wait for the result of a job, which the result or the task's cancellation ends, whichever comes first.
+private final class CancellableWait<Value: Sendable>: Sendable {
+    private struct State {
+        var continuation: CheckedContinuation<Value, any Error>?
+        var hasEnded = false
+    }
+
+    private let state = Locked(State())
+
+    /// Returns `false`, and resumes the continuation, where the cancellation came first.
+    func begin(_ continuation: CheckedContinuation<Value, any Error>) -> Bool {
+        let hasEnded = state.withLock { state in
+            if !state.hasEnded { state.continuation = continuation }
+            return state.hasEnded
+        }
+        if hasEnded { continuation.resume(throwing: CancellationError()) }
+        return !hasEnded
+    }
+
+    func end(_ result: Result<Value, any Error>) {
+        let continuation = state.withLock { state in
+            state.hasEnded = true
+            defer { state.continuation = nil }
+            return state.continuation
+        }
+        continuation?.resume(with: result)
+    }
+}
+
+/// The threads of ``WaitingThread``, and the jobs that wait for one of them.
 private final class WaitingCrew: Sendable {
-    /// How long a thread waits for more to do.
+    /// The time for which a thread waits for another job, in milliseconds.
     private static let patience: UInt32 = 5000
 
     private struct State {
-        /// In the order in which they came; those before `first` have begun.
+        /// The jobs in the order in which they came; the jobs before `first` have begun.
         var jobs: [(@Sendable () -> Void)?] = []
         var first = 0
+        /// The number of threads.
         var threads = 0
-        /// Threads that wait for a job, and that nobody has woken yet.
+        /// The number of threads that wait for a job and have not been woken.
         var idle = 0
 
         mutating func next() -> (@Sendable () -> Void)? {
@@ -50,6 +97,7 @@ private final class WaitingCrew: Sendable {
         }
     }
 
+    /// The step that remains after a job was added.
     private enum Duty { case nothing, wake, start }
 
     private let state = Locked(State())
@@ -83,7 +131,7 @@ private final class WaitingCrew: Sendable {
             state.threads -= 1
             return state.threads == 0
         }
-        // No thread is to be had: here, then.
+        // The system refuses to start a thread, so that the jobs run here.
         if isAlone { workOff() }
     }
 
@@ -97,7 +145,7 @@ private final class WaitingCrew: Sendable {
         while let job = state.withLock({ $0.next() }) { job() }
     }
 
-    /// `false`: the thread is not needed any more.
+    /// Waits for another job. Returns `false` where the thread is not needed any more.
     private func waitForMore() -> Bool {
         let mayWait = state.withLock { state in
             if state.first < state.jobs.count { return false }
@@ -111,13 +159,13 @@ private final class WaitingCrew: Sendable {
             state.threads -= 1
             return true
         }
-        // It has been woken at the last moment.
+        // The thread has been woken at the last moment.
         if !mayEnd { while !bell.wait(milliseconds: Self.patience) {} }
         return !mayEnd
     }
 }
 
-/// Wakes one waiting thread at a time (`sem_t`).
+/// A semaphore that wakes one waiting thread at a time (`sem_t`).
 @safe
 private final class ThreadBell: @unchecked Sendable {
     // Unchecked: the semaphore is made for several threads, and the pointer never changes.
@@ -129,6 +177,6 @@ private final class ThreadBell: @unchecked Sendable {
 
     func ring() { unsafe ccurl_semaphore_post(semaphore) }
 
-    /// `false`: nobody has rung for so long.
+    /// Waits for a ring. Returns `false` where none has come for so long.
     func wait(milliseconds: UInt32) -> Bool { unsafe ccurl_semaphore_wait(semaphore, milliseconds) }
 }

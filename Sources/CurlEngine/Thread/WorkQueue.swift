@@ -1,4 +1,4 @@
-/// What waits to run on the engine thread.
+/// A piece of work that waits to run on the engine thread.
 enum EngineWork: Sendable {
     /// A job of an actor that lives on the engine thread, or of a task that prefers it.
     case job(UnownedJob)
@@ -6,19 +6,21 @@ enum EngineWork: Sendable {
     case call(@Sendable () -> Void)
 }
 
-/// The queue into the engine thread, and whether the thread must be woken to see it.
+/// The queue into the engine thread, with the state that decides whether the thread must be woken for it.
 struct WorkQueue {
+    /// The states of the engine thread.
     enum Thread { case notStarted, running, sleeping, ended }
 
-    /// What the one who added work has to do next.
+    /// The step that the caller must take after it has added work.
     enum Duty { case nothing, wake, startThread, runLate }
 
+    /// The work that the engine thread has not taken yet.
     var pending: [EngineWork] = []
     var thread = Thread.notStarted
-    /// How many threads are about to signal the wake-up descriptor, which must stay open for them.
+    /// The number of threads that are about to signal the wake-up descriptor, which must stay open for them.
     var signallers = 0
 
-    /// Adds work.
+    /// Adds work. Returns the step that the caller must take next; with `wakes` false, a sleeping thread is not woken.
     mutating func add(_ work: EngineWork) -> Duty {
         pending.append(work)
         switch thread {
@@ -31,12 +33,12 @@ struct WorkQueue {
             thread = .running
             return .startThread
         case .ended:
-            // One drain at a time keeps the work serial: whoever finds the queue empty runs it.
+            // A single drain at a time keeps the work serial: the caller that finds the queue empty runs the work.
             return pending.count == 1 ? .runLate : .nothing
         }
     }
 
-    /// Declares the thread asleep unless there is work.
+    /// Marks the thread as asleep unless there is work. Returns whether the thread may sleep.
     mutating func sleep() -> Bool {
         guard pending.isEmpty else { return false }
         thread = .sleeping

@@ -1,40 +1,42 @@
-/// How fast bodies may go in one direction.
+/// The limit on the speed of bodies in one direction.
 ///
-/// The limit holds over time: for a moment a transfer may be faster, by ``burst``, and by what is in a buffer of the system. It
-/// counts the bytes of bodies as they go over the wire, not those of heads.
+/// The limit is an average over time: a transfer may briefly be faster, by ``burst`` and by the contents of a system buffer. The
+/// limit counts the bytes of bodies as they go over the wire, and does not count heads.
 public struct BandwidthLimit: Sendable, Hashable {
-    /// Bytes in a second; at least one.
+    /// The speed in bytes per second; at least 1.
     public let bytesPerSecond: Int
-    /// How many bytes may go at once after a rest; at least one.
+    /// The number of bytes that may go at once after a pause; at least 1.
     public let burst: Int
 
-    /// A limit.
+    /// Creates a limit.
     ///
     /// - Parameters:
-    ///   - bytesPerSecond: Bytes in a second; at least one.
-    ///   - burst: How many bytes may go at once after a rest; as many as come in a tenth of a second unless given.
+    ///   - bytesPerSecond: The speed in bytes per second; a smaller value than 1 becomes 1.
+    ///   - burst: The number of bytes that may go at once after a pause; by default a tenth of `bytesPerSecond`. A smaller value
+    ///     than 1 becomes 1.
     public init(bytesPerSecond: Int, burst: Int? = nil) {
         self.bytesPerSecond = max(bytesPerSecond, 1)
         self.burst = max(burst ?? self.bytesPerSecond / 10, 1)
     }
 
-    /// How many bytes a transfer is allowed at a time: so few that those that share a limit take turns, so many that turns are
-    /// not all they do.
+    /// The number of bytes that a transfer is granted at a time: small enough that the transfers of a shared limit take turns,
+    /// large enough that the turns cost little.
     package var quantum: Int { max(min(bytesPerSecond / 20, burst, 256 << 10), 1) }
 }
 
-/// The limits on bandwidth in both directions.
+/// The limits on the speed of bodies in both directions.
 public struct BandwidthLimits: Sendable, Hashable {
-    /// On the bodies of requests; `nil`: none.
+    /// The limit on request bodies; `nil`: no limit.
     public var upload: BandwidthLimit?
-    /// On the bodies of answers; `nil`: none.
+    /// The limit on response bodies; `nil`: no limit.
     public var download: BandwidthLimit?
 
-    /// Limits; none unless given.
+    /// Creates limits. A direction without an argument has no limit.
     public init(upload: BandwidthLimit? = nil, download: BandwidthLimit? = nil) {
         self.upload = upload
         self.download = download
     }
 
+    /// Indicates whether neither direction has a limit.
     package var isEmpty: Bool { upload == nil && download == nil }
 }

@@ -1,15 +1,15 @@
 /// A limit on a number of bytes.
 public enum ByteLimit: Sendable, Hashable {
-    /// At most so many bytes.
+    /// The maximum number of bytes.
     case bytes(Int)
-    /// No limit.
+    /// An unlimited number of bytes.
     case unlimited
 
-    /// Whether `count` bytes are too many.
+    /// Returns `true` if `count` bytes exceed the limit.
     func isExceeded(by count: Int) -> Bool {
         if case .bytes(let limit) = self { count > limit } else { false }
     }
 
-    /// The number, or the largest there is.
+    /// The limit in bytes; `Int.max` for ``unlimited``.
     var bytes: Int { if case .bytes(let limit) = self { limit } else { .max } }
 }

@@ -1,72 +1,78 @@
 import FoundationEssentials
 public import HTTPTypes
 
-/// Makers of the fields that are written most: `[.accept("application/json"), .authorization(bearerToken: token)]`, or
+/// Factory methods for the fields that are used most: `[.accept("application/json"), .authorization(bearerToken: token)]`, or
 /// `request.withHeader(.userAgent("backup/2.1"))`.
 extension HTTPField {
-    /// The media types that are wanted (RFC 9110, section 12.5.1).
+    /// Returns an `Accept` field: the media types that the client accepts (RFC 9110, section 12.5.1).
     public static func accept(_ value: String) -> HTTPField { HTTPField(name: .accept, value: value) }
 
-    /// The charsets that are wanted. Servers may ignore it, and most do (RFC 9110, section 12.5.2).
+    /// Returns an `Accept-Charset` field: the charsets that the client accepts. Servers may ignore the field, and most do
+    /// (RFC 9110, section 12.5.2).
     public static func acceptCharset(_ value: String) -> HTTPField { HTTPField(name: acceptCharsetName, value: value) }
 
-    /// The content codings that are wanted (RFC 9110, section 12.5.3), in place of those that the running libcurl decodes.
+    /// Returns an `Accept-Encoding` field: the content codings that the client accepts (RFC 9110, section 12.5.3), in place of
+    /// the codings that the running libcurl decodes.
     public static func acceptEncoding(_ value: String) -> HTTPField { HTTPField(name: .acceptEncoding, value: value) }
 
-    /// The languages that are wanted (RFC 9110, section 12.5.4).
+    /// Returns an `Accept-Language` field: the languages that the client accepts (RFC 9110, section 12.5.4).
     public static func acceptLanguage(_ value: String) -> HTTPField { HTTPField(name: .acceptLanguage, value: value) }
 
-    /// Credentials as they are sent, scheme included (RFC 9110, section 11.6.2).
+    /// Returns an `Authorization` field with credentials as they are sent, scheme included (RFC 9110, section 11.6.2).
     public static func authorization(_ value: String) -> HTTPField { HTTPField(name: .authorization, value: value) }
 
-    /// Credentials for the Basic scheme, as UTF-8 (RFC 7617). The user's name cannot have a colon in it: what follows that
-    /// would be read as part of the password. ``Trellis/Request/withAuthorization(username:password:)`` looks.
+    /// Returns an `Authorization` field with credentials for the Basic scheme, as UTF-8 (RFC 7617). The username cannot contain a
+    /// colon: servers would read the text after the colon as part of the password.
+    /// ``Trellis/Request/withAuthorization(username:password:)`` checks the username.
     public static func authorization(username: String, password: String) -> HTTPField {
         authorization("Basic \(Data("\(username):\(password)".utf8).base64EncodedString())")
     }
 
-    /// A bearer token (RFC 6750, section 2.1). A field has blanks for control characters;
-    /// ``Trellis/Request/withAuthorization(bearerToken:)`` makes them an error.
+    /// Returns an `Authorization` field with a bearer token (RFC 6750, section 2.1). The field has blanks in place of control
+    /// characters; ``Trellis/Request/withAuthorization(bearerToken:)`` reports control characters as an error instead.
     public static func authorization(bearerToken: String) -> HTTPField { authorization("Bearer \(bearerToken)") }
 
-    /// Directives for caches (RFC 9111, section 5.2).
+    /// Returns a `Cache-Control` field: the directives for caches (RFC 9111, section 5.2).
     public static func cacheControl(_ value: String) -> HTTPField { HTTPField(name: .cacheControl, value: value) }
 
-    /// How the body is meant to be presented (RFC 6266).
+    /// Returns a `Content-Disposition` field: the intended presentation of the body (RFC 6266).
     public static func contentDisposition(_ value: String) -> HTTPField {
         HTTPField(name: .contentDisposition, value: value)
     }
 
-    /// The codings that the body has been given (RFC 9110, section 8.4).
+    /// Returns a `Content-Encoding` field: the codings that were applied to the body (RFC 9110, section 8.4).
     public static func contentEncoding(_ value: String) -> HTTPField { HTTPField(name: .contentEncoding, value: value) }
 
-    /// The media type of the body (RFC 9110, section 8.3).
+    /// Returns a `Content-Type` field: the media type of the body (RFC 9110, section 8.3).
     public static func contentType(_ value: String) -> HTTPField { HTTPField(name: .contentType, value: value) }
 
-    /// The entity tags without which the server is to go on (RFC 9110, section 13.1.2).
+    /// Returns an `If-None-Match` field: the server processes the request only if none of the entity tags matches (RFC 9110,
+    /// section 13.1.2).
     public static func ifNoneMatch(_ value: String) -> HTTPField { HTTPField(name: .ifNoneMatch, value: value) }
 
-    /// The entity tags with which the server is to go on (RFC 9110, section 13.1.1).
+    /// Returns an `If-Match` field: the server processes the request only if one of the entity tags matches
+    /// (RFC 9110, section 13.1.1).
     public static func ifMatch(_ value: String) -> HTTPField { HTTPField(name: .ifMatch, value: value) }
 
-    /// The bytes from the first to the last, both included; to the end if there is no last (RFC 9110, section 14.2).
+    /// Returns a `Range` field: the bytes from `first` to `last`, both included; to the end of the representation if `last` is
+    /// `nil` (RFC 9110, section 14.2).
     public static func range(bytes first: Int64, through last: Int64? = nil) -> HTTPField {
         HTTPField(name: .range, value: "bytes=\(first)-\(last.map(String.init) ?? "")")
     }
 
-    /// Where the request comes from (RFC 9110, section 10.1.3).
+    /// Returns a `Referer` field: the URL of the resource that the request comes from (RFC 9110, section 10.1.3).
     public static func referer(_ value: String) -> HTTPField { HTTPField(name: .referer, value: value) }
 
-    /// What sends the request (RFC 9110, section 10.1.5), in place of the session's.
+    /// Returns a `User-Agent` field: the program that sends the request (RFC 9110, section 10.1.5), in place of the session's.
     public static func userAgent(_ value: String) -> HTTPField { HTTPField(name: .userAgent, value: value) }
 
-    /// Any field.
+    /// Returns a field with any name.
     ///
-    /// - Returns: `nil` if `name` is no token (RFC 9110, section 5.1).
+    /// - Returns: `nil` if `name` is not a token (RFC 9110, section 5.1).
     public static func named(_ name: String, _ value: String) -> HTTPField? {
         Name(name).map { HTTPField(name: $0, value: value) }
     }
 
-    /// It is a token, so that the other name is never taken.
+    /// The name `Accept-Charset`. The text is a token, so the fallback is never used.
     private static let acceptCharsetName = Name("Accept-Charset") ?? .accept
 }

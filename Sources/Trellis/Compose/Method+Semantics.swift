@@ -1,7 +1,8 @@
 package import HTTPTypes
 
 extension HTTPRequest.Method {
-    /// Sending it twice has the effect of sending it once (RFC 9110, section 9.2.2; `QUERY` is safe by its definition).
+    /// Indicates whether the method is idempotent: sending a request twice has the effect of sending it once
+    /// (RFC 9110, section 9.2.2; `QUERY` is safe by its definition).
     package var isIdempotent: Bool {
         switch rawValue {
         case "GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "QUERY": true
@@ -9,12 +10,13 @@ extension HTTPRequest.Method {
         }
     }
 
-    /// All methods of which ``isIdempotent`` says so.
+    /// The methods for which ``isIdempotent`` is `true`.
     package static let idempotentMethods = Set(
         ["DELETE", "GET", "HEAD", "OPTIONS", "PUT", "QUERY", "TRACE"].compactMap { HTTPRequest.Method($0) }
     ).filter(\.isIdempotent)
 
-    /// A request without content still says so, because a server expects some (RFC 9110, section 8.6).
+    /// Indicates whether a request without a body states a length of zero, because servers expect a body with the method
+    /// (RFC 9110, section 8.6).
     var expectsContent: Bool {
         switch rawValue {
         case "POST", "PUT", "PATCH": true

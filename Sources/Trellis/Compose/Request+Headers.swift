@@ -1,15 +1,15 @@
 public import HTTPTypes
 
 extension Request {
-    /// A copy with a field in place of all of the same name.
+    /// Returns a copy in which a field replaces all fields of the same name.
     public func withHeader(_ field: HTTPField) -> Request { modified { $0.headerFields[fields: field.name] = [field] } }
 
-    /// A copy with a field in place of all of the same name.
+    /// Returns a copy in which a field with a name and value replaces all fields of the same name.
     public func withHeader(_ name: HTTPField.Name, _ value: String) -> Request {
         withHeader(HTTPField(name: name, value: value))
     }
 
-    /// A copy with fields in place of all of the same names. Fields that repeat a name are all sent.
+    /// Returns a copy in which fields replace all fields of the same names. Fields that repeat a name are all sent.
     public func withHeaders(_ fields: HTTPFields) -> Request {
         modified { request in
             for name in Set(fields.map(\.name)) { request.headerFields[name] = nil }
@@ -17,30 +17,32 @@ extension Request {
         }
     }
 
-    /// A copy with fields in place of all of the same names. Fields that repeat a name are all sent.
+    /// Returns a copy in which a list of fields replaces all fields of the same names. Fields that repeat a name are all sent.
     public func withHeaders(_ fields: [HTTPField]) -> Request { withHeaders(HTTPFields(fields)) }
 
-    /// A copy without fields of a name. The session's default field of that name, if it has one, is sent then.
+    /// Returns a copy without the fields of a name. The session's default field of that name, if there is one, is sent instead.
     public func withoutHeader(_ name: HTTPField.Name) -> Request { modified { $0.headerFields[name] = nil } }
 
-    /// A copy with one more field, after those of the same name.
+    /// Returns a copy with an additional field after the fields of the same name.
     public func addingHeader(_ field: HTTPField) -> Request { modified { $0.headerFields.append(field) } }
 
-    /// A copy with one more field, after those of the same name.
+    /// Returns a copy with an additional field, given by name and value, after the fields of the same name.
     public func addingHeader(_ name: HTTPField.Name, _ value: String) -> Request {
         addingHeader(HTTPField(name: name, value: value))
     }
 
-    /// A copy with Basic credentials: ``HTTPTypes/HTTPField/authorization(username:password:)``. With a control character in
-    /// them, or a colon in the name, sending it is an error of kind ``TrellisError/Kind/invalidRequest``.
+    /// Returns a copy with Basic credentials: ``HTTPTypes/HTTPField/authorization(username:password:)``. Sending the copy is an
+    /// error of kind ``TrellisError/Kind/invalidRequest`` if the credentials contain a control character, or the username
+    /// contains a colon.
     public func withAuthorization(username: String, password: String) -> Request {
         withHeader(.authorization(username: username, password: password)) { () throws(TrellisError) in
             try CredentialText.check(username: username, password: password)
         }
     }
 
-    /// A copy with a bearer token: ``HTTPTypes/HTTPField/authorization(bearerToken:)``. With a control character in it, such as
-    /// the end of the line that it was read from, sending it is an error of kind ``TrellisError/Kind/invalidRequest``.
+    /// Returns a copy with a bearer token: ``HTTPTypes/HTTPField/authorization(bearerToken:)``. Sending the copy is an error of
+    /// kind ``TrellisError/Kind/invalidRequest`` if the token contains a control character, such as the end of the line that the
+    /// token was read from.
     public func withAuthorization(bearerToken: String) -> Request {
         withHeader(.authorization(bearerToken: bearerToken)) { () throws(TrellisError) in
             try CredentialText.check(token: bearerToken)

@@ -1,50 +1,50 @@
 public import HTTPTypes
 
-/// Changes a request before it is sent; what it throws is the request's failure.
+/// A closure that changes a request before it is sent. An error that the closure throws becomes the failure of the request.
 public typealias RequestModifier = @Sendable (_ request: inout Request) throws -> Void
 
-/// Copies that differ in one thing. The request itself stays as it is.
+/// Copies of a request that differ in one property. The request itself stays unchanged.
 extension Request {
-    /// A copy that a closure has changed.
+    /// Returns a copy that a closure has changed.
     ///
-    /// - Throws: What the closure throws.
+    /// - Throws: The error that the closure throws.
     public func modified(by change: (inout Request) throws -> Void) rethrows -> Request {
         var request = self
         try change(&request)
         return request
     }
 
-    /// A copy with another value for a property: `request.setting(\.httpVersion, to: .http1Only)`.
+    /// Returns a copy with another value for a property: `request.setting(\.httpVersion, to: .http1Only)`.
     public func setting<Value>(_ property: WritableKeyPath<Request, Value>, to value: Value) -> Request {
         var request = self
         request[keyPath: property] = value
         return request
     }
 
-    /// A copy with another ``method``.
+    /// Returns a copy with another ``method``.
     public func withMethod(_ method: HTTPRequest.Method) -> Request { setting(\.method, to: method) }
 
-    /// A copy with another ``body``, or without one.
+    /// Returns a copy with another ``body``; `nil`: without a body.
     public func withBody(_ body: RequestBody?) -> Request { setting(\.body, to: body) }
 
-    /// A copy with other limits on time than the session's.
+    /// Returns a copy with other ``timeouts``; `nil`: the session's.
     public func withTimeouts(_ timeouts: Timeouts?) -> Request { setting(\.timeouts, to: timeouts) }
 
-    /// A copy with another choice of protocol versions than the session's.
+    /// Returns a copy with another ``httpVersion``; `nil`: the session's.
     public func withHTTPVersion(_ version: HTTPVersionPolicy?) -> Request { setting(\.httpVersion, to: version) }
 
-    /// A copy with another limit on the decoded response body than the session's.
+    /// Returns a copy with another ``maximumBodySize``, the limit on the decoded response body; `nil`: the session's.
     public func withMaximumBodySize(_ limit: ByteLimit?) -> Request { setting(\.maximumBodySize, to: limit) }
 
-    /// A copy that goes before or behind others where they wait for each other.
+    /// Returns a copy with another ``priority``, which decides the order among requests that wait for each other.
     public func withPriority(_ priority: RequestPriority) -> Request { setting(\.priority, to: priority) }
 
-    /// A copy whose response body is asked for compressed and is decoded, or is not.
+    /// Returns a copy with another ``decodesContent``: the choice whether compressed response bodies are requested and decoded.
     public func withContentDecoding(_ decodes: Bool?) -> Request { setting(\.decodesContent, to: decodes) }
 
-    /// A copy with parameters in its query or body.
+    /// Returns a copy with parameters in its query or body.
     ///
-    /// - Throws: As ``ParameterEncoder/encode(_:into:)``.
+    /// - Throws: As in ``ParameterEncoder/encode(_:into:)``.
     public func withParameters(
         _ parameters: some Encodable & Sendable,
         encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default
@@ -52,9 +52,9 @@ extension Request {
         try modified { try encoder.encode(parameters, into: &$0) }
     }
 
-    /// A copy with a dictionary of parameters in its query or body.
+    /// Returns a copy with a dictionary of parameters in its query or body.
     ///
-    /// - Throws: As ``ParameterEncoding/encode(_:into:)``.
+    /// - Throws: As in ``ParameterEncoding/encode(_:into:)``.
     public func withParameters(
         _ parameters: [String: any Sendable], encoding: some ParameterEncoding = URLEncoding.default
     ) throws -> Request {

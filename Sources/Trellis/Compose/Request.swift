@@ -1,6 +1,6 @@
 public import HTTPTypes
 
-/// What is asked of a server: a value, changed freely before it is sent.
+/// A request to a server: a value that can be changed freely before it is sent.
 ///
 /// ```swift
 /// var request = Request("https://api.example.com/users", method: .post, body: .string("{}", contentType: "application/json"))
@@ -9,7 +9,7 @@ public import HTTPTypes
 /// let (data, response) = try await session.data(request)
 /// ```
 ///
-/// Or in one expression, with copies that differ in one thing each:
+/// A request can also be made in one expression, with copies that differ in one property each:
 ///
 /// ```swift
 /// let request = try Request("https://api.example.com/users")
@@ -19,71 +19,72 @@ public import HTTPTypes
 ///     .withParameters(newUser, encoder: .json)
 /// ```
 ///
-/// A URL that cannot be requested is an error when the request is sent, not when it is made.
+/// A URL that cannot be requested is an error when the request is sent, not when the request is created.
 public struct Request: RequestConvertible, Sendable {
     /// The method. Any token is allowed (RFC 9110, section 9.1), except `CONNECT`.
     public var method: HTTPRequest.Method {
         get { storage.parts.method }
         set { change { $0.method = newValue } }
     }
-    /// The `http` or `https` URL: absolute, or relative to the session's ``SessionConfiguration/baseURL``. Spaces and
-    /// non-ASCII characters are percent-encoded when it is sent; a fragment is not sent.
+    /// The `http` or `https` URL: absolute, or relative to the session's ``SessionConfiguration/baseURL``. Spaces and non-ASCII
+    /// characters are percent-encoded when the request is sent; a fragment is not sent.
     public var url: String {
         get { storage.parts.url }
         set { change { $0.url = newValue } }
     }
-    /// The fields to send, in this order. They win over the session's default fields of the same name.
+    /// The fields to send, in this order. A field replaces the session's default fields of the same name.
     ///
     /// `Content-Length` and `Transfer-Encoding` always follow from the body and are ignored here.
     public var headerFields: HTTPFields {
         get { storage.parts.headerFields }
         set { change { $0.headerFields = newValue } }
     }
-    /// The body, `nil` for none. Any method may have one but `HEAD` and `TRACE` (RFC 9110, sections 9.3.2 and 9.3.8), which
-    /// are an error with one when they are sent.
+    /// The body; `nil`: no body. Any method may have a body except `HEAD` and `TRACE` (RFC 9110, sections 9.3.2 and 9.3.8):
+    /// sending a body with one of these two is an error.
     public var body: RequestBody? {
         get { storage.parts.body }
         set { change { $0.body = newValue } }
     }
-    /// The limits on time; those that it does not name are the session's.
+    /// The limits on time; the session's limit applies where a limit is not set.
     public var timeouts: Timeouts? {
         get { storage.parts.timeouts }
         set { change { $0.timeouts = newValue } }
     }
-    /// The protocol versions that may be used; `nil`: the session's.
+    /// The versions of HTTP that the request may use; `nil`: the session's.
     public var httpVersion: HTTPVersionPolicy? {
         get { storage.parts.httpVersion }
         set { change { $0.httpVersion = newValue } }
     }
-    /// The limit on the decoded response body; `nil`: the session's for bodies that are collected, none for streams. Of a
-    /// download it is the limit on the file, however many answers bring it.
+    /// The limit on the decoded response body; `nil`: the session's limit for bodies that are collected, and no limit for
+    /// streams. For a download this is the limit on the file, regardless of the number of responses that deliver the file.
     public var maximumBodySize: ByteLimit? {
         get { storage.parts.maximumBodySize }
         set { change { $0.maximumBodySize = newValue } }
     }
-    /// Whether compressed bodies are asked for and decoded; `nil`: as the session does.
+    /// Indicates whether compressed response bodies are requested and decoded; `nil`: as the session does.
     public var decodesContent: Bool? {
         get { storage.parts.decodesContent }
         set { change { $0.decodesContent = newValue } }
     }
-    /// Whether and how the body is compressed before it is sent; `nil`: it is sent as it is.
+    /// The compression of the body before it is sent; `nil`: the body is sent as it is.
     public var compression: RequestCompression? {
         get { storage.parts.compression }
         set { change { $0.compression = newValue } }
     }
-    /// Whether it goes before or behind others that wait for the same origin or limit, ``RequestPriority/normal`` unless set.
-    /// Those of one priority go in the order of their coming, and nobody waits for ever: where eight have gone before one of a
-    /// lower priority, that one is next.
+    /// The priority among the requests that wait for the same origin or rate limit; ``RequestPriority/normal`` by default.
+    /// Requests of the same priority go in the order of their arrival. A waiting request goes next after eight requests of higher
+    /// priorities have gone before it, so that no request waits for ever.
     public var priority: RequestPriority {
         get { storage.parts.priority }
         set { change { $0.priority = newValue } }
     }
-    /// The two are one value: neither was changed since it was copied.
+    /// Returns `true` if both requests share one storage, because neither was changed since it was copied.
     func isSame(as other: Request) -> Bool { storage === other.storage }
 
+    /// The error that sending the request throws, for example from the conversion of the URL; `nil`: no error.
     var conversionFailure: (any Error)? { storage.parts.conversionFailure }
 
-    /// A copy that fails when it is sent.
+    /// Returns a copy that fails with an error when it is sent. A failure that the request already has takes precedence.
     func failing(with error: TrellisError) -> Request {
         var error = error
         (error.method, error.url) = (method, URLRedaction.redact(url))
@@ -91,25 +92,28 @@ public struct Request: RequestConvertible, Sendable {
         request.change { $0.conversionFailure = $0.conversionFailure ?? error }
         return request
     }
-    /// Its body may take as long as it likes: it was given to a verb or handle for uploads, or is no bytes in memory.
+    /// Indicates whether the request is an upload, which has no default limit on its total time: the request was given to a verb
+    /// or handle for uploads, or its body is not in memory.
     var isUpload: Bool {
         get { storage.parts.isUpload || storage.parts.body?.isPulled == true }
         set { change { $0.isUpload = newValue } }
     }
+    /// The properties that few requests have; `nil` until one of them is set.
     var extras: RequestExtras.Box? {
         get { storage.parts.extras }
         set { change { $0.extras = newValue } }
     }
-    /// Its steps.
+    /// The steps that are attached to the request.
     package var attachment: (any RequestAttachment)? {
         get { storage.parts.attachment }
         set { change { $0.attachment = newValue } }
     }
 
-    /// One reference: a request is handed on often, and whoever waits keeps a copy of each that it was given.
+    /// The properties, held as one reference: a request is passed on often, and every waiter keeps a copy of each request that it
+    /// was given.
     private var storage: Storage
 
-    /// A request.
+    /// Creates a request. An error in the conversion of the URL is thrown when the request is sent.
     public init(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:],
         body: RequestBody? = nil
@@ -119,7 +123,7 @@ public struct Request: RequestConvertible, Sendable {
         storage = Storage(parts)
     }
 
-    /// A request whose fields are a list, which reads well with the fields' own makers:
+    /// Creates a request with a list of fields, which can use the factory methods of the fields:
     /// `[.accept("application/json"), .authorization(bearerToken: token)]`.
     public init(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, headerFields: [HTTPField],
@@ -128,9 +132,9 @@ public struct Request: RequestConvertible, Sendable {
         self.init(url, method: method, headerFields: HTTPFields(headerFields), body: body)
     }
 
-    /// The request itself.
+    /// Returns the request itself.
     ///
-    /// - Throws: What the URL's own conversion threw.
+    /// - Throws: The error that the conversion of the URL threw, or that the check of its credentials found.
     public func asRequest() throws -> Request {
         if let conversionFailure { throw conversionFailure }
         return self
@@ -138,7 +142,7 @@ public struct Request: RequestConvertible, Sendable {
 }
 
 extension Request {
-    /// What a request consists of.
+    /// The properties of a request.
     private struct Parts: Sendable {
         var method: HTTPRequest.Method
         var url = ""
@@ -156,7 +160,8 @@ extension Request {
         var isUpload = false
     }
 
-    /// Never changed: it is read far more often than a request is changed, and reading it is not checked at run time.
+    /// The immutable storage of a request. Properties are read far more often than changed, and reading an immutable storage
+    /// needs no exclusivity check at run time.
     private final class Storage: Sendable {
         let parts: Parts
 

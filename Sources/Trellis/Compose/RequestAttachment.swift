@@ -1,2 +1,2 @@
-/// What others keep with a request that nobody here has to know.
+/// An object that another part of the framework keeps with a request, opaque to the request itself.
 package protocol RequestAttachment: AnyObject, Sendable {}

@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// Anything that can become a ``Request``: a request itself, a URL, a type of your own that describes an endpoint.
+/// A type that can be converted to a ``Request``: a request itself, a URL, or a type of your own that describes an endpoint.
 ///
-/// A type for all the requests of a service keeps URLs, methods and parameters in one place:
+/// A type for all requests of a service keeps URLs, methods and parameters in one place:
 ///
 /// ```swift
 /// enum Users: RequestConvertible {
@@ -22,14 +22,14 @@ public import FoundationEssentials
 /// let (data, _) = try await session.data(Users.list(page: 2))     // relative to the session's base URL
 /// ```
 public protocol RequestConvertible: Sendable {
-    /// The request, made anew each time.
+    /// Returns the request, created anew each time.
     ///
-    /// - Throws: Whatever keeps it from being made; the verbs of ``Session`` throw it unchanged.
+    /// - Throws: Any error that prevents the conversion; the verbs of ``Session`` throw the error unchanged.
     func asRequest() throws -> Request
 }
 
-/// Anything that can become a URL, and so a `GET` of it: `String`, `URL`, `URLComponents`, and types of your own, such as an
-/// enumeration of the places of a service:
+/// A type that can be converted to a URL, and so to a `GET` request for that URL: `String`, `URL`, `URLComponents`, and types of
+/// your own, such as an enumeration of the endpoints of a service:
 ///
 /// ```swift
 /// enum Place: URLConvertible {
@@ -48,62 +48,63 @@ public protocol RequestConvertible: Sendable {
 /// session.request(Place.user(7), method: .delete)
 /// ```
 ///
-/// A URL may be relative where the session has a ``SessionConfiguration/baseURL``.
+/// A URL may be relative if the session has a ``SessionConfiguration/baseURL``.
 public protocol URLConvertible: RequestConvertible {
-    /// The URL.
+    /// Returns the URL.
     ///
-    /// - Throws: Whatever keeps it from being made.
+    /// - Throws: Any error that prevents the conversion.
     func asURL() throws -> URL
 
-    /// The URL as text. The default takes it from ``asURL()``; implement it where the text is at hand.
+    /// Returns the URL as text. The default implementation takes the text from ``asURL()``; implement this method if the text is
+    /// available without a conversion.
     ///
-    /// - Throws: Whatever keeps it from being made.
+    /// - Throws: Any error that prevents the conversion.
     func asURLString() throws -> String
 }
 
 extension URLConvertible {
-    /// The text of ``asURL()``.
+    /// Returns the text of ``asURL()``.
     public func asURLString() throws -> String { try asURL().absoluteString }
 
-    /// A `GET` of the URL.
+    /// Returns a `GET` request for the URL.
     ///
-    /// - Throws: What the conversion to a URL throws.
+    /// - Throws: The error that the conversion to a URL throws.
     public func asRequest() throws -> Request { try Request(self).asRequest() }
 }
 
 extension String: URLConvertible {
-    /// The text as a URL.
+    /// Returns the text as a URL.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if it is none.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the text is not a URL.
     public func asURL() throws -> URL {
-        guard let url = URL(string: self) else { throw TrellisError(.invalidURL("it cannot be parsed"), url: self) }
+        guard let url = URL(string: self) else { throw TrellisError(.invalidURL("it is not a valid URL"), url: self) }
         return url
     }
 
-    /// The text itself. It is parsed when the request is sent.
+    /// Returns the text itself. The text is parsed when the request is sent.
     public func asURLString() throws -> String { self }
 }
 
 extension URL: URLConvertible {
-    /// The URL itself.
+    /// Returns the URL itself.
     public func asURL() throws -> URL { self }
 }
 
 extension URLComponents: URLConvertible {
-    /// The URL of the components.
+    /// Returns the URL of the components.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if they make none, for example a path without a
-    ///   leading slash after a host.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the components do not form a URL, for example
+    ///   because of a path without a leading slash after a host.
     public func asURL() throws -> URL {
-        guard let url else { throw TrellisError(.invalidURL("its components do not fit together")) }
+        guard let url else { throw TrellisError(.invalidURL("the components do not form a valid URL")) }
         return url
     }
 
-    /// The text of the components.
+    /// Returns the text of the components.
     ///
-    /// - Throws: As ``asURL()``.
+    /// - Throws: As in ``asURL()``.
     public func asURLString() throws -> String {
-        guard let string else { throw TrellisError(.invalidURL("its components do not fit together")) }
+        guard let string else { throw TrellisError(.invalidURL("the components do not form a valid URL")) }
         return string
     }
 }

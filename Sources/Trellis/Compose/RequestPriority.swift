@@ -1,15 +1,15 @@
-/// Which of the requests that wait goes first.
+/// The rank of a request among the requests that wait.
 ///
-/// It counts where requests wait for each other: for a connection to their origin, and for a rate limit of their host. The
-/// server is not told.
+/// The priority counts where requests wait for each other: for a connection to their origin, and for a rate limit of their host.
+/// The priority is not sent to the server.
 public enum RequestPriority: UInt8, Sendable, Hashable, Comparable, CaseIterable, Codable {
-    /// What nobody waits for: prefetching, reports, backups.
+    /// Background requests: prefetching, reports, backups.
     case low = 0
-    /// What is not said to be anything else.
+    /// Requests without a special urgency; the default.
     case normal = 1
-    /// What somebody waits for while others can wait.
+    /// Urgent requests, such as those that a user waits for while other requests can wait.
     case high = 2
 
-    /// Whether one gives way to the other.
+    /// Returns `true` if the left priority gives way to the right one.
     public static func < (left: RequestPriority, right: RequestPriority) -> Bool { left.rawValue < right.rawValue }
 }

@@ -1,52 +1,54 @@
-/// How long a request may take, and each part of it. `nil` means no limit.
+/// The limits on the time of a request and of its phases. `nil` means no limit.
 ///
-/// A value names some of the limits and leaves the others open: those that a ``Request`` does not name are its session's, and
-/// those that neither names have the defaults below.
+/// A value sets some of the limits and leaves the others unset: a limit that a ``Request`` does not set is its session's, and a
+/// limit that neither sets has the default below.
 ///
 /// ```swift
 /// request.timeouts = Timeouts(total: .seconds(5))   // the other three are the session's
-/// request.timeouts = Timeouts(idle: nil)            // no limit on silence
+/// request.timeouts = Timeouts(idle: nil)            // no limit on time without a byte
 /// ```
 ///
-/// All are kept by the framework's own timers. Time in which the reader of a stream, ``DataRequest/suspend()``, a limit on bandwidth
-/// or, until the answer begins, the source of the request's body, which has no bytes yet, holds up the transfer does not count as
-/// idle, but it counts towards ``total``. A source that never goes on holds up an upload for ever, unless a total is named.
+/// The framework's own timers enforce all limits. The following delays of a transfer do not count as idle, but count towards
+/// ``total``: a slow reader of a stream, ``DataRequest/suspend()``, a limit on bandwidth, and, until the response begins, a
+/// source of the request's body that has no bytes yet. A source that never goes on holds up an upload for ever, unless a total is
+/// set.
 public struct Timeouts: Sendable, Hashable {
+    /// The limits as set; ``inherited`` where a limit is unset.
     private var namedConnect: Duration?
     private var namedResponseHead: Duration?
     private var namedIdle: Duration?
     private var namedTotal: Duration?
-    /// The total of an answer that is collected in memory, where none is named.
+    /// The default of ``total`` for a response that is collected in memory: 300 seconds.
     package var collectedTotal: Duration? = .seconds(300)
 
-    /// From leaving the queue until the connection is ready: name resolution, TCP and TLS. Ten seconds unless named.
+    /// The time from leaving the queue until the connection is ready: name resolution, TCP and TLS. 10 seconds by default.
     public var connect: Duration? {
         get { namedConnect.named(or: .seconds(10)) }
         set { namedConnect = newValue }
     }
-    /// From sending the last bytes of the request until the response's head has come. 60 seconds unless named.
+    /// The time from sending the last bytes of the request until the response's head has arrived. 60 seconds by default.
     public var responseHead: Duration? {
         get { namedResponseHead.named(or: .seconds(60)) }
         set { namedResponseHead = newValue }
     }
-    /// Without a byte in either direction, once connected. 60 seconds unless named.
+    /// The time without a byte in either direction, once connected. 60 seconds by default.
     public var idle: Duration? {
         get { namedIdle.named(or: .seconds(60)) }
         set { namedIdle = newValue }
     }
-    /// From the call to the last byte of the body: queueing, connecting, sending and receiving together. A body that drips
-    /// cannot outlive it.
+    /// The time from the call to the last byte of the body: queueing, connecting, sending and receiving together. A body that
+    /// arrives in small amounts cannot exceed this limit.
     ///
-    /// Unless named, five minutes for an answer that is collected in memory, and no limit for streams, downloads and uploads. An
-    /// upload is what the verbs and handles of that name send, and any request whose body is a file, a form or a sequence. A
-    /// total that the session names holds for each of its requests, but not for a download or an event source, which are made of
-    /// several: those have one where their request names it.
+    /// The default is five minutes for a response that is collected in memory, and no limit for streams, downloads and uploads.
+    /// An upload is a request that the verbs and handles of that name send, or any request whose body is a file, a form or a
+    /// sequence. A total that the session sets applies to each of its requests, but not to a download or an event source, which
+    /// consist of several requests: these have a total if their own request sets one.
     public var total: Duration? {
         get { namedTotal.named(or: collectedTotal) }
         set { namedTotal = newValue }
     }
 
-    /// Limits on time. One that is not given is not named.
+    /// Creates limits on time. A limit without an argument stays unset.
     public init(
         connect: Duration? = Timeouts.inherited, responseHead: Duration? = Timeouts.inherited,
         idle: Duration? = Timeouts.inherited, total: Duration? = Timeouts.inherited
@@ -57,22 +59,24 @@ public struct Timeouts: Sendable, Hashable {
         namedTotal = total
     }
 
-    /// Stands for a limit that is not named.
+    /// The value of a limit that is not set.
     public static let inherited: Duration? = .inherited
 
-    /// As the defaults, without ``total``: for a body without an end, where the session names one.
+    /// The limits for a body without an end, in a session that sets a total: no ``total``, and the other limits unset.
     public static let endless = Timeouts(total: nil)
 }
 
 extension Timeouts {
-    /// The total that holds.
+    /// Returns the total that applies.
     ///
-    /// - Parameter hasDefault: There is one also where none is named: the answer is collected in memory, and nothing is uploaded.
+    /// - Parameter hasDefault: A Boolean value: the default applies if no total is set, because the response is collected in
+    ///   memory and the request is not an upload.
     func total(hasDefault: Bool) -> Duration? {
         namedTotal.named(or: hasDefault ? collectedTotal : nil)
     }
 
-    /// These limits, with a total of at least so long: the one that is named, or the one of an answer in memory; `nil`: none.
+    /// Returns these limits with a total of at least `limit`: the total that is set, or else the default for a response in
+    /// memory, is raised to `limit`. `nil`: no total.
     package func withTotal(atLeast limit: Duration?) -> Timeouts {
         var timeouts = self
         let longer = { (total: Duration?) in limit.flatMap { limit in total.map { max($0, limit) } } }
@@ -84,7 +88,7 @@ extension Timeouts {
         return timeouts
     }
 
-    /// These limits, and of those that they do not name the session's.
+    /// Returns these limits, with each unset limit taken from the session.
     func completed(by session: Timeouts) -> Timeouts {
         var timeouts = self
         timeouts.namedConnect = namedConnect.named(or: session.namedConnect)
@@ -94,7 +98,7 @@ extension Timeouts {
         return timeouts
     }
 
-    /// These limits, with no total unless they name one: for work that is made of several requests.
+    /// Returns these limits with no total unless one is set: for work that consists of several requests.
     var withoutInheritedTotal: Timeouts {
         var timeouts = self
         timeouts.namedTotal = namedTotal.named(or: nil)
@@ -103,11 +107,11 @@ extension Timeouts {
 }
 
 extension Duration {
-    /// No limit is as short as this.
+    /// The mark of an unset limit; a real limit is never as short.
     fileprivate static let inherited = Duration(secondsComponent: .min, attosecondsComponent: 0)
 }
 
 extension Duration? {
-    /// The limit, or another where it is not named.
+    /// Returns the limit, or `other` if the limit is unset.
     fileprivate func named(or other: Duration?) -> Duration? { self == .inherited ? other : self }
 }

@@ -1,14 +1,14 @@
 /// The file name in a `Content-Disposition` (RFC 6266).
 struct ContentDisposition: Hashable, Sendable {
-    /// The name as the sender meant it: anything at all. See ``FileName``.
+    /// The file name as the sender gave it, which is not safe: see ``FileName``.
     let fileName: String?
 
-    /// Reads a value as far as it can be read.
+    /// Reads a value as far as it is well-formed.
     init(_ text: String) {
         var rest = Array(text.utf8)[...]
         var plain: String?
         var extended: String?
-        // What comes before the first semicolon is the type, which does not matter here.
+        // Before the first semicolon is the disposition type, which does not matter here.
         while let start = rest.firstIndex(of: UInt8(ascii: ";")) {
             rest = rest[(start + 1)...].drop(while: Self.isSpace)
             let name = rest.prefix { FieldScanner.isTokenByte($0) }
@@ -16,7 +16,7 @@ struct ContentDisposition: Hashable, Sendable {
             guard rest.first == UInt8(ascii: "=") else { continue }
             rest = rest.dropFirst().drop(while: Self.isSpace)
             let value = rest.first == UInt8(ascii: "\"") ? Self.quoted(&rest) : Self.unquoted(&rest)
-            // The first of each is meant, the extended one before the other (RFC 6266, section 4.3).
+            // The first parameter of each name counts, and `filename*` has precedence over `filename` (RFC 6266, section 4.3).
             switch String(decoding: name, as: UTF8.self).lowercased() {
             case "filename" where plain == nil: plain = String(decoding: value, as: UTF8.self)
             case "filename*" where extended == nil: extended = Self.extended(value)
@@ -28,6 +28,7 @@ struct ContentDisposition: Hashable, Sendable {
 
     private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
 
+    /// Reads a value up to the next semicolon.
     private static func unquoted(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
         let end = rest.firstIndex(of: UInt8(ascii: ";")) ?? rest.endIndex
         var value = rest[..<end]
@@ -36,7 +37,8 @@ struct ContentDisposition: Hashable, Sendable {
         return Array(value)
     }
 
-    /// A backslash escapes a quote and itself alone: senders write `C:\folder\name`, and mean no escapes.
+    /// Reads a quoted value. A backslash escapes a quote and a backslash alone: senders write `C:\folder\name`, and mean no
+    /// escapes.
     private static func quoted(_ rest: inout ArraySlice<UInt8>) -> [UInt8] {
         rest.removeFirst()
         var value: [UInt8] = []
@@ -47,7 +49,8 @@ struct ContentDisposition: Hashable, Sendable {
         return value
     }
 
-    /// `UTF-8'en'a%20name` (RFC 8187, section 3.2); `nil` where it is malformed or of another charset.
+    /// Decodes a value such as `UTF-8'en'a%20name` (RFC 8187, section 3.2); returns `nil` where it is malformed or of another
+    /// charset.
     private static func extended(_ value: [UInt8]) -> String? {
         let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count == 3 else { return nil }

@@ -1,11 +1,11 @@
-/// Which part of a representation a response has: the value of `Content-Range` (RFC 9110, section 14.4).
+/// The range of a representation that a response carries: the value of `Content-Range` (RFC 9110, section 14.4).
 enum ContentRange: Hashable, Sendable {
-    /// The bytes from the first to the one behind the last, of so many in all where that is known.
+    /// The range of the bytes, and the size of the representation where that is known.
     case part(Range<Int64>, total: Int64?)
-    /// There is no such part; there are so many bytes in all.
+    /// The value of a 416: the range does not exist, and the representation has `total` bytes.
     case unsatisfied(total: Int64)
 
-    /// Reads a value; `nil` for anything that is not just so. What is glued to a file has to be certain.
+    /// Parses a value strictly; `nil` for anything else, because bytes must not be written at an uncertain position.
     init?(_ text: String) {
         var words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, words.removeFirst().lowercased() == "bytes" else { return nil }
@@ -28,7 +28,7 @@ enum ContentRange: Hashable, Sendable {
         self = .part(first..<last + 1, total: total)
     }
 
-    /// Digits alone: no sign, no space.
+    /// Returns the number that digits alone stand for, without a sign or spaces.
     static func number(_ text: some StringProtocol) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
             return nil

@@ -1,9 +1,9 @@
 import FoundationEssentials
 import HTTPTypes
 
-/// The digests that a response says its representation has (RFC 9530).
+/// The digests of its representation in a response's fields (RFC 9530).
 enum DigestFields {
-    /// The strongest one that can be computed: of `Repr-Digest`, and of `Content-Digest` where the content is the
+    /// Returns the strongest digest that can be computed: of `Repr-Digest`, and of `Content-Digest` where the content is the
     /// representation, byte for byte.
     static func checksum(_ fields: HTTPFields, isWhole: Bool) -> Checksum? {
         guard !Representation.isCoded(fields) else { return nil }
@@ -11,7 +11,7 @@ enum DigestFields {
         return names.lazy.compactMap { HTTPField.Name($0) }.compactMap { fields[$0] }.compactMap(strongest).first
     }
 
-    /// Of a dictionary of byte sequences: `sha-256=:…:, sha-512=:…:` (RFC 9651, sections 3.2 and 3.3.5).
+    /// Parses a dictionary of byte sequences such as `sha-256=:…:, sha-512=:…:` (RFC 9651, sections 3.2 and 3.3.5).
     private static func strongest(_ text: String) -> Checksum? {
         var found: [String: [UInt8]] = [:]
         for element in FieldScanner.elements(of: text) {
@@ -22,7 +22,7 @@ enum DigestFields {
             guard bytes.count >= 2, bytes.first == ":", bytes.last == ":",
                 let digest = Data(base64Encoded: String(bytes.dropFirst().dropLast()))
             else { continue }
-            // The last of the same name holds.
+            // The last member of the same name counts.
             found[name] = Array(digest)
         }
         for algorithm in [Checksum.Algorithm.sha512, .sha256] where algorithm.isAvailable {

@@ -1,30 +1,31 @@
 import CurlEngine
 
-/// What a download takes, over all of its requests.
+/// Records the interruptions, metrics and redirects of a download over all of its requests.
 final class DownloadAccount: Sendable {
     private struct State: Sendable {
         var start: EngineInstant?
         var request: Request?
         var tally = DownloadTally()
-        /// How often the download asked whether it may go on.
+        /// The number of resumptions that were counted.
         var goings = 0
     }
 
     private let clock: any EngineClock
+    /// Totals under a lock, because the connections of a download in parts report at the same time.
     private let state = Locked(State())
 
     init(clock: any EngineClock) { self.clock = clock }
 
-    /// The download starts.
+    /// Records the start of the download.
     func start() {
         let now = clock.now()
         state.withLock { $0.start = now }
     }
 
-    /// What is asked for.
+    /// Records the request, which later errors name.
     func begin(_ request: Request) { state.withLock { $0.request = request } }
 
-    /// Whether the download may go on once more; counts.
+    /// Counts a resumption of the download, and returns whether it is within the limit.
     func mayGoOn(atMost maximum: Int?) -> Bool {
         state.withLock { state in
             state.goings += 1
@@ -32,12 +33,12 @@ final class DownloadAccount: Sendable {
         }
     }
 
-    /// The download was interrupted, and goes on.
+    /// Records an interruption after which the download resumes.
     func interrupt() { state.withLock { $0.tally.interruptions += 1 } }
 
     var interruptions: Int { state.withLock { $0.tally.interruptions } }
 
-    /// What all of it took up to now.
+    /// The metrics of all requests up to now.
     var metrics: Metrics {
         let (tally, start) = state.withLock { ($0.tally, $0.start) }
         return tally.metrics(total: elapsed(since: start))
@@ -47,7 +48,7 @@ final class DownloadAccount: Sendable {
         start.map { .nanoseconds(clock.now().nanoseconds(since: $0)) } ?? .zero
     }
 
-    /// The error, with what is known of the download.
+    /// Returns the error completed with the totals, the method and the URL of the download.
     func complete(_ error: any Error) -> any Error {
         guard var failure = error as? TrellisError else { return error }
         let (tally, start, request) = state.withLock { ($0.tally, $0.start, $0.request) }
@@ -58,7 +59,7 @@ final class DownloadAccount: Sendable {
         return failure
     }
 
-    /// Asks, deals with the answer, and keeps account of what that took.
+    /// Sends a request, calls `body` with its response, and records the metrics of both.
     func asking<Value>(
         _ request: Request, of session: Session, _ body: (StreamResponse) async throws -> Value
     ) async throws -> Value {
@@ -74,7 +75,7 @@ final class DownloadAccount: Sendable {
         state.withLock { $0.tally.begin(answer.head.metrics) }
         let result: Result<Value, any Error>
         do { result = .success(try await body(answer)) } catch { result = .failure(error) }
-        // What nobody wants any more.
+        // `body` may have left a rest of the body that is not needed.
         answer.cancel()
         let metrics = await answer.source.spent ?? answer.head.metrics
         state.withLock { $0.tally.end(metrics, answer.head.redirects) }

@@ -1,17 +1,17 @@
 import CurlEngine
 import FoundationEssentials
 
-/// What has become of one download of several.
+/// The outcome of one download of a batch.
 public struct DownloadOutcome: Sendable {
-    /// Its place among those that were asked for, from 0 on.
+    /// The position of the download in the batch, from 0 on.
     public let index: Int
-    /// The download.
+    /// The handle on the download.
     public let download: DownloadRequest
-    /// The file, or why there is none: as ``DownloadRequest/value``.
+    /// The file, or the error of the download: see ``DownloadRequest/value``.
     public let result: Result<DownloadedFile, any Error>
 }
 
-/// Several downloads, so many at a time, and what becomes of each as it ends.
+/// A sequence of the outcomes of several downloads, of which a limited number run at the same time.
 ///
 /// ```swift
 /// for await outcome in session.downloads(of: urls, to: .directory("/srv/images")) {
@@ -22,13 +22,13 @@ public struct DownloadOutcome: Sendable {
 /// }
 /// ```
 ///
-/// They start when the first outcome is asked for, each when its turn has come, whoever reads its progress meanwhile. One that fails
-/// keeps none of the others from going on. Leaving the loop, or cancelling its task, ends those that are under way and those whose turn
-/// has not come; the sequence then ends.
+/// The downloads start when the first outcome is requested, each in its turn, even if its progress is read before. A failed
+/// download does not stop the others. Leaving the loop, or cancelling its task, ends the downloads that are running and those
+/// that have not started; the sequence then ends.
 public struct DownloadBatch: AsyncSequence, Sendable {
-    /// What has become of a download.
+    /// The outcome of a download.
     public typealias Element = DownloadOutcome
-    /// Failures are elements.
+    /// The failure of the sequence itself, which has none: the errors of downloads are in their outcomes.
     public typealias Failure = Never
 
     private let downloads: [DownloadRequest]
@@ -40,10 +40,10 @@ public struct DownloadBatch: AsyncSequence, Sendable {
         for download in downloads { download.joinBatch() }
     }
 
-    /// Reads the outcomes.
+    /// Returns an iterator over the outcomes, which runs the downloads.
     public func makeAsyncIterator() -> Iterator { Iterator(work: DownloadBatchWork(downloads, limit: limit)) }
 
-    /// The reader of outcomes.
+    /// The iterator over the outcomes.
     public struct Iterator: AsyncIteratorProtocol {
         private let work: DownloadBatchWork
         private let end: DownloadBatchEnd
@@ -53,17 +53,17 @@ public struct DownloadBatch: AsyncSequence, Sendable {
             end = DownloadBatchEnd(work)
         }
 
-        /// The next outcome, in the order in which downloads end; `nil` when there are no more.
+        /// Returns the next outcome, in the order in which downloads end; `nil` when there are no more.
         public mutating func next() async -> DownloadOutcome? { await work.next() }
 
-        /// As ``next()``. It runs where it is called, whatever the argument.
+        /// Returns the next outcome, as ``next()`` does. Runs in the caller's isolation; the argument is not used.
         public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async -> DownloadOutcome? {
             await next()
         }
     }
 }
 
-/// Ends what is under way when nobody reads any more.
+/// Ends the running downloads of a batch when its iterator is released.
 private final class DownloadBatchEnd: Sendable {
     private let work: DownloadBatchWork
 
@@ -72,12 +72,16 @@ private final class DownloadBatchEnd: Sendable {
     deinit { work.cancel() }
 }
 
-/// Starts downloads as others end.
+/// Starts the downloads of a batch as others end.
 private final class DownloadBatchWork: Sendable {
     fileprivate struct State: Sendable {
+        /// The index of the next download to start.
         var next = 0
+        /// The indices of the downloads that are running.
         var running: Set<Int> = []
+        /// The outcomes that the iterator has not taken yet.
         var outcomes: [DownloadOutcome] = []
+        /// The continuation of the iterator that waits for an outcome.
         var reader: CheckedContinuation<DownloadOutcome?, Never>?
         var isCancelled = false
     }
@@ -109,7 +113,7 @@ private final class DownloadBatchWork: Sendable {
         }
     }
 
-    /// Starts as many as may be under way.
+    /// Starts downloads up to the limit.
     private func fill() {
         while let index = state.withLock({ $0.start(of: downloads.count, limit: limit) }) {
             let download = downloads[index]
@@ -128,7 +132,7 @@ private final class DownloadBatchWork: Sendable {
             defer { state.reader = nil }
             return state.reader
         }
-        // Before the reader, who may take its time.
+        // Before the iterator is resumed, which may take its time.
         fill()
         reader?.resume(returning: outcome)
     }
@@ -146,7 +150,7 @@ private final class DownloadBatchWork: Sendable {
 }
 
 extension DownloadBatchWork.State {
-    /// The next one to start, if one may.
+    /// Returns the index of the next download to start; `nil` where the limit is reached or all have started.
     fileprivate mutating func start(of count: Int, limit: Int) -> Int? {
         guard !isCancelled, next < count, running.count < limit else { return nil }
         defer { next += 1 }
@@ -156,23 +160,23 @@ extension DownloadBatchWork.State {
 }
 
 extension Session {
-    /// Several downloads, so many at a time: see ``DownloadBatch``.
+    /// Returns a batch of downloads, of which a limited number run at the same time: see ``DownloadBatch``.
     ///
     /// - Parameters:
     ///   - downloads: Handles on downloads that have not started.
-    ///   - maximumConcurrency: How many are under way at the same time; 8 unless given.
+    ///   - maximumConcurrency: The number of downloads that run at the same time; 8 unless given.
     public func downloads(
         of downloads: some Sequence<DownloadRequest>, maximumConcurrency: Int = 8
     ) -> DownloadBatch { DownloadBatch(Array(downloads), limit: maximumConcurrency) }
 
-    /// Several downloads to one destination, so many at a time: see ``DownloadBatch``.
+    /// Returns a batch of downloads to one destination, of which a limited number run at the same time: see ``DownloadBatch``.
     ///
     /// - Parameters:
-    ///   - requests: What is downloaded.
-    ///   - destination: Where the files go: to a folder, or where a closure says. Of several with the same name, all but the
-    ///     first one to end fail, unless ``DownloadDestination/Options/removePreviousFile`` is given.
-    ///   - options: How each is done.
-    ///   - maximumConcurrency: How many are under way at the same time; 8 unless given.
+    ///   - requests: The requests of the downloads.
+    ///   - destination: The destination of the files: a folder, or a path that a closure chooses. Of several files with the same
+    ///     name, all but the first one to end fail, unless ``DownloadDestination/Options/removePreviousFile`` is given.
+    ///   - options: The options of each download.
+    ///   - maximumConcurrency: The number of downloads that run at the same time; 8 unless given.
     public func downloads(
         of requests: some Sequence<some RequestConvertible>, to destination: DownloadDestination,
         options: DownloadOptions = DownloadOptions(), maximumConcurrency: Int = 8

@@ -1,18 +1,18 @@
 import FoundationEssentials
 
-/// Computes the digest of a file while it comes. What did not pass by, or came in another order, is read from the file.
+/// Computes the digest of a file while it arrives. Bytes that arrived before or in another order are read from the file.
 struct DownloadDigests {
     private(set) var checksum: Checksum?
     private var function: (any DigestFunction)?
-    /// What has been computed ends here.
+    /// The position up to which the digest has been computed.
     private var position: Int64 = 0
 
     init(_ checksum: Checksum?) { self.checksum = checksum }
 
-    /// The file begins anew.
+    /// Starts over with another expected digest.
     mutating func restart(_ checksum: Checksum?) { self = DownloadDigests(checksum) }
 
-    /// Bytes have been written.
+    /// Updates the digest with bytes that have been written. Bytes at any other position than the next one are ignored.
     mutating func take(_ bytes: Data, at offset: Int64) {
         guard let checksum, offset == position else { return }
         var function = self.function ?? checksum.makeDigest()
@@ -22,7 +22,7 @@ struct DownloadDigests {
         position += Int64(bytes.count)
     }
 
-    /// Reads what has not passed by.
+    /// Reads the bytes up to `end` that the digest does not cover yet from the file.
     mutating func catchUp(with file: DownloadFile, to end: Int64) async throws {
         guard checksum != nil else { return }
         while position < end {
@@ -30,12 +30,12 @@ struct DownloadDigests {
             let bytes = try file.read(at: position)
             guard !bytes.isEmpty else { return }
             take(bytes.prefix(Int(clamping: end - position)), at: position)
-            // Others want to run too.
+            // Other tasks need the thread too.
             await Task.yield()
         }
     }
 
-    /// Why the file is not the one that was expected; `nil`: it is.
+    /// Returns the error for a file whose digest is not the expected one; `nil` where it is.
     mutating func mismatch(_ file: DownloadFile, size: Int64) async throws -> TrellisError? {
         guard let checksum else { return nil }
         try await catchUp(with: file, to: size)

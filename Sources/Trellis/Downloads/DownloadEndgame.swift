@@ -1,23 +1,24 @@
-/// What somebody who has nothing to do takes from those who are slow, at the end of a download in parts. A pure value: one look
-/// follows the other after ``interval``.
+/// Chooses the segment that an idle connection takes over from a slow one, at the end of a download in parts. A pure value: two
+/// choices are ``interval`` apart.
 ///
-/// While there is much left of a segment, half of it is taken as soon as somebody is free. What is too little for that comes by
-/// itself, as a rule; but not where its connection crawls, or stands still.
+/// While much is left of a segment, half of it is taken as soon as a connection is idle. A smaller rest usually arrives by
+/// itself, but not where its connection is slow or has stalled.
 struct DownloadEndgame: Sendable {
-    /// The time between two looks.
+    /// The time between two choices.
     static let interval: Duration = .milliseconds(500)
-    /// What crawls is shared down to so little; below that, several fetch the same.
+    /// The smallest rest, in bytes, of a slow segment that is halved; below that, several connections fetch the same bytes.
     private static let smallest = 128 << 10
 
-    /// What was left at the last look, and who fetched it.
+    /// The rest of each segment at the last choice, and the number of connections that fetched it.
     private var last: [DownloadSegments.ID: (rest: Range<Int64>, runners: Int)] = [:]
 
-    /// Takes something that would not come within a second; `nil`: one has to look again.
+    /// Takes a segment that would not be complete within a second; returns `nil` where the caller has to look again after the
+    /// interval.
     mutating func take(from segments: inout DownloadSegments) -> DownloadSegments.ID? {
         let now = segments.underWay
         defer { last = Dictionary(uniqueKeysWithValues: now.map { ($0.id, ($0.rest, $0.runners)) }) }
         let slow = now.compactMap { segment -> (id: DownloadSegments.ID, gained: Int, runners: Int, left: Int)? in
-            // Whoever has come since then may be fast.
+            // A connection that has joined since then may be fast.
             guard let before = last[segment.id], before.runners == segment.runners, !segment.rest.isEmpty else {
                 return nil
             }
@@ -25,9 +26,9 @@ struct DownloadEndgame: Sendable {
             return segment.rest.count > 2 * gained
                 ? (segment.id, gained, segment.runners, segment.rest.count) : nil
         }
-        // One that nobody helps yet, and of those the one that has most left.
+        // The slow segment with the fewest connections; among several, the one with the most bytes left.
         guard let choice = slow.min(by: { ($0.runners, $1.left) < ($1.runners, $0.left) }) else { return nil }
-        // What stands still is worth nothing.
+        // A segment that has stalled is fetched by a second connection as a whole: its first half would stay stalled.
         return choice.gained > 0 && choice.left >= Self.smallest ? segments.halve(choice.id) : segments.join(choice.id)
     }
 }

@@ -1,20 +1,22 @@
 import CurlEngine
 import FoundationEssentials
 
-/// How partial files are found and named.
+/// The search for partial files and their names.
 ///
-/// Two downloads to the same place, of one process or of two, do not get into each other's way: the second one has a partial
-/// file of its own, which no other goes on with. Whichever ends last replaces the file of the other, or finds that it must not.
-/// Such files have numbers, so that the next download finds those of processes that were killed: nobody has their locks.
+/// Two downloads to the same destination, in one process or in two, do not interfere: the second one has a partial file of its
+/// own, which no other download resumes. The download that ends last replaces the file of the other, or fails because that must
+/// not be replaced. Such files are numbered, so that the next download finds those of processes that were killed: their locks are
+/// free.
 extension DownloadFile {
-    /// The end of the names of partial files.
+    /// The suffix of the names of partial files.
     private static let suffix = ".trellis-part"
+    /// The suffix of the names of note files.
     private static let noteSuffix = ".trellis-note"
 
-    /// Opens the file of a download.
+    /// Opens the partial file of a download.
     ///
     /// - Parameters:
-    ///   - isPrivate: Nobody but the user of the process may read it.
+    ///   - isPrivate: Indicates whether only the user of the process may read the file.
     static func opened(
         at path: String, _ options: DownloadDestination.Options, isPrivate: Bool = false
     ) throws(TrellisError) -> DownloadFile {
@@ -42,9 +44,11 @@ extension DownloadFile {
         throw FileReader.Failure(why: "too many downloads write to it")
     }
 
+    /// Returns the path of a numbered partial file.
     private static func own(_ number: Int, _ place: String) -> String { "\(place)\(suffix).\(number)" }
 
-    /// Deletes what processes left that ended suddenly: up to a gap in the numbers, or as far as the system lets it look.
+    /// Deletes the numbered partial files that processes left which ended suddenly. Stops after eight missing numbers in a row,
+    /// after 1000 numbers, or where the system refuses to tell.
     private static func removeDead(from first: Int, _ place: String) {
         var missing = 0
         for number in first..<first + 1000 {
@@ -57,48 +61,49 @@ extension DownloadFile {
         }
     }
 
+    /// Returns the hidden path beside the destination, to which the suffixes are added.
     private static func place(of target: String) -> String {
         let folder = FilePlaces.folder(of: target)
         return "\(folder == "/" ? "" : folder)/.\(hiddenName(target))"
     }
 
-    /// Where a partial file is that only its resume data leads to.
+    /// Returns a new path for a partial file that only its resume data names.
     static func placeAside(of target: String) -> String {
         place(of: target) + ".kept-" + String(UInt64.random(in: .min ... .max), radix: 16) + suffix
     }
 
-    /// Where a file at a path is to go: a symbolic link goes on to be one.
+    /// Returns the path that the file is to get. For a symbolic link that is its target, so that the link stays a link.
     private static func target(
         of path: String, _ options: DownloadDestination.Options
     ) throws(TrellisError) -> String {
         switch try naming(path, { () throws(FileReader.Failure) in try FilePlaces.thing(at: path) }) {
         case .nothing where path.utf8.last == UInt8(ascii: "/"):
-            throw .download(path, FileReader.Failure(why: "it names a folder"))
+            throw .download(path, FileReader.Failure(why: "the path ends with a slash, and so names a folder"))
         case .nothing: return path
         case .file where options.contains(.removePreviousFile): return WholeFile.target(of: path)
         case .file: throw TrellisError(.downloadFailed(.exists(path: path)))
         case .folder: throw .download(path, FileReader.Failure(why: "it is a folder"))
-        case .other: throw .download(path, FileReader.Failure(why: "it is no regular file"))
+        case .other: throw .download(path, FileReader.Failure(why: "it is not a regular file"))
         }
     }
 
-    /// Checks before anything is sent that there is a folder, or makes it.
+    /// Checks before anything is sent that the folder exists, or creates it.
     static func check(folder: String, _ options: DownloadDestination.Options) throws(TrellisError) {
         try naming(folder) { () throws(FileReader.Failure) in
             if options.contains(.createIntermediateDirectories) { try FilePlaces.makeFolder(folder) }
             switch try FilePlaces.thing(at: folder) {
             case .folder: break
             case .nothing: throw FileReader.Failure(why: "there is no such folder")
-            case .file, .other: throw FileReader.Failure(why: "it is no folder")
+            case .file, .other: throw FileReader.Failure(why: "it is not a folder")
             }
         }
     }
 
-    /// The last part of a path, of bounded length.
+    /// Returns the last component of a path, shortened to bounded length.
     static func hiddenName(_ path: String) -> String {
         let name = path.lastIndex(ofByte: "/").map { path[path.utf8.index(after: $0)...] } ?? path[...]
         guard name.utf8.count > 200 else { return String(name) }
-        // FNV-1a: names that begin alike are told apart.
+        // The FNV-1a hash distinguishes names that begin alike.
         let hash = name.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         var room = 160
         let start = name.unicodeScalars.prefix { scalar in
@@ -108,19 +113,19 @@ extension DownloadFile {
         return String(start) + "-" + String(hash, radix: 16)
     }
 
-    /// The file with the bytes of a partial file from elsewhere; `nil` where that is not what the resume data is about any
-    /// more.
+    /// Returns the file with the bytes of the partial file that resume data names; `nil` where that file has changed or is not
+    /// there any more.
     func takingOver(_ resumeData: ResumeData) async throws(TrellisError) -> DownloadFile? {
         let elsewhere = resumeData.path
         guard !WholeFile.target(of: elsewhere).hasSameBytes(as: WholeFile.target(of: path)) else {
             return isAsLeft(by: resumeData) ? self : nil
         }
-        // Whoever made the resume data up must not have other files moved or deleted.
+        // Resume data may be forged: only partial files, which have the suffix, are moved or deleted.
         guard elsewhere.utf8.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8),
             (try? FilePlaces.thing(at: elsewhere)) == .file
         else { return nil }
         let other = try Self.naming(target) { () throws(FileReader.Failure) in try PartialFile.opened(path: elsewhere) }
-        // Nobody else writes to it meanwhile.
+        // The lock is required: without it another download may be writing to the partial file.
         guard let other else {
             throw .download(target, FileReader.Failure(why: "another download writes to \(elsewhere)"))
         }
@@ -131,6 +136,7 @@ extension DownloadFile {
         return file
     }
 
+    /// Calls `body`, and turns its failure into an error that names the path.
     static func naming<Value>(
         _ path: String, _ body: () throws(FileReader.Failure) -> Value
     ) throws(TrellisError) -> Value {

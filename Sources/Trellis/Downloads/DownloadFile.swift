@@ -1,16 +1,16 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The file of a download on its way: its place, the partial file beside it, and the note that tells later downloads what that
-/// is a part of.
+/// The file of a download: its destination, the partial file beside it, and the note from which later downloads learn which bytes
+/// the partial file has.
 ///
-/// All of it can wait for a disk, and so runs in the download's own task, on threads for that (``DiskExecutor``).
+/// All of this can wait for a disk, and so runs in the download's own task, on threads for that purpose (``DiskExecutor``).
 final class DownloadFile: Sendable {
-    /// Where it goes.
+    /// The path of the destination.
     let target: String
     private let options: DownloadDestination.Options
     private let partial: PartialFile
-    /// Where the note is; `nil` for a partial file that no other download looks for.
+    /// The path of the note; `nil` for a partial file that no later download looks for.
     private let note: String?
 
     init(target: String, options: DownloadDestination.Options, partial: PartialFile, note: String?) {
@@ -20,12 +20,13 @@ final class DownloadFile: Sendable {
         self.note = note
     }
 
-    /// Where the partial file is.
+    /// The path of the partial file.
     var path: String { partial.path }
 
-    /// Whether other downloads to the same place find it.
+    /// Indicates whether later downloads to the same destination find the partial file.
     var isShared: Bool { note != nil }
 
+    /// The length of the partial file in bytes.
     var length: Int64 { partial.length }
 
     // MARK: Bytes
@@ -38,15 +39,15 @@ final class DownloadFile: Sendable {
         try naming { () throws(FileReader.Failure) in try partial.read(atMost: 1 << 20, at: offset) }
     }
 
-    /// Waits until what was written up to now is on the disk; `false` where the file system has no means for that.
+    /// Waits until the bytes written up to now are on the disk; returns `false` where the file system has no means for that.
     func synchronizeData() throws(FileReader.Failure) -> Bool { try partial.synchronizeData() }
 
-    /// As ``synchronizeData()``, with what ``stamp`` tells.
+    /// Waits as ``synchronizeData()`` does, also for the values of ``stamp``.
     func synchronize() throws(FileReader.Failure) -> Bool { try partial.synchronize() }
 
     // MARK: Notes
 
-    /// What the partial file is a part of, where that is known: bytes of a download of the same URL.
+    /// Returns the note of the partial file; `nil` where there is none, or it is of another URL.
     func found(for url: String) -> ResumeData? {
         guard let note, let file = try? WholeFile.read(path: note, limit: 256 << 10),
             let data = try? JSONDecoder().decode(ResumeData.self, from: file.data), data.url.hasSameBytes(as: url)
@@ -54,8 +55,8 @@ final class DownloadFile: Sendable {
         return data
     }
 
-    /// What may be trusted of what a note lists: what was on the disk before the note, and what the kernel was given since then, if
-    /// it is the same kernel and has it on the disk now.
+    /// Returns a note reduced to the bytes that can be trusted: those that were on the disk before the note, and those that the
+    /// kernel was given since then, if the machine has not been restarted and the kernel has them on the disk now.
     func trusted(_ note: ResumeData) -> ResumeData {
         guard note.stamp == nil, let pending = note.pending else { return note }
         let certain = note.with(done: note.done)
@@ -63,23 +64,24 @@ final class DownloadFile: Sendable {
         do throws(FileReader.Failure) {
             return try synchronizeData() ? note.with(done: pending.written) : certain
         } catch {
-            // The next one is not told of it any more.
+            // The kernel reports a failure once: a later download must not find these bytes in the note.
             takeNote(certain, isDurable: true)
             return certain
         }
     }
 
-    /// Notes what the partial file is a part of, whole or not at all. One thread at a time.
+    /// Writes a note of the partial file, completely or not at all. Only one thread may call this at a time.
     ///
-    /// - Parameter isDurable: The note is on the disk when this returns.
-    /// - Returns: Whether it is there for a later download.
+    /// - Parameter isDurable: Indicates whether the note has to be on the disk when this returns.
+    /// - Returns: `true` if the note is there for a later download.
     @discardableResult
     func takeNote(_ data: ResumeData, isDurable: Bool) -> Bool {
         guard let note, let bytes = try? JSONEncoder().encode(data) else { return false }
         return (try? WholeFile.replace(path: note, with: bytes, isDurable: isDurable)) != nil
     }
 
-    /// Whether there is a note from before that holds still: of what it has others trust, as long as the file is now, all is there.
+    /// Indicates whether an earlier note still holds: each range that it lists, up to the length of the file, is within one of
+    /// `data`.
     func hasNote(like data: ResumeData) -> Bool {
         guard let note = found(for: data.url), note.representation == data.representation else { return false }
         let length = length
@@ -88,16 +90,18 @@ final class DownloadFile: Sendable {
         }
     }
 
+    /// Deletes the note, and the temporary file of a note.
     func removeNote() {
         guard let note else { return }
         FilePlaces.remove(note)
-        // What a process left that ended while it wrote one.
+        // The temporary file of a process that ended while it wrote a note.
         FilePlaces.remove(note + ".new")
     }
 
-    /// The note goes, for certain, before its bytes do: it must never be about others, also after a failure of the machine.
+    /// Deletes the note, and makes sure of that before the bytes change: a note must never be about other bytes, also after a
+    /// failure of the machine.
     ///
-    /// - Throws: ``TrellisError`` where it does not go.
+    /// - Throws: ``TrellisError`` if the note cannot be deleted.
     func forgetNote() throws(TrellisError) {
         guard let note, (try? FilePlaces.thing(at: note)) != .nothing else { return removeNote() }
         removeNote()
@@ -109,18 +113,18 @@ final class DownloadFile: Sendable {
         FilePlaces.synchronize(folder: FilePlaces.folder(of: note))
     }
 
-    // MARK: What others do
+    // MARK: Changes by other processes
 
-    /// What the partial file is like now, for those who go on with it.
+    /// The size and the modification time of the partial file now, for a later download that resumes it.
     var stamp: PartialFile.Stamp? { partial.stamp }
 
-    /// Whether nobody has written to the partial file since then.
+    /// Indicates whether the partial file has not been written to since the resume data was made.
     func isAsLeft(by data: ResumeData) -> Bool { data.stamp != nil && data.stamp == stamp }
 
-    /// Whether the partial file is where it was, with so many bytes at least.
+    /// Indicates whether the partial file is still at its path, with at least `length` bytes.
     func isThere(with length: Int64) -> Bool { partial.isInPlace && self.length >= length }
 
-    /// Throws where others have deleted the partial file or its folder, or have cut it.
+    /// Throws an error if another process has deleted the partial file or its folder, or has shortened the file.
     func check() throws(TrellisError) {
         try naming { () throws(FileReader.Failure) in
             try partial.check()
@@ -133,7 +137,8 @@ final class DownloadFile: Sendable {
         }
     }
 
-    /// Puts a partial file that nobody looks for where no other download takes it for one that is of no use any more.
+    /// Moves a partial file without a note to a path of its own, so that no other download deletes it as abandoned. Does nothing
+    /// to a file with a note.
     func setAside() throws(TrellisError) {
         guard !isShared else { return }
         _ = try naming { () throws(FileReader.Failure) in
@@ -141,35 +146,36 @@ final class DownloadFile: Sendable {
         }
     }
 
-    // MARK: Ends
+    // MARK: Finishing
 
-    /// Nothing of what is there is of use.
+    /// Deletes the note and all bytes, which are of no use.
     func reset() throws(TrellisError) {
         try forgetNote()
         try naming { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
     }
 
-    /// What lies behind is of no use.
+    /// Shortens the partial file to `length`, because the bytes behind are of no use.
     func truncate(to length: Int64) throws(TrellisError) {
         guard self.length > length else { return }
         try naming { () throws(FileReader.Failure) in try partial.truncate(to: length) }
     }
 
+    /// Deletes the partial file and its note.
     func discard() {
-        // The note may be about somebody else's by now.
+        // The note may be that of another download, if the partial file is gone.
         guard partial.isInPlace else { return }
         removeNote()
         partial.remove()
     }
 
-    /// Puts the file into its place.
+    /// Moves the partial file to the destination.
     func finish(size: Int64) async throws(TrellisError) {
         try check()
         if length > size { try naming { () throws(FileReader.Failure) in try partial.truncate(to: size) } }
         if options.contains(.synchronize) {
             try await waiting { () throws(FileReader.Failure) in
                 guard try self.partial.synchronize() else {
-                    throw FileReader.Failure(why: "its file system cannot synchronize it")
+                    throw FileReader.Failure(why: "its file system does not support fsync")
                 }
             }
         }
@@ -200,6 +206,7 @@ final class DownloadFile: Sendable {
         }
     }
 
+    /// Runs `body` on a thread for blocking work, so that the download's task can be suspended meanwhile.
     private func waiting(_ body: @escaping @Sendable () throws(FileReader.Failure) -> Void) async throws(TrellisError) {
         let result = await WaitingThread.run { () -> Result<Void, FileReader.Failure> in
             do throws(FileReader.Failure) { return .success(try body()) } catch { return .failure(error) }
@@ -207,7 +214,7 @@ final class DownloadFile: Sendable {
         try naming { () throws(FileReader.Failure) in try result.get() }
     }
 
-    /// The file with the bytes of a partial file that is elsewhere.
+    /// Returns the file with the bytes of a partial file at another path.
     func holding(_ other: PartialFile) async throws(TrellisError) -> DownloadFile {
         let (path, elsewhere) = (path, other.path)
         try forgetNote()

@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// A failure that a new attempt may mend, whatever it is.
+/// An error of any kind after which another attempt may succeed.
 struct Interruption: Error {
     let error: any Error
 
@@ -10,7 +10,7 @@ struct Interruption: Error {
 }
 
 extension Error {
-    /// What the caller is told.
+    /// The error that the caller gets.
     var cause: any Error { (self as? Interruption)?.error ?? self }
 
     private var isInterruption: Bool { self is Interruption || (self as? TrellisError)?.isTransient == true }
@@ -19,10 +19,10 @@ extension Error {
 }
 
 extension DownloadPatience {
-    /// How long to wait after an error; `nil`: no more.
+    /// Returns the time to wait after an error; `nil` where no further attempt is allowed.
     ///
-    /// - Parameter canGain: What comes can be kept.
-    /// - Throws: The error, where waiting does not mend it.
+    /// - Parameter canGain: Indicates whether bytes that arrive can be kept.
+    /// - Throws: The error, where another attempt cannot help.
     mutating func delay(after error: any Error, canGain: Bool) throws -> Duration? {
         guard error.mayBeMended else { throw error.cause }
         return delay(random: .random(in: 0..<1), canGain: canGain)
@@ -30,7 +30,7 @@ extension DownloadPatience {
 }
 
 extension Request {
-    /// The request with a question, and with what is left of its time.
+    /// Returns the request with the range fields of a question, and with the time that is left until the deadline.
     func asking(_ question: DownloadQuestion, within deadline: CallDeadline) -> Request {
         var request = self
         for field in question.fields { request.headerFields[field.name] = field.value }
@@ -40,9 +40,9 @@ extension Request {
 }
 
 extension Session {
-    /// Waits on the session's clock before a download goes on: as long as the server asks for, if it does.
+    /// Waits on the session's clock before a download resumes: for `duration`, or longer if the server asks for that.
     ///
-    /// - Throws: The error, where there is no time left to wait, or the server asks for more than a minute.
+    /// - Throws: The error, if the deadline comes first, or if the server asks for more than a minute.
     func wait(_ duration: Duration, after error: any Error, within deadline: CallDeadline) async throws {
         let fields = (error.cause as? TrellisError)?.response?.headerFields
         let asked = fields.flatMap { RetryAfter.delay(in: $0, now: .now) } ?? .zero

@@ -2,9 +2,9 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// How a download asks, and what it does with the answers.
+/// The requests of a download, and the handling of their responses.
 extension DownloadJourney {
-    /// Asks for what is missing. `true`: nothing is any more.
+    /// Makes an attempt to fetch the missing bytes. Returns `true` when no bytes are missing any more.
     mutating func attempt() async throws -> Bool {
         do {
             try await run.pass()
@@ -15,6 +15,7 @@ extension DownloadJourney {
         }
     }
 
+    /// Waits before a further attempt after an interruption. Throws the error where no attempt is allowed.
     private mutating func pause(after error: any Error) async throws {
         guard hasBegun, canResume, !isExhausted,
             let duration = try patience.delay(after: error, canGain: canGain),
@@ -24,6 +25,7 @@ extension DownloadJourney {
         run.account.interrupt()
     }
 
+    /// Sends the next request, and handles its response. Returns `true` when no bytes are missing any more.
     private mutating func ask() async throws -> Bool {
         if parts != nil { return try await receiveParts(beginningWith: nil) }
         let question = self.question
@@ -32,16 +34,19 @@ extension DownloadJourney {
         }
     }
 
-    /// What comes need not come again after an interruption.
+    /// Indicates whether bytes that arrive can be kept after an interruption.
     private var canGain: Bool { representation?.validator != nil && !servesNoRanges }
 
+    /// The next request: for the rest where the download can be resumed, otherwise for the complete representation.
     private var question: DownloadQuestion {
         guard canResume, offset > 0, let representation, representation.validator != nil else { return .whole }
-        // Where all is there, its last byte tells whether it is what the server has still.
+        // The last byte of a file that is complete already is requested: the response tells whether the server still has that
+        // file.
         let start = offset == representation.total ? offset - 1 : offset
         return .part(from: start, to: nil, of: representation)
     }
 
+    /// Acts on the verdict about a response. Returns `true` when no bytes are missing any more.
     private mutating func judge(_ question: DownloadQuestion, _ answer: StreamResponse) async throws -> Bool {
         let head = answer.head
         let verdict: DownloadQuestion.Verdict =
@@ -50,7 +55,7 @@ extension DownloadJourney {
             : .whole(Representation(validator: nil, total: Representation(head.headerFields).total))
         switch verdict {
         case .whole(let new):
-            // All of the same again: it takes no notice of ranges.
+            // The complete representation again, without a change: the server ignores ranges.
             if question != .whole, new.validator == representation?.validator { servesNoRanges = true }
             return try await begin(new, answer)
         case .part(let range, let total):
@@ -62,14 +67,14 @@ extension DownloadJourney {
             representation?.total = total
             run.progress.expect(total)
             if digests.checksum == nil { digests.restart(serverChecksum(head, isWhole: false)) }
-            // From here on its length tells how much there is.
+            // From here on the length of the file tells how many bytes there are.
             try file?.truncate(to: offset)
             if isFirst { noteBeginning() }
             return try await receive(answer, upTo: range.upperBound)
         case .complete:
             answer.cancel()
             representation?.total = offset
-            // Whoever has had no other answer gets one that is of the file.
+            // The last byte is requested next if there is no accepted response yet: the caller gets the response to that.
             return self.response != nil
         case .askForWhole:
             answer.cancel()
@@ -82,13 +87,13 @@ extension DownloadJourney {
         }
     }
 
-    /// All of it comes, from the beginning.
+    /// Begins the file with a response that carries the complete representation.
     private mutating func begin(_ new: Representation, _ answer: StreamResponse) async throws -> Bool {
         for validator in run.validation.validators(withDefaults: true) { _ = try await answer.validate(validator) }
         try checkSize(new.total, answer.head)
         if file == nil {
             try await open(for: answer.head)
-            // What is there at the place that the response names is a part of just this.
+            // The file at the place that the response names has bytes of this representation already: only the rest is requested.
             if hasSomething, let known = representation?.validator, known == new.validator {
                 answer.cancel()
                 return false
@@ -110,12 +115,12 @@ extension DownloadJourney {
             parts = DownloadSegments(total: total)
             return try await receiveParts(beginningWith: answer)
         }
-        // A short one comes as fast as its note.
+        // A short file arrives as fast as its note would be written.
         if new.total ?? .max > 256 << 10 { noteBeginning() }
         return try await receive(answer, upTo: nil)
     }
 
-    /// A digest may come behind the body (RFC 9530, sections 2 and 3). What has passed by is read from the file then.
+    /// Takes a digest from the trailers (RFC 9530, sections 2 and 3). The bytes received before are then read from the file.
     private mutating func takeTrailers(of response: Response, isWhole: Bool) {
         guard options.verifiesDigestFields, digests.checksum == nil, !response.trailerFields.isEmpty,
             !Representation.isCoded(response.headerFields),
@@ -124,22 +129,25 @@ extension DownloadJourney {
         digests.restart(found)
     }
 
+    /// Records an accepted response.
     mutating func accept(_ response: Response) {
         hasBegun = true
         self.response = response
         run.accept(response)
     }
 
+    /// Returns the digest that the server sends along; `nil` where the caller gave a checksum or digests are not to be verified.
     func serverChecksum(_ response: Response, isWhole: Bool) -> Checksum? {
         guard options.verifiesDigestFields, checksum == nil else { return nil }
         return DigestFields.checksum(response.headerFields, isWhole: isWhole)
     }
 
+    /// Writes the body of a response. Returns `true` when no bytes are missing any more.
     private mutating func receive(_ answer: StreamResponse, upTo end: Int64?) async throws -> Bool {
-        guard let file else { throw TrellisError(.other("a download without a file")) }
+        guard let file else { throw TrellisError(.other("the download has no file to write to")) }
         let start = offset
         let canGain = canGain
-        // What the server has announced is what comes over the wire, and not what is written.
+        // The server announces the number of bytes on the wire, not of those written: progress is measured on the wire.
         let coded = Representation.isCoded(answer.head.headerFields) ? answer.source as? StreamSource : nil
         coded?.measure(with: run.progress)
         var rhythm = DownloadRhythm(now: session.clock.now())
@@ -147,7 +155,7 @@ extension DownloadJourney {
             if let end, Int64(chunk.count) > end - offset {
                 representation = nil
                 throw Interruption(
-                    TrellisError(.invalidResponse(.malformed("the part is longer than it said"))).about(
+                    TrellisError(.invalidResponse(.malformed("the part is longer than its Content-Range"))).about(
                         request, answer.head))
             }
             try checkSize(offset + Int64(chunk.count), answer.head)
@@ -155,7 +163,7 @@ extension DownloadJourney {
             digests.take(chunk, at: offset)
             offset += Int64(chunk.count)
             if rhythm.isTime(session.clock.now()) {
-                // Whoever deletes a folder need not wait for the end to see that its downloads fail.
+                // The deletion of the folder fails the download soon, and not only at its end.
                 try file.check()
                 try notes?.check()
                 noteProgress()
@@ -170,7 +178,7 @@ extension DownloadJourney {
         takeTrailers(of: response, isWhole: end == nil)
         let total = end == nil ? offset : representation?.total
         if let total, offset >= total { return true }
-        // A part of a part: ask on, unless nothing came.
+        // A shorter part than requested: the rest is requested, unless the part was empty.
         guard offset > start else {
             throw Interruption(
                 TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))).about(request, answer.head))
@@ -178,7 +186,7 @@ extension DownloadJourney {
         return false
     }
 
-    /// Keeps the file within ``Request/maximumBodySize``, of which each answer alone may stay short.
+    /// Keeps the file within ``Request/maximumBodySize``, which each response alone may stay below.
     func checkSize(_ size: Int64?, _ head: Response?) throws {
         guard let size, request.method != .head, let limit = request.maximumBodySize,
             limit.isExceeded(by: Int(clamping: size))
@@ -188,9 +196,9 @@ extension DownloadJourney {
         throw head.map { error.about(request, $0) } ?? error
     }
 
-    /// The answer is an error page, which is no file.
+    /// Refuses an error response, whose body is not the file.
     private mutating func refuse(_ answer: StreamResponse, isPassing: Bool) async throws -> Bool {
-        // Somebody may want just this, but not in the middle of something else.
+        // A validator may accept the status, but only at the start: a page of an error never continues a file.
         if question == .whole, !hasBegun {
             return try await begin(Representation(validator: nil, total: nil), answer)
         }
@@ -204,6 +212,7 @@ extension DownloadJourney {
 }
 
 extension TrellisError {
+    /// Returns the error with the request, the response and the phase of receiving.
     func about(_ request: Request, _ response: Response) -> TrellisError {
         var error = self
         error.method = request.method

@@ -1,12 +1,12 @@
 import CurlEngine
 
-/// What a download notes of itself for one that goes on with it: see ``DownloadNotes``.
+/// The notes that a download leaves for a later one that resumes it: see ``DownloadNotes``.
 extension DownloadJourney {
-    /// What is there, and what it is a part of.
+    /// Returns resume data of the partial file; `nil` where the download cannot be resumed.
     ///
     /// - Parameters:
-    ///   - done: What is on the disk when this is written.
-    ///   - pending: What the kernel has.
+    ///   - done: The bytes that are on the disk when the note is written.
+    ///   - pending: The bytes that the kernel has been given.
     private func resumeData(
         done: [Range<Int64>], pending: ResumeData.Pending? = nil, stamp: PartialFile.Stamp? = nil
     ) -> ResumeData? {
@@ -16,33 +16,34 @@ extension DownloadJourney {
             pending: pending)
     }
 
-    /// What comes in order is there as far as the file is long, if it is the same kernel that tells.
+    /// Returns resume data of a file that arrives in order: as long as the same boot of the machine lasts, the length of the file
+    /// tells how many bytes there are.
     private func resumeData(upTo offset: Int64) -> ResumeData? {
         resumeData(
             done: offset > 0 ? [0..<offset] : [], pending: ResumeData.Pending([0..<(representation?.total ?? .max)]))
     }
 
-    /// Before anything is written that comes in order.
+    /// Notes the beginning before any bytes are written in order.
     func noteBeginning() {
         if let data = resumeData(upTo: offset) { notes?.begin(data) }
     }
 
-    /// What has come in order, as soon as it is on the disk.
+    /// Notes the bytes that have come in order, as soon as they are on the disk.
     func noteProgress() {
         if let data = resumeData(upTo: offset) { notes?.save(data) }
     }
 
-    /// Before anything is written that leaves gaps: the length of the file tells nothing from then on. Where that cannot be noted, a
-    /// note from before goes, which would take the gaps for bytes.
+    /// Notes the segments before any bytes are written with gaps, because from then on the length of the file tells nothing. If
+    /// the note cannot be written, an earlier note, which would take the gaps for bytes, is removed.
     ///
-    /// - Throws: ``TrellisError`` where it does not go.
+    /// - Throws: ``TrellisError`` if the earlier note cannot be removed.
     func noteBeginning(of parts: DownloadSegments) throws {
         guard let notes, let data = resumeData(done: parts.done) else { return }
         if !notes.begin(data) { try file?.forgetNote() }
         try notes.check()
     }
 
-    /// What notes of parts are made with.
+    /// A closure that notes the segments of a download in parts; `isTime` asks for a durable note.
     var noteOfParts: @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void {
         guard let notes, let data = resumeData(done: []) else { return { _, _ in } }
         return { parts, isTime in
@@ -50,13 +51,13 @@ extension DownloadJourney {
                 try notes.check()
                 return notes.save(data.with(done: parts.done))
             }
-            // Until the first second is over a note costs no more than this.
+            // Until the first second is over, a note costs only this write, without a synchronization.
             guard !notes.hasSaved, let pending = ResumeData.Pending(parts.done) else { return }
             notes.jot(data.with(done: [], pending: pending))
         }
     }
 
-    /// Nothing more comes, and what is there ends here.
+    /// Returns the resume data of a download that has ended with its bytes before `end`.
     func lastNote(end: Int64) -> ResumeData? {
         let done = parts?.done ?? [0..<end]
         return resumeData(done: done.map { $0.clamped(to: 0..<end) }.filter { !$0.isEmpty }, stamp: file?.stamp)

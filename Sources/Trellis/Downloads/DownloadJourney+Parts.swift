@@ -2,9 +2,9 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// How a download hands its work to several connections.
+/// The use of several connections for one download.
 extension DownloadJourney {
-    /// The size of a file that is worth to be fetched in parts, of a server that says that it serves them.
+    /// Returns the size of a file that is worth fetching in parts, if its server declares that it serves them; `nil` otherwise.
     func worthParts(_ representation: Representation, _ head: Response) -> Int64? {
         guard options.connections > 1, !mustBeOne, canResume, representation.validator != nil,
             let total = representation.total, total >= 2 * DownloadSegments.smallest,
@@ -13,6 +13,7 @@ extension DownloadJourney {
         return total
     }
 
+    /// Downloads the file in parts. Returns `true` when the file is complete, and `false` where one connection has to bring it.
     mutating func receiveParts(beginningWith first: StreamResponse?) async throws -> Bool {
         guard let file, let representation, let parts else { return false }
         try checkSize(parts.total, first?.head ?? response)
@@ -25,11 +26,11 @@ extension DownloadJourney {
         } catch {
             self.parts = fetching.state
             guard error is DownloadParts.Useless else {
-                // Its workers had the patience.
+                // The workers have used up their attempts already.
                 isExhausted = true
                 throw error
             }
-            // All of it, over one connection.
+            // The complete file, over one connection.
             self.parts = nil
             self.representation = nil
             mustBeOne = true
@@ -37,7 +38,7 @@ extension DownloadJourney {
         }
         if let last = fetching.response {
             response = last
-            // What was begun earlier may have been told none.
+            // A response with a part may carry the digest that the first one lacked.
             if digests.checksum == nil { digests.restart(serverChecksum(last, isWhole: false)) }
         }
         self.parts = nil

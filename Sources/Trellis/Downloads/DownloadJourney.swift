@@ -2,36 +2,44 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// A download from its call to its file: asks, writes, asks again where it was interrupted, checks, and puts the file into its
-/// place. Every question goes through the whole pipeline of its session: steps, retries, redirects and cookies hold for each.
+/// Performs a download from its call to the complete file: requests, writes, requests the rest after an interruption, checks the
+/// file, and moves it to the destination. Every request passes the whole pipeline of its session: steps, retries, redirects and
+/// cookies apply to each.
 struct DownloadJourney {
     let session: Session
     let run: DownloadRun
     let destination: DownloadDestination
     let checksum: Checksum?
     let options: DownloadOptions
-    /// What every question has, complete.
+    /// The request, completed, that all requests of the download are made from.
     let request: Request
+    /// The deadline of the whole download, all attempts and waits included.
     let deadline: CallDeadline
+    /// The caller's resume data, until the partial file is opened.
     private var resumeData: ResumeData?
 
+    /// The file; `nil` until the destination is known.
     private(set) var file: DownloadFile?
     private(set) var notes: DownloadNotes?
-    /// What the bytes that are there are a part of; `nil` where they are of no use.
+    /// The representation of the bytes that are there; `nil` where they are of no use.
     var representation: Representation?
-    /// Bytes that are there.
+    /// The number of bytes that are there from the beginning on, without a gap.
     var offset: Int64 = 0
+    /// The number of bytes that an earlier download had brought.
     var resumedBytes: Int64 = 0
     var digests: DownloadDigests
+    /// The limits and delays of further attempts.
     var patience: DownloadPatience
+    /// Indicates whether a response has been accepted.
     var hasBegun = false
     var response: Response?
-    /// Which parts are there, where they do not come in order.
+    /// The segments of a download in parts, whose bytes do not arrive in order; `nil` otherwise.
     var parts: DownloadSegments?
-    /// Parts have turned out not to be had.
+    /// Indicates whether the server has turned out not to serve parts, so that one response has to bring the file.
     var mustBeOne = false
+    /// Indicates whether the workers of a download in parts have used up their attempts.
     var isExhausted = false
-    /// The server has sent all of it where a part was asked for.
+    /// Indicates whether the server has sent the complete representation in response to a request for a part.
     var servesNoRanges = false
 
     init(_ call: DownloadCall, session: Session, run: DownloadRun) throws {
@@ -48,7 +56,7 @@ struct DownloadJourney {
         if request.headerFields[.acceptEncoding] == nil, request.decodesContent != true {
             request.headerFields[.acceptEncoding] = "identity"
         }
-        // A large file may take its time, as long as it comes; see ``Timeouts/idle``.
+        // A large file may take long, as long as bytes arrive; see ``Timeouts/idle``.
         let timeouts = (request.timeouts ?? Timeouts()).withoutInheritedTotal
         deadline = CallDeadline(
             start: session.clock.now(), limit: timeouts.total?.clampedNanoseconds, clock: session.clock)
@@ -56,14 +64,15 @@ struct DownloadJourney {
         self.request = request
         run.account.begin(request)
         guard let resumeData, !resumeData.url.hasSameBytes(as: ResumeData.name(of: request.url)) else { return }
-        throw TrellisError(.downloadFailed(.resumeData("it is of \(URLRedaction.redact(resumeData.url))")))
+        throw TrellisError(.downloadFailed(.resumeData("it belongs to \(URLRedaction.redact(resumeData.url))")))
     }
 
-    /// Whether parts can be asked for: of what a plain `GET` brings.
+    /// Indicates whether parts can be requested: only of the representation that a plain `GET` brings.
     var canResume: Bool {
         request.method == .get && request.body == nil && request.headerFields[.range] == nil
     }
 
+    /// Runs the download to its end. Throws the error of the last attempt.
     mutating func download() async throws -> DownloadedFile {
         do {
             switch destination.place {
@@ -84,21 +93,21 @@ struct DownloadJourney {
 
     // MARK: The file
 
-    /// Opens the file, and looks for what is there already.
+    /// Opens the partial file, and looks for bytes that are there already.
     private mutating func open(_ path: String, isPrivate: Bool = false) async throws {
         var file = try DownloadFile.opened(at: path, destination.options, isPrivate: isPrivate)
         var known: ResumeData?
         do {
             if canResume { (file, known) = try await found(file) }
         } catch {
-            // What is there is somebody's.
+            // The bytes in the file belong to an earlier download, and are kept.
             if file.length == 0 { file.discard() }
             throw error
         }
         self.file = file
         notes = DownloadNotes(file)
         guard let known, file.length > 0 else { return try file.reset() }
-        // As much of it as there is.
+        // Only the bytes that the file is long enough for.
         let done = known.done.map { $0.clamped(to: 0..<file.length) }.filter { !$0.isEmpty }
         guard !done.isEmpty else { return try file.reset() }
         let isBeginning = done.count == 1 && done[0].lowerBound == 0
@@ -117,7 +126,7 @@ struct DownloadJourney {
         run.progress.jump(to: resumedBytes)
     }
 
-    /// What is there already, and where.
+    /// Returns the file to write to, and the resume data of the bytes that are there already.
     private mutating func found(_ file: DownloadFile) async throws -> (DownloadFile, ResumeData?) {
         if let resumeData {
             self.resumeData = nil
@@ -126,10 +135,12 @@ struct DownloadJourney {
         guard options.resumesPartialFile, let note = file.found(for: ResumeData.name(of: request.url)) else {
             return (file, nil)
         }
-        // After a sudden end the note tells; after another one the file has to be what it was.
+        // A note without a stamp is from a sudden end, and tells what can be trusted; otherwise the file must not have changed
+        // since then.
         return (file, note.stamp == nil || file.isAsLeft(by: note) ? file.trusted(note) : nil)
     }
 
+    /// Opens the partial file where the destination depends on the response.
     mutating func open(for response: Response) async throws {
         switch destination.place {
         case .file, .temporary: break
@@ -140,7 +151,7 @@ struct DownloadJourney {
         }
     }
 
-    /// Nothing of what is there is of use: the file and its notes begin anew.
+    /// Deletes all bytes and their notes, which are of no use, and begins new notes.
     mutating func reset() throws {
         guard let file else { return }
         notes?.putAway()
@@ -148,14 +159,15 @@ struct DownloadJourney {
         notes = DownloadNotes(file)
     }
 
-    /// The download has failed: what can be gone on with stays, where it is there and can be found.
+    /// Ends a failed download: keeps the partial file where it can be resumed, is still there, and can be found by a later
+    /// download.
     private func leave() async {
         guard let file else { return }
-        // A note may be under way still, and a later download has to wait for none.
+        // A note may still be under way: a later download must not have to wait for it.
         await notes?.end()
         let mayStay = run.keepsPartialFile || (options.keepsPartialFile && file.isShared && !destination.isTemporary)
         let end = parts.map { $0.done.last?.upperBound ?? 0 } ?? offset
-        // The disk has failed: what was noted before that is there.
+        // After a failure of the disk, only the bytes of the last durable note are kept.
         if let notes, notes.hasFailed {
             if !mayStay || !notes.fallBack() { file.discard() }
             return
@@ -163,12 +175,12 @@ struct DownloadJourney {
         guard mayStay, hasSomething, file.isThere(with: end), (try? file.setAside()) != nil else {
             return file.discard()
         }
-        // On a full disk there is no room for a note, unless some is made.
+        // On a full disk, 256 KiB of the file are cut off to make room for the note.
         var last: ResumeData?
         for end in [end, end - (256 << 10)] where end > 0 {
             guard lastNote(end: end) != nil, (try? file.truncate(to: end)) != nil else { break }
             guard (try? file.synchronize()) == true else {
-                // What was noted before is there.
+                // Only the bytes of the last durable note are kept.
                 if notes?.fallBack() != true { file.discard() }
                 return
             }
@@ -180,12 +192,14 @@ struct DownloadJourney {
         run.set(last)
     }
 
+    /// Indicates whether any bytes are there.
     var hasSomething: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }
 
+    /// Checks the digest, and moves the file to the destination.
     private mutating func finish() async throws -> DownloadedFile {
-        guard let file, let response else { throw TrellisError(.other("a download without a file")) }
+        guard let file, let response else { throw TrellisError(.other("the download has no file or no response")) }
         if let error = try await digests.mismatch(file, size: offset) {
-            // None of it is of use.
+            // The bytes are of no use, and are not kept.
             representation = nil
             throw error.about(request, response)
         }

@@ -1,48 +1,51 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The notes on a partial file, as it grows. What a note lists is never ahead of the disk: the file is synchronized first, then the
-/// note is written, synchronized and renamed.
+/// Writes the checkpoints (notes) of a partial file as it grows. A note never lists bytes that the disk does not have: the file
+/// is synchronized first, then the note is written, synchronized and renamed.
 ///
-/// The download does not wait for that: its end comes as soon as the file has its name, and nothing is noted from then on.
+/// The download does not wait for that: it ends as soon as the file has its name, and no note is written from then on.
 final class DownloadNotes: Sendable {
+    /// The state of the note file; its lock is held while a note is written.
     private struct Pen: Sendable {
-        /// Nothing is noted any more.
+        /// Indicates whether notes are closed: none is written any more.
         var isPutAway = false
-        /// The last note that lists what is on the disk.
+        /// The last durable note, which lists only bytes that are on the disk.
         var saved: ResumeData?
-        /// Why the disk did not take what was written: some of that is lost, and nobody can tell what.
+        /// The failure of a synchronization: some of the bytes written before are lost, and the system does not tell which.
         var failure: FileReader.Failure?
     }
 
     private let file: DownloadFile
-    /// Held by whoever writes a note.
+    /// The state under a lock, which every thread that writes a note holds.
     private let pen = Locked(Pen())
+    /// The synchronization that is under way; `nil` if there is none.
     private let saving = Locked<Task<Void, Never>?>(nil)
 
     init(_ file: DownloadFile) { self.file = file }
 
-    /// A note is there that lists what is on the disk.
+    /// Indicates whether a durable note has been written.
     var hasSaved: Bool { pen.withLock { $0.saved != nil } }
 
-    /// The disk did not take what was written.
+    /// Indicates whether the disk has refused bytes that were written.
     var hasFailed: Bool { pen.withLock { $0.failure != nil } }
 
-    /// Throws where the disk did not take what was written.
+    /// Throws an error if the disk has refused bytes that were written.
     func check() throws(TrellisError) {
         if let failure = pen.withLock({ $0.failure }) { throw .download(file.target, failure) }
     }
 
-    /// Notes what the file is a part of, before anything is written to it. Where something is there already, it is on the disk when
-    /// this returns, and the note too.
+    /// Writes the first note before any bytes are written to the file. If the file has bytes already, they are on the disk when
+    /// this returns, and so is the note.
     ///
-    /// - Returns: Whether the note is there; otherwise there may be one from before.
+    /// - Returns: `true` if the note was written; otherwise an earlier note may still be there.
     @discardableResult
     func begin(_ data: ResumeData) -> Bool { data.done.isEmpty ? jot(data) : write(data) }
 
-    /// Notes what the kernel has been given, without a word about the disk. Nothing happens where the note that is there says more.
+    /// Writes a note of the bytes that the kernel has been given, without synchronizing the file. Does nothing once a durable
+    /// note exists, which says more.
     ///
-    /// - Returns: Whether the note is there.
+    /// - Returns: `true` if the note was written.
     @discardableResult
     func jot(_ data: ResumeData) -> Bool {
         pen.withLock { pen in
@@ -51,8 +54,8 @@ final class DownloadNotes: Sendable {
         }
     }
 
-    /// Notes what was written before the call, as soon as it is on the disk. Returns at once; nothing happens where the disk is still
-    /// busy with the last note.
+    /// Notes the bytes that were written before the call, as soon as they are on the disk. Returns at once, and does nothing
+    /// while the disk is still busy with the last note.
     func save(_ data: ResumeData) {
         saving.withLock { saving in
             guard saving == nil else { return }
@@ -63,7 +66,9 @@ final class DownloadNotes: Sendable {
         }
     }
 
-    /// - Returns: Whether the note is there.
+    /// Synchronizes the file and writes a durable note.
+    ///
+    /// - Returns: `true` if the note was written.
     private func write(_ data: ResumeData) -> Bool {
         guard !pen.withLock({ $0.isPutAway }) else { return false }
         do throws(FileReader.Failure) { guard try file.synchronizeData() else { return false } } catch {
@@ -77,6 +82,7 @@ final class DownloadNotes: Sendable {
         }
     }
 
+    /// Records a failed synchronization, and restores the last durable note.
     private func fail(_ failure: FileReader.Failure) {
         pen.withLock { pen in
             pen.failure = failure
@@ -84,10 +90,10 @@ final class DownloadNotes: Sendable {
         }
     }
 
-    /// The disk did not take what was written. From now on only what was on it before is trusted, whatever the kernel says: it tells of
-    /// such a failure once, and then has forgotten what it could not write.
+    /// Restores the last durable note after the disk has refused bytes. From then on only the bytes of that note are trusted, also
+    /// after a later success: the kernel reports such a failure once, and has then forgotten the bytes that it could not write.
     ///
-    /// - Returns: Whether a note is left.
+    /// - Returns: `true` if a note is left.
     func fallBack() -> Bool { pen.withLock { fallBack(&$0) } }
 
     private func fallBack(_ pen: inout Pen) -> Bool {
@@ -97,10 +103,11 @@ final class DownloadNotes: Sendable {
         return false
     }
 
-    /// Nothing is noted after this has returned. A note that is being written is waited for, a disk that is being synchronized is not.
+    /// Closes the notes: none is written after this has returned. Waits for a note that is being written, but not for a
+    /// synchronization.
     func putAway() { pen.withLock { $0.isPutAway = true } }
 
-    /// As ``putAway()``, and the disk has done what it was asked to.
+    /// Closes the notes as ``putAway()`` does, and waits for the synchronization that is under way.
     func end() async {
         putAway()
         await saving.withLock { $0 }?.value

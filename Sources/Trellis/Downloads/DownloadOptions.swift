@@ -1,25 +1,28 @@
-/// How a download is done. The defaults are for one that survives what networks do.
+/// The options of a download. By default, a download survives interruptions of the network.
 public struct DownloadOptions: Sendable, Hashable {
-    /// Whether a partial file that an earlier download left at the same place is gone on with, where it is certain that it
+    /// Indicates whether to resume the partial file that an earlier download left at the same place, where the file certainly
     /// belongs to the same file; `true` unless set.
     public var resumesPartialFile = true
-    /// Whether a partial file that can be gone on with stays when the download fails or is cancelled; `true` unless set. Others
-    /// never stay, and neither does that of ``DownloadDestination/temporary``, unless ``ResumeData`` was asked for.
+    /// Indicates whether to keep a partial file that can be resumed when the download fails or is cancelled; `true` unless set.
+    /// Other partial files never stay, and neither does that of ``DownloadDestination/temporary``, unless ``ResumeData`` was
+    /// asked for.
     public var keepsPartialFile = true
-    /// How often in a row the download goes on after an interruption without anything having come in between; 5 unless set.
-    /// An attempt that brings something does not count. 0: an interruption is an error. Where nothing that comes can be kept, because
-    /// the server has no strong validator or serves no ranges, two are enough.
+    /// The number of further attempts in a row after interruptions, without any bytes in between; 5 unless set. An attempt that
+    /// brings bytes does not count. With 0, an interruption is an error. Where no bytes can be kept, because the server has no
+    /// strong validator or serves no ranges, there are at most two.
     public var maximumFailures = 5
-    /// How often in all the download goes on after an interruption, whatever came in between; unless set, ``maximumFailures`` decides,
-    /// and if set, this alone does. 0: an interruption is an error.
+    /// The number of further attempts in all, with or without bytes in between. Unless set, ``maximumFailures`` decides; if set,
+    /// this limit alone does. With 0, an interruption is an error.
     public var maximumInterruptions: Int?
-    /// Whether the digest that a server sends along is checked (`Repr-Digest` and `Content-Digest`, RFC 9530), where it is one
-    /// of SHA-256 and SHA-512; `true` unless set. It may come behind the body, as a trailer field: HTTP/1.1 has those with chunks.
+    /// Indicates whether to check the digest that a server sends along (`Repr-Digest` and `Content-Digest`, RFC 9530), if it is
+    /// one of SHA-256 and SHA-512; `true` unless set. The digest may come behind the body, as a trailer field: HTTP/1.1 has those
+    /// with chunked bodies.
     public var verifiesDigestFields = true
-    /// Over how many connections parts of the file come at the same time, where the server serves parts, and as far as
-    /// ``ConnectionLimits/perOrigin`` allows; 1 unless set. Over HTTP/2 and HTTP/3 they are streams of one connection.
+    /// The number of connections over which parts of the file are downloaded at the same time, if the server serves parts, and as
+    /// far as ``ConnectionLimits/perOrigin`` allows; 1 unless set. Over HTTP/2 and HTTP/3 the parts are streams of one
+    /// connection.
     public var connections = 1
 
-    /// The defaults.
+    /// Creates the default options.
     public init() {}
 }

@@ -4,14 +4,14 @@ import HTTPTypes
 
 /// Fetches the parts of a file over several connections at once.
 ///
-/// Each of its workers asks for a segment, and for another when that has come, up to the end: then for what is slow to come to
-/// others, see ``DownloadEndgame``. One that fails too often leaves, and the others do its work; with the last one the download
-/// fails.
+/// Each worker requests a segment, and the next one when that is complete. Near the end the workers take over segments that
+/// arrive slowly, see ``DownloadEndgame``. A worker that fails too often ends, and the others do its work; with the last worker
+/// the download fails.
 ///
-/// Over HTTP/2 and HTTP/3 they are streams of one connection: no gain where that is what is slow, but one where a server or the
-/// window of a stream holds up each of them.
+/// Over HTTP/2 and HTTP/3 the parts are streams of one connection. That gains nothing where the connection is slow, but does
+/// where the server or the flow-control window slows down each stream.
 final class DownloadParts: Sendable {
-    /// What is there is of no use, or cannot be completed in parts.
+    /// An error: the bytes that are there are of no use, or cannot be completed in parts.
     struct Useless: Error {}
 
     private let session: Session
@@ -22,12 +22,13 @@ final class DownloadParts: Sendable {
     private let deadline: CallDeadline
     private let options: DownloadOptions
     private let segments: Locked<DownloadSegments>
-    /// Takes note of what is there.
+    /// The closure that writes notes; `isTime` asks for a durable one.
     private let note: @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
-    /// When that is done.
+    /// The schedule of the notes.
     private let rhythm: Locked<DownloadRhythm>
+    /// The last response of a part.
     private let last = Locked<Response?>(nil)
-    /// What is being read.
+    /// The responses that are being read, by the IDs of their fetches.
     private let answers = Locked<[DownloadSegments.ID: StreamResponse]>([:])
 
     init(
@@ -47,19 +48,19 @@ final class DownloadParts: Sendable {
         rhythm = Locked(DownloadRhythm(now: session.clock.now(), count: segments.doneCount))
     }
 
-    /// What has come so far.
+    /// The segments that are complete, being fetched and missing.
     var state: DownloadSegments { segments.withLock { $0 } }
 
-    /// The response that came last.
+    /// The last response of a part; `nil` before the first one.
     var response: Response? { last.withLock { $0 } }
 
-    /// Fetches all that is missing.
+    /// Fetches all missing bytes.
     ///
-    /// - Parameter first: An answer with all of it, at its beginning.
-    /// - Throws: ``Useless``; why the last worker failed.
+    /// - Parameter first: A response with the complete representation, of which nothing has been read.
+    /// - Throws: ``Useless``; the error of the last worker that failed.
     func fetch(beginningWith first: StreamResponse?) async throws {
         let count = max(1, min(options.connections, session.configuration.limits.perOrigin))
-        // Before there are others: it is the one that has the beginning.
+        // Taken before the other workers start: this response carries the bytes from the beginning on.
         let begun = first.flatMap { answer in segments.withLock { $0.take(isOpenEnded: true) }.map { (answer, $0) } }
         let failures = try await withThrowingTaskGroup(of: (any Error)?.self) { group in
             for index in 0..<count {
@@ -69,7 +70,7 @@ final class DownloadParts: Sendable {
             do {
                 for try await failure in group {
                     if let failure { failures.append(failure) }
-                    // Whoever waits to ask again need not.
+                    // Workers that wait before another attempt can end.
                     if state.isWhole { group.cancelAll() }
                 }
             } catch {
@@ -78,12 +79,12 @@ final class DownloadParts: Sendable {
             return failures
         }
         guard !state.isWhole else { return }
-        // Not one part has come: it may be that there are none.
+        // The server may serve no parts at all, if none has come.
         guard response != nil, let failure = failures.last else { throw Useless() }
         throw failure
     }
 
-    /// Something to fetch, as soon as there is; `nil`: nothing is missing any more.
+    /// Takes a segment, waiting until there is one; returns `nil` when no bytes are missing any more.
     private func take() async throws -> DownloadSegments.ID? {
         var endgame = DownloadEndgame()
         while true {
@@ -96,7 +97,7 @@ final class DownloadParts: Sendable {
         }
     }
 
-    /// What a worker does as long as there is work. Returns why it gives up.
+    /// Runs a worker until no segments are left. Returns the error with which the worker gives up.
     private func work(begunWith first: (answer: StreamResponse, id: DownloadSegments.ID)?) async throws -> (any Error)?
     {
         var patience = DownloadPatience(options)
@@ -125,7 +126,7 @@ final class DownloadParts: Sendable {
                     try await session.wait(duration, after: error, within: deadline)
                     run.account.interrupt()
                 } catch {
-                    // It cannot wait so long; the others may not have to.
+                    // The wait is too long for this worker; the others may not have to wait.
                     try Task.checkCancellation()
                     return error
                 }
@@ -133,7 +134,7 @@ final class DownloadParts: Sendable {
         }
     }
 
-    /// `false`: there are no parts to be had.
+    /// Requests the rest of a segment. Returns `false` where the server serves no parts.
     private func ask(for id: DownloadSegments.ID, _ patience: inout DownloadPatience) async throws -> Bool {
         let range = segments.withLock { $0.rest(of: id) }
         let question = DownloadQuestion.part(from: range.lowerBound, to: range.upperBound, of: representation)
@@ -155,14 +156,14 @@ final class DownloadParts: Sendable {
             return true
         case .whole(let other):
             answer.cancel()
-            // The same, but never in parts: whoever has the beginning goes on alone.
+            // The same representation, but never in parts: the worker that reads from the beginning continues alone.
             guard other.validator == representation.validator else { throw Useless() }
             return false
         case .busy, .refused:
             do {
                 _ = try await answer.validate(.successfulStatus)
             } catch let error as TrellisError {
-                // Some servers allow a client so many connections and no more.
+                // Some servers limit the number of connections of a client.
                 throw Interruption(error)
             }
             return false
@@ -172,18 +173,18 @@ final class DownloadParts: Sendable {
         }
     }
 
-    /// Writes what comes, as far as nobody else has taken it over.
+    /// Writes the bytes of a response, as far as no other fetch has taken them over.
     private func read(
         _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ patience: inout DownloadPatience
     ) async throws {
         answers.withLock { $0[id] = answer }
         defer { answers.withLock { $0[id] = nil } }
-        // Somebody else may have been faster.
+        // Another fetch may have completed the segment.
         guard !isOver(id) else { return answer.cancel() }
         do {
             try await run.reading(answer.source) { try await write(answer, id, upTo: end, &patience) }
         } catch {
-            // Whoever was faster has ended it.
+            // The fetch that completed the segment has cancelled this response.
             guard isOver(id), !Task.isCancelled, !(error is Useless) else { throw error }
         }
     }
@@ -195,10 +196,10 @@ final class DownloadParts: Sendable {
         while var chunk = try await answer.source.next() {
             isEmpty = false
             var rest = segments.withLock { $0.rest(of: id) }
-            // A part that is longer than it said may be one of something else.
+            // A part that is longer than its range may be of another representation.
             guard rest.isEmpty || Int64(chunk.count) <= end - rest.lowerBound else { throw Useless() }
             var gained = 0
-            // More than once where others have just given back what comes behind it.
+            // Repeated where the segment grows, because another fetch has given back the segment behind.
             while !chunk.isEmpty, !rest.isEmpty {
                 let bytes = chunk.prefix(Int(clamping: rest.count))
                 try file.write(bytes, at: rest.lowerBound)
@@ -210,7 +211,7 @@ final class DownloadParts: Sendable {
             patience.gain(gained)
             if rest.isEmpty {
                 endRivals(of: id)
-                // The connection can be kept where the answer ends here too.
+                // The connection can be reused where the response ends here too.
                 guard rest.upperBound == end, chunk.isEmpty else { return answer.cancel() }
             }
             try await run.pass()
@@ -219,17 +220,17 @@ final class DownloadParts: Sendable {
         throw Interruption(TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))))
     }
 
-    /// Nothing is missing of what somebody fetches.
+    /// Indicates whether no bytes are missing for a fetch.
     private func isOver(_ id: DownloadSegments.ID) -> Bool { segments.withLock { $0.rest(of: id).isEmpty } }
 
-    /// Those who fetched the same can do something else.
+    /// Cancels the other fetches of the same segment, so that their workers can take another one.
     private func endRivals(of id: DownloadSegments.ID) {
         let rivals = segments.withLock { $0.rivals(of: id) }
         guard !rivals.isEmpty else { return }
         for answer in answers.withLock({ answers in rivals.compactMap { answers[$0] } }) { answer.cancel() }
     }
 
-    /// Takes note of what is there from time to time.
+    /// Checks the file and writes notes by the schedule.
     private func takeNote() throws {
         let now = session.clock.now()
         let (isTime, isMuch) = rhythm.withLock { ($0.isTime(now), $0.isMuch(segments.withLock { $0.doneCount })) }

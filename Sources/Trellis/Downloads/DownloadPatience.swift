@@ -1,51 +1,56 @@
 import FoundationEssentials
 
-/// How long a download goes on after interruptions, as a value: for ever where something comes, a few times where nothing does, and
-/// twice, quickly, where nothing that comes can be kept.
+/// The limits and delays of further attempts after interruptions, as a value: no limit while bytes arrive, a few attempts in a
+/// row without any, and two, at short intervals, where no bytes can be kept.
 struct DownloadPatience: Hashable, Sendable {
-    /// How often it goes on where nothing that comes can be kept: that tells whether the server ever sends all of it.
+    /// The number of further attempts where no bytes can be kept: enough to find out whether the server ever sends the complete
+    /// file.
     private static let limitWithoutGain = 2
 
+    /// The number of failures in a row after which a further attempt is allowed.
     private let limit: Int
-    /// Something else bounds how often it goes on.
+    /// Indicates whether the caller bounds the number of attempts.
     private let isBounded: Bool
-    /// In a row, with nothing in between.
+    /// The number of failures in a row without any bytes in between.
     private var failures = 0
-    /// Bytes since the last one that could be kept.
+    /// The number of bytes that could be kept since the last failure.
     private var gained: Int64 = 0
-    /// How often all began anew.
+    /// The number of times the file began anew.
     private var restarts = 0
 
     init(_ options: DownloadOptions) {
         self.init(limit: options.maximumFailures, maximum: options.maximumInterruptions)
     }
 
+    /// Creates the limits.
+    ///
     /// - Parameters:
-    ///   - limit: How often in a row it goes on with nothing in between.
-    ///   - maximum: How often in all, whatever came: if there is one, it is counted by the one who asks.
+    ///   - limit: The number of further attempts in a row without any bytes in between.
+    ///   - maximum: The number of further attempts in all, with or without bytes; `nil` for no such limit. The caller counts
+    ///     these.
     init(limit: Int, maximum: Int? = nil) {
         self.limit = maximum ?? limit
         isBounded = maximum != nil
     }
 
-    /// Bytes have come that need not come again.
+    /// Records bytes that need not be downloaded again.
     mutating func gain(_ count: Int) { gained += Int64(count) }
 
-    /// What was there is of no use; `false` where that has happened too often.
+    /// Records that the bytes so far are of no use; returns `false` where that has happened too often.
     mutating func restart() -> Bool {
         restarts += 1
         gained = 0
         return restarts <= max(limit, 1)
     }
 
-    /// How long to wait before going on; `nil`: no more.
+    /// Returns the time to wait before a further attempt; `nil` where none is allowed.
     ///
-    /// After many bytes not at all. After few, or none, longer and longer: up to 30 s, a random part of which is left out, so that
-    /// the clients of a server that has failed do not all come back at once.
+    /// There is no wait after 16 KiB or more. After fewer bytes, or none, it grows with the failures in a row, up to 30 s. A
+    /// random part, up to half, is left out, so that the clients of a server that has failed do not all return at once.
     ///
     /// - Parameters:
-    ///   - random: From 0 up to 1.
-    ///   - canGain: What comes can be kept.
+    ///   - random: A number from 0 up to 1.
+    ///   - canGain: Indicates whether bytes that arrive can be kept.
     mutating func delay(random: Double, canGain: Bool = true) -> Duration? {
         defer { gained = 0 }
         if gained > 0 { failures = 0 }

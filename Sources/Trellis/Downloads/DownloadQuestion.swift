@@ -1,33 +1,35 @@
 import CurlEngine
 import HTTPTypes
 
-/// What a download asks a server for, and what it makes of the answer. A pure decision: what is not certain to belong to the
-/// same representation is never glued to what is there.
+/// A range request of a download, and the judgement of its response. A pure value: bytes are appended to a partial file only
+/// where they certainly belong to the same representation.
 enum DownloadQuestion: Hashable, Sendable {
-    /// All of it.
+    /// The complete representation.
     case whole
-    /// The bytes from one on, up to the one before another where that is given, of a representation that did not change.
+    /// The bytes from one position on, up to another one (exclusive) where that is given, of a representation that must not have
+    /// changed.
     case part(from: Int64, to: Int64?, of: Representation)
 
-    /// What follows from the head of an answer.
+    /// The consequence of a response's head for the download.
     enum Verdict: Hashable, Sendable {
-        /// The body is all there is.
+        /// A body that is the complete representation.
         case whole(Representation)
-        /// The body is these bytes; `nil`: so many in all, where the answer says so.
+        /// A body that is these bytes; the total is `nil` unless the response or an earlier one gave it.
         case part(Range<Int64>, total: Int64?)
-        /// Nothing is missing.
+        /// A response that confirms that no bytes are missing.
         case complete
-        /// The answer is of no use, and what is there neither: ask for all of it. Why, in words.
+        /// An unusable response: the bytes that are there are of no use either, and the complete representation has to be
+        /// requested. The associated value is the reason in words.
         case askForWhole(String)
-        /// The server is not well at the moment.
+        /// A transient failure of the server, such as 503: the request is repeated.
         case busy
-        /// The status is none of a download, and stays it.
+        /// A status outside 200 to 299 that is not transient: another attempt would get the same.
         case refused
-        /// It is no answer to the question.
+        /// A response that does not answer the request; the associated value is the reason in words.
         case malformed(String)
     }
 
-    /// The fields that ask it.
+    /// The header fields of the request: `Range` and `If-Range` for a part, none for the complete representation.
     var fields: [HTTPField] {
         guard case .part(let start, let end, let representation) = self, let validator = representation.validator else {
             return []
@@ -38,9 +40,9 @@ enum DownloadQuestion: Hashable, Sendable {
         ]
     }
 
-    /// Judges an answer by its head.
+    /// Judges a response by its head.
     ///
-    /// - Parameter url: What has answered, after all redirects.
+    /// - Parameter url: The URL that has answered, after all redirects.
     func verdict(status: Int, fields: HTTPFields, of url: String? = nil) -> Verdict {
         switch (self, status) {
         case (.whole, 206): .malformed("it is a part that nobody asked for")
@@ -53,16 +55,17 @@ enum DownloadQuestion: Hashable, Sendable {
     private func verdict(_ status: Int, _ fields: HTTPFields, of url: String? = nil) -> Verdict {
         switch (self, status) {
         case (_, 206): verdict(onPart: fields)
-        // The server knows no ranges, or the representation is another one by now.
+        // The server supports no ranges, or the representation has changed.
         case (_, 200..<300): .whole(Representation(fields, of: url))
         case (.part(let start, _, let representation), 416): Self.verdict(on416: fields, start, representation)
-        // Too Early (RFC 8470, section 5.2) is transient for downloads alone: a question for a part is repeated as it was.
+        // Too Early (RFC 8470, section 5.2) is transient for downloads alone: a request for a part is repeated as it was.
         case (_, 425): .busy
         case (_, let code) where HTTPResponse.Status(code: code).isTransient: .busy
         default: .refused
         }
     }
 
+    /// Judges a 206: every field has to fit the request and the representation.
     private func verdict(onPart fields: HTTPFields) -> Verdict {
         guard case .part(let start, let end, let representation) = self else { return .askForWhole("not asked for") }
         if let type = fields[.contentType], type.lowercased().hasBytePrefix("multipart/byteranges") {
@@ -84,15 +87,16 @@ enum DownloadQuestion: Hashable, Sendable {
         return .part(range, total: total ?? representation.total)
     }
 
-    /// Whoever has another representation by now takes no notice of the range (RFC 9110, section 13.1.5), and not every server
-    /// repeats the tag.
+    /// Indicates whether a 416 is about the same representation. A server whose representation has changed ignores the range (RFC
+    /// 9110, section 13.1.5), and not every server repeats the tag: a 416 without a tag fits where the total is known.
     private static func isSame(_ representation: Representation, _ fields: HTTPFields) -> Bool {
         guard let validator = representation.validator else { return false }
         if fields[.eTag] == nil, representation.total != nil { return true }
         return validator.fits(partWith: fields)
     }
 
-    /// There is nothing from there on. That is as it should be where there is nothing beyond what is there already.
+    /// Judges a 416: the representation has no bytes from the requested position on. The download is complete if that position is
+    /// its end.
     private static func verdict(on416 fields: HTTPFields, _ start: Int64, _ representation: Representation) -> Verdict {
         guard case .unsatisfied(let total)? = fields[.contentRange].flatMap({ ContentRange($0) }), total == start,
             representation.total ?? total == total, isSame(representation, fields)

@@ -1,4 +1,4 @@
-/// A handle on one download: bytes that go to a file, through whatever the network does meanwhile.
+/// A handle on one download, which writes a file and resumes by itself after interruptions.
 ///
 /// ```swift
 /// let download = session.download("https://example.com/big.iso", to: .file("big.iso"), checksum: .sha256("9f86d0…"))
@@ -6,14 +6,14 @@
 /// let file = try await download.value
 /// ```
 ///
-/// It starts when its ``value`` or its ``response`` is asked for, when the first value of its ``progress`` is, or when ``resume()``
-/// is called, and happens once however often it is read. Copies, and what ``validate()`` and its like return, are handles on the
-/// same download; when the last of them goes, the download ends.
+/// The download starts when its ``value`` or its ``response`` is requested, when the first value of its ``progress`` is, or when
+/// ``resume()`` is called, and runs once, however often it is read. Copies, and the results of ``validate()`` and the other
+/// conditions, are handles on the same download; when the last handle is released, the download ends.
 ///
-/// What it does is in <doc:Downloads>.
+/// For a description of a download, see <doc:Downloads>.
 public struct DownloadRequest: Sendable {
     private let owner: DownloadOwner
-    /// Why nothing can be read by this handle.
+    /// The error that every read through this handle throws; `nil` for a valid handle.
     private let failure: TrellisError?
     private var run: DownloadRun { owner.run }
 
@@ -22,8 +22,8 @@ public struct DownloadRequest: Sendable {
         self.failure = failure
     }
 
-    /// A handle on the download that wants one thing more. After the start that is an error: of the download, unless it has ended, and
-    /// of the handle.
+    /// Returns a handle on the download with further validators. After the start that is an error: of the download, unless it has
+    /// ended, and of the returned handle.
     func adding(_ validators: Validator...) -> DownloadRequest {
         guard !validators.allSatisfy(run.add) else { return self }
         let error = TrellisError(.invalidRequest(.lateValidator))
@@ -37,20 +37,22 @@ public struct DownloadRequest: Sendable {
         return Task { throw failure }
     }
 
+    /// Leaves the start of the download to a batch.
     func joinBatch() { run.joinBatch() }
 
     /// Ends the download, unless it has started.
     func leaveBatch() { run.leaveBatch() }
 
+    /// Ends the download with an error.
     func end(_ error: any Error) { run.cancel(error) }
 
-    /// The file, whole and in its place.
+    /// The file, complete and at its destination.
     ///
-    /// A task that is cancelled leaves the download to the other readers of this and of ``response``; with the last of them the
-    /// download ends.
+    /// A task that is cancelled leaves the download to the other tasks that wait for this or for ``response``; with the last of
+    /// them the download ends.
     ///
-    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` where the download ended with its other readers; what a
-    ///   validator or the choice of a destination threw; `CancellationError` in a cancelled task.
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` where the download ended with its other waiting tasks;
+    ///   the error of a validator or of the closure that chooses a destination; `CancellationError` in a cancelled task.
     public var value: DownloadedFile {
         get async throws {
             if let failure { throw failure }
@@ -58,10 +60,10 @@ public struct DownloadRequest: Sendable {
         }
     }
 
-    /// The response of the first attempt that was accepted, as soon as its head has come. After an interruption others follow;
+    /// The response of the first attempt that was accepted, as soon as its head has arrived. After an interruption others follow;
     /// ``DownloadedFile/response`` is the last one.
     ///
-    /// - Throws: As ``value``, where none came.
+    /// - Throws: The errors of ``value``, if no response was accepted.
     public var response: Response {
         get async throws {
             if let failure { throw failure }
@@ -69,48 +71,48 @@ public struct DownloadRequest: Sendable {
         }
     }
 
-    /// How far the download is, for any number of readers. The first reader that waits for a value starts the download, unless that
-    /// waits for its turn in a ``DownloadBatch``.
+    /// The progress of the download, for any number of readers. The first reader that waits for a value starts the download,
+    /// unless the download waits for its turn in a ``DownloadBatch``.
     ///
-    /// Bytes that were there from an earlier download count as completed. The total is not known where the server does not
-    /// say it. Of a body that comes coded, the bytes on the wire count, which are what the server has announced.
+    /// Bytes of an earlier download count as completed. The total is not known where the server does not give it. For a body with
+    /// a content coding, the bytes on the wire count, whose number is the one that the server announces.
     public var progress: TransferProgressSequence {
         TransferProgressSequence(run.progress) { [weak run] in run?.beginForReader() }
     }
 
-    /// How far the download is at this moment. Does not start it.
+    /// The progress of the download at this moment. Does not start the download.
     public var currentProgress: TransferProgress { run.progress.current }
 
     /// The state of the download at this moment.
     public var state: RequestState { run.currentState }
 
-    /// What it takes to go on with the download where it ended; `nil` while it is under way, where it came to its end, and where
-    /// nothing is there that could be gone on with.
+    /// The data with which the download can be resumed; `nil` while it runs, where it succeeded, and where there are no bytes
+    /// that could be kept.
     public var resumeData: ResumeData? { run.resumeData }
 
-    /// Starts the download, or lets it go on.
+    /// Starts the download, or resumes it.
     public func resume() {
         _ = run.begin()
         run.resume()
     }
 
-    /// Holds the download up: its traffic stops. Time limits but ``Timeouts/idle`` go on.
+    /// Suspends the download: its traffic stops. Time limits other than ``Timeouts/idle`` keep running.
     public func suspend() { run.suspend() }
 
-    /// Ends the download; whoever waits for it gets an error of kind ``TrellisError/Kind/cancelled``. Nothing happens if it has
-    /// ended already. A partial file stays as ``DownloadOptions/keepsPartialFile`` has it.
+    /// Cancels the download; tasks that wait for it get an error of kind ``TrellisError/Kind/cancelled``. Does nothing if the
+    /// download has ended already. ``DownloadOptions/keepsPartialFile`` decides whether the partial file stays.
     public func cancel() { run.cancel(TrellisError(.cancelled(.explicitly))) }
 
-    /// Ends the download as ``cancel()`` does, keeps its partial file, and returns what it takes to go on with it. `nil` where
-    /// nothing has come yet, the server gives no means to go on (a strong entity tag or a date of the last change), or the
-    /// download has come to its end.
+    /// Cancels the download as ``cancel()`` does, keeps its partial file, and returns the data with which it can be resumed.
+    /// Returns `nil` where no bytes have come yet, the server gives no validator for that (a strong entity tag or a date of the
+    /// last change), or the download has succeeded.
     public func cancelProducingResumeData() async -> ResumeData? {
         run.cancel(TrellisError(.cancelled(.explicitly)), keepingPartialFile: true)
         return await run.resumeDataAtEnd()
     }
 }
 
-/// Ends a download when the last handle on it goes.
+/// Ends a download when the last handle on it is released.
 final class DownloadOwner: Sendable {
     let run: DownloadRun
 

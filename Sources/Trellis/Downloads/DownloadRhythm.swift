@@ -1,13 +1,17 @@
 import CurlEngine
 
-/// When a download looks after its file: that it is there still, and that the note beside it tells what has come. A value.
+/// The schedule by which a download checks that its file still exists and writes its notes. A value.
 struct DownloadRhythm: Sendable {
-    /// So much time, in nanoseconds, may have to come again after a failure of the machine,
+    /// The time, in nanoseconds, between two durable notes: bytes of that time may have to be downloaded again after a failure of
+    /// the machine.
     private static let interval: Int64 = 1_000_000_000
-    /// and so many bytes after the sudden end of a process, at the beginning.
+    /// The number of bytes between two notes before the first durable one: so many may come again after the sudden end of a
+    /// process.
     private static let bytes: Int64 = 8 << 20
 
+    /// The time of the last note.
     private var last: EngineInstant
+    /// The number of bytes at the last note.
     private var count: Int64
 
     init(now: EngineInstant, count: Int64 = 0) {
@@ -15,14 +19,14 @@ struct DownloadRhythm: Sendable {
         self.count = count
     }
 
-    /// Whether it is time again; counts from now on, if so.
+    /// Returns whether the interval is over, and starts the next one if so.
     mutating func isTime(_ now: EngineInstant) -> Bool {
         guard now.nanoseconds(since: last) >= Self.interval else { return false }
         last = now
         return true
     }
 
-    /// Whether so many bytes have come again; counts from here on, if so.
+    /// Returns whether enough bytes have come since the last note, and counts from `count` on if so.
     mutating func isMuch(_ count: Int64) -> Bool {
         guard count - self.count >= Self.bytes else { return false }
         self.count = count

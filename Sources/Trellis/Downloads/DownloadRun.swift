@@ -1,31 +1,37 @@
 import CurlEngine
 import Synchronization
 
-/// What the handles on a download and the task that does it share.
+/// The state that the handles on a download share with the task that performs it.
 ///
-/// The work is a task of its own, which reads bodies and writes a file: none of it happens on the engine thread or on the pool,
-/// and a slow disk pushes back on the network.
+/// The work is a task of its own, which reads bodies and writes a file: none of it runs on the engine thread or on the shared
+/// pool, and a slow disk slows down the network.
 final class DownloadRun: SessionWork {
     typealias Work = @Sendable (DownloadRun) async throws -> DownloadedFile
 
+    /// The state under the lock.
     private struct State: Sendable {
         var call = RequestState.initialized
         var validation = Validation()
         var task: Task<DownloadedFile, any Error>?
-        /// Why it was ended.
+        /// The error with which the download was ended; `nil` while it runs or ends by itself.
         var end: (any Error)?
+        /// Indicates whether the partial file has to be kept for resume data.
         var keepsPartialFile = false
-        /// A batch starts it when its turn has come.
+        /// Indicates whether a batch starts the download when its turn has come.
         var isInBatch = false
+        /// The bodies that are being read, which a suspension stops.
         var sources: [ObjectIdentifier: any ChunkSource] = [:]
-        /// Those who wait until it goes on.
+        /// The continuations to resume when the download is no longer suspended.
         var whenResumed: [Int: CheckedContinuation<Void, Never>] = [:]
+        /// The number of waiters so far, from which their IDs are made.
         var waiterCount = 0
-        /// A batch waits for its end.
+        /// Indicates whether a batch waits for the end.
         var isAwaitedByBatch = false
         var result: Result<DownloadedFile, any Error>?
+        /// The continuations of the tasks that wait for the file.
         var whenEnded: [Int: CheckedContinuation<DownloadedFile, any Error>] = [:]
         var response: Result<Response, any Error>?
+        /// The continuations of the tasks that wait for the first accepted response.
         var whenAnswered: [Int: CheckedContinuation<Response, any Error>] = [:]
         var resumeData: ResumeData?
 
@@ -34,10 +40,10 @@ final class DownloadRun: SessionWork {
             return waiterCount
         }
 
-        /// Somebody waits for its file or for its response besides one reader.
+        /// Indicates whether anything besides one waiter needs the file or the response.
         var hasOtherReaders: Bool { isAwaitedByBatch || whenEnded.count + whenAnswered.count > 1 }
 
-        /// What is to be done about its cancellation; `nil`: it has ended already.
+        /// Marks the download as cancelled, and returns the work that is left to do; `nil` where the download has ended already.
         mutating func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) -> Cancellation? {
             guard !call.isFinished else { return nil }
             _ = call.handle(.cancel)
@@ -48,10 +54,10 @@ final class DownloadRun: SessionWork {
         }
     }
 
-    /// What a cancellation leaves to be done.
+    /// The work that a cancellation leaves to be done outside the lock.
     private struct Cancellation: Sendable {
         let task: Task<DownloadedFile, any Error>?
-        /// Those who waited until it goes on.
+        /// The continuations that waited for the end of a suspension.
         let held: [CheckedContinuation<Void, Never>]
     }
 
@@ -66,7 +72,7 @@ final class DownloadRun: SessionWork {
         self.work = work
     }
 
-    // It may never have begun.
+    // A download that never began has not ended its progress yet.
     deinit { progress.finish() }
 
     // MARK: Called by handles
@@ -75,7 +81,7 @@ final class DownloadRun: SessionWork {
 
     var resumeData: ResumeData? { state.withLock { $0.call.isFinished ? $0.resumeData : nil } }
 
-    /// `false`: it has started, and what it wants of an answer may have been asked already.
+    /// Adds a validator. Returns `false` after the start, when a response may have been validated already.
     func add(_ validator: Validator) -> Bool {
         state.withLock { state in
             guard state.task == nil else { return false }
@@ -84,25 +90,26 @@ final class DownloadRun: SessionWork {
         }
     }
 
-    /// From now on it starts when a batch says so, and not with its readers of progress.
+    /// Leaves the start of the download to a batch: a reader of its progress no longer starts it.
     func joinBatch() { state.withLock { $0.isInBatch = true } }
 
-    /// Starts for a batch, which waits for the end.
+    /// Starts the download for a batch, which waits for the end.
     func beginInBatch() -> Task<DownloadedFile, any Error> {
         state.withLock { $0.isAwaitedByBatch = true }
         return begin()
     }
 
-    /// The batch ends. Without it the download would never start, and its readers of progress would wait for ever.
+    /// Cancels a download that the batch has not started, when the batch ends: it would never start, and the readers of its
+    /// progress would wait for ever.
     func leaveBatch() { perform(state.withLock { $0.task == nil ? $0.cancel(CancellationError()) : nil }) }
 
-    /// Somebody reads its progress.
+    /// Starts the download for a reader of its progress, unless a batch is to start it.
     func beginForReader() {
         guard state.withLock({ !$0.isInBatch && $0.task == nil && !$0.call.isFinished }) else { return }
         _ = begin()
     }
 
-    /// Starts the work, once, in the task that asks first: its priority and its task-local values are the download's.
+    /// Starts the work, once. Its task inherits the priority and the task-local values of the first caller.
     func begin() -> Task<DownloadedFile, any Error> {
         let (task, isEnded) = state.withLock { state in
             if let task = state.task { return (task, false) }
@@ -134,8 +141,8 @@ final class DownloadRun: SessionWork {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Tells a source whether it is held up. The download may be let go on meanwhile, and others tell the source that: the last word
-    /// has to be what is true by then.
+    /// Suspends or resumes a source. Another thread may change the state of the download meanwhile, and tell the source as well:
+    /// the last call has to carry the final state.
     private func hold(_ source: any ChunkSource, _ isHeld: Bool) {
         source.hold(isHeld)
         let isHeldNow = currentState == .suspended
@@ -148,25 +155,28 @@ final class DownloadRun: SessionWork {
         perform(state.withLock { $0.cancel(error, keepingPartialFile: keeps) })
     }
 
+    /// Performs the work that a cancellation has left, outside the lock.
     private func perform(_ cancellation: Cancellation?) {
         guard let cancellation else { return }
         cancellation.task?.cancel()
         for waiter in cancellation.held { waiter.resume() }
-        // Nobody else would say so.
+        // A download without a task has nothing else that ends its progress.
         if cancellation.task == nil { progress.finish() }
     }
 
+    /// Waits for the end, and returns the resume data; `nil` where the download did not start, succeeded, or left nothing to
+    /// resume.
     func resumeDataAtEnd() async -> ResumeData? {
         guard let task = state.withLock({ $0.task }) else { return nil }
         if case .success = await task.result { return nil }
         return resumeData
     }
 
-    /// The file, for one more reader. Starts the download, unless it was started. A cancelled task leaves it to the other readers;
+    /// Waits for the file. Starts the download, unless it was started. A cancelled task leaves the download to the other waiters;
     /// with the last of them the download ends, and its end is waited for.
     func value() async throws -> DownloadedFile { try await read(\.result, \.whenEnded) }
 
-    /// The response that is accepted first, in the same way.
+    /// Waits for the first accepted response, in the same way.
     func response() async throws -> Response { try await read(\.response, \.whenAnswered) }
 
     private func read<Value: Sendable>(
@@ -182,7 +192,7 @@ final class DownloadRun: SessionWork {
                         return state[keyPath: result]
                     }
                     if let known { return continuation.resume(with: known) }
-                    // The handler may have come before it could find anything.
+                    // The task may have been cancelled before the continuation was stored.
                     if Task.isCancelled { leave(reader) }
                     _ = begin()
                 }
@@ -191,15 +201,15 @@ final class DownloadRun: SessionWork {
             }
         } catch is CancellationError {
             if Task.isCancelled { throw CancellationError() }
-            // It has ended with its other readers.
+            // The download was cancelled by another waiter, by its batch, or with its last handle.
             throw account.complete(TrellisError(.cancelled(.explicitly)))
         }
     }
 
-    /// Tasks that wait for the file or for the response; for tests.
+    /// The number of tasks that wait for the file or for the response; for tests.
     var readerCount: Int { state.withLock { $0.whenEnded.count + $0.whenAnswered.count } }
 
-    /// A reader's task was cancelled.
+    /// Removes a waiter whose task was cancelled; the last waiter cancels the download instead.
     private func leave(_ reader: Int) {
         let (file, response, cancellation) = state.withLock { state in
             var cancellation: Cancellation?
@@ -218,21 +228,23 @@ final class DownloadRun: SessionWork {
         perform(cancellation)
     }
 
-    // MARK: Called by the work
+    // MARK: Called by the download task
 
     var validation: Validation { state.withLock { $0.validation } }
 
-    /// Whoever ended the download wants to go on with it.
+    /// Indicates whether the partial file has to be kept, because the download was cancelled for its resume data.
     var keepsPartialFile: Bool { state.withLock { $0.keepsPartialFile } }
 
+    /// Stores the resume data that the handles return after the end.
     func set(_ resumeData: ResumeData?) { state.withLock { $0.resumeData = resumeData } }
 
-    /// A response was accepted before.
+    /// Indicates whether a response was accepted before.
     var isAnswered: Bool { state.withLock { $0.response != nil } }
 
-    /// A response was accepted.
+    /// Records an accepted response; the first one resumes the tasks that wait for it.
     func accept(_ response: Response) { answer(.success(response)) }
 
+    /// Stores the first response or failure, and resumes the tasks that wait for the response.
     private func answer(_ response: Result<Response, any Error>) {
         let waiters = state.withLock { state in
             if state.response == nil { state.response = response }
@@ -242,7 +254,7 @@ final class DownloadRun: SessionWork {
         for waiter in waiters { waiter.resume(with: response) }
     }
 
-    /// Reads from a source, which the handles hold up meanwhile.
+    /// Calls `body` to read from a source, which is suspended and resumed with the download meanwhile.
     func reading<Value>(_ source: any ChunkSource, _ body: () async throws -> Value) async throws -> Value {
         let id = ObjectIdentifier(source)
         let isHeld = state.withLock { state in
@@ -254,9 +266,9 @@ final class DownloadRun: SessionWork {
         return try await body()
     }
 
-    /// Waits while the download is held up.
+    /// Waits while the download is suspended.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled meanwhile: a worker's among others, whatever the download does.
+    /// - Throws: `CancellationError` when the task is cancelled meanwhile; a worker's task may be, while the download goes on.
     func pass() async throws {
         try Task.checkCancellation()
         guard currentState == .suspended else { return }
@@ -264,7 +276,7 @@ final class DownloadRun: SessionWork {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isHeld = state.withLock { state in
-                    // Cancelled later, the handler finds it here.
+                    // The cancellation handler finds the continuation, if the task is cancelled later.
                     guard state.call == .suspended, !Task.isCancelled else { return false }
                     state.whenResumed[id] = continuation
                     return true
@@ -277,9 +289,10 @@ final class DownloadRun: SessionWork {
         try Task.checkCancellation()
     }
 
+    /// Runs the work, and passes its result to the waiters.
     private func run() async throws -> DownloadedFile {
         do {
-            // It may have been ended before it began, and its cancellation be yet to come.
+            // The download may have been cancelled before the work began, and its task not yet.
             guard !state.withLock({ $0.call.isFinished }) else { throw CancellationError() }
             try Task.checkCancellation()
             let file = try await work(self)
@@ -297,6 +310,7 @@ final class DownloadRun: SessionWork {
         }
     }
 
+    /// Stores the result, ends the progress, and resumes the tasks that wait for the file.
     private func finish(_ result: Result<DownloadedFile, any Error>) {
         let readers = state.withLock { state in
             _ = state.call.handle(.finish)

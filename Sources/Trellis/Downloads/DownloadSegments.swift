@@ -1,44 +1,50 @@
-/// Which bytes of a download are missing, and who fetches which. A pure value.
+/// The missing bytes of a download in segments, and the fetches that bring them. A pure value.
 ///
-/// Whoever has nothing to do takes a segment that nobody fetches, or the second half of the one that has most left to come: so a
-/// slow connection loses work to fast ones. Of the last of it, several may fetch the same: see ``DownloadEndgame``.
+/// An idle worker takes a segment that is not being fetched, or the second half of the segment with the most bytes left: so a
+/// slow connection loses work to fast ones. At the end, several workers may fetch the same bytes: see ``DownloadEndgame``.
 struct DownloadSegments: Hashable, Sendable {
-    /// Names somebody who fetches a segment.
+    /// The ID of a fetch.
     typealias ID = Int
 
+    /// A range that is being fetched by one or more workers.
     private struct Segment: Hashable, Sendable {
-        /// What is there ends here.
+        /// The end of the bytes that are there.
         var position: Int64
         var end: Int64
-        /// Those who fetch it, and how far each of them is.
+        /// The fetches of the segment, and the position that each has reached.
         var runners: [ID: Int64]
-        /// The one whose answer goes on behind the end, if need be.
+        /// The fetch whose response also carries the bytes behind the segment.
         let openEnded: ID?
 
         var rest: Range<Int64> { position..<end }
 
-        /// Whether an answer that is under way brings what lies behind, from a place on. One of a segment that is whole may have been
-        /// ended already by the answer that was faster.
+        /// Indicates whether a response that is being read also brings the bytes behind the segment, from `place` on. The
+        /// response of a complete segment does not count, because the fetch that was faster may have ended it already.
         func goesOn(at place: Int64) -> Bool {
             end == place && !rest.isEmpty && openEnded.map { runners[$0] != nil } == true
         }
     }
 
-    /// So much of a segment is worth a request of its own: a fraction of a second.
+    /// The smallest number of bytes that is worth a request: about a fraction of a second.
     static let smallest: Int64 = 1 << 20
 
+    /// The size of the file in bytes.
     let total: Int64
-    /// What is there, in bytes.
+    /// The number of bytes that are there.
     private(set) var doneCount: Int64
     private let smallest: Int64
+    /// The missing ranges that are not being fetched.
     private var free: [Range<Int64>]
-    /// By whoever was the first to fetch it.
+    /// The segments that are being fetched, by the ID of their first fetch.
     private var active: [ID: Segment] = [:]
-    /// The segments of those who were not the first.
+    /// The ID of a segment's first fetch, by the IDs of the others.
     private var joined: [ID: ID] = [:]
+    /// The last ID that was given out.
     private var next = 0
 
-    /// - Parameter done: Which bytes are there already, in order.
+    /// Creates the segments of a file.
+    ///
+    /// - Parameter done: The byte ranges that are there already, in order.
     init(total: Int64, done: [Range<Int64>] = [], smallest: Int64 = DownloadSegments.smallest) {
         self.total = total
         self.smallest = smallest
@@ -46,6 +52,7 @@ struct DownloadSegments: Hashable, Sendable {
         doneCount = total - free.reduce(0) { $0 + Int64($1.count) }
     }
 
+    /// Returns the ranges of the file that are not in `ranges`.
     private static func rest(of ranges: [Range<Int64>], _ total: Int64) -> [Range<Int64>] {
         var rest: [Range<Int64>] = []
         var start: Int64 = 0
@@ -57,10 +64,10 @@ struct DownloadSegments: Hashable, Sendable {
         return rest
     }
 
-    /// Nothing is missing.
+    /// Indicates whether no bytes are missing.
     var isWhole: Bool { doneCount == total }
 
-    /// What is there, in order.
+    /// The byte ranges that are there, in order.
     var done: [Range<Int64>] {
         let missing = free + active.values.map(\.rest)
         return Self.rest(of: missing.filter { !$0.isEmpty }.sorted { $0.lowerBound < $1.lowerBound }, total)
@@ -68,15 +75,15 @@ struct DownloadSegments: Hashable, Sendable {
 
     // MARK: Taking
 
-    /// Something to fetch; `nil`: there is nothing that would be worth it.
+    /// Begins a fetch of a missing range, or of half of a segment; returns `nil` where no segment is worth a fetch.
     ///
-    /// - Parameter isOpenEnded: The answer that brings it is all of the representation.
+    /// - Parameter isOpenEnded: Indicates whether the response carries the complete representation.
     mutating func take(isOpenEnded: Bool = false) -> ID? {
         if !free.isEmpty {
             let range = free.removeFirst()
             return add(range, isOpenEnded: isOpenEnded)
         }
-        // The lowest of several that are as long, so that it is the same every time.
+        // The lowest of several segments of the same length, so that the choice is the same every time.
         guard
             let (id, segment) = active.max(by: {
                 ($0.value.rest.count, $1.key) < ($1.value.rest.count, $0.key)
@@ -85,7 +92,7 @@ struct DownloadSegments: Hashable, Sendable {
         return halve(id)
     }
 
-    /// Takes the second half of what is left of a segment.
+    /// Begins a fetch of the second half of the rest of a segment.
     mutating func halve(_ id: ID) -> ID? {
         guard let segment = active[id], segment.rest.count >= 2 else { return nil }
         let middle = segment.position + Int64(segment.rest.count / 2)
@@ -93,7 +100,7 @@ struct DownloadSegments: Hashable, Sendable {
         return add(middle..<segment.end, isOpenEnded: false)
     }
 
-    /// Fetches what is left of a segment beside those who do already.
+    /// Begins another fetch of the rest of a segment, beside those that are under way.
     mutating func join(_ id: ID) -> ID? {
         guard let segment = active[id], !segment.rest.isEmpty else { return nil }
         next += 1
@@ -110,7 +117,8 @@ struct DownloadSegments: Hashable, Sendable {
         return next
     }
 
-    /// The segments that are being fetched, with what is left of each and how many fetch it, in the order in which they began.
+    /// The segments that are being fetched, in the order in which their first fetches began: the rest of each, and the number of
+    /// its fetches.
     var underWay: [(id: ID, rest: Range<Int64>, runners: Int)] {
         active.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rest, $0.value.runners.count) }
     }
@@ -119,16 +127,16 @@ struct DownloadSegments: Hashable, Sendable {
 
     private func segment(of id: ID) -> Segment? { active[joined[id] ?? id] }
 
-    /// What is still to come for somebody, as far as others have not taken or fetched it.
+    /// Returns the bytes that are still missing for a fetch, as far as others have not taken or fetched them.
     func rest(of id: ID) -> Range<Int64> {
         guard let segment = segment(of: id), let position = segment.runners[id] else { return 0..<0 }
         return segment.rest.isEmpty ? segment.end..<segment.end : position..<segment.end
     }
 
-    /// Those who fetch the same.
+    /// Returns the other fetches of the same segment.
     func rivals(of id: ID) -> [ID] { segment(of: id)?.runners.keys.filter { $0 != id } ?? [] }
 
-    /// Bytes have been written from the beginning of the rest on; returns how many of them were missing.
+    /// Records bytes that were written at the beginning of a fetch's rest; returns how many of them were missing.
     mutating func advance(_ id: ID, by count: Int) -> Int {
         guard var segment = segment(of: id), let start = segment.runners[id] else { return 0 }
         let position = start + min(Int64(count), segment.end - start)
@@ -140,14 +148,14 @@ struct DownloadSegments: Hashable, Sendable {
         return Int(gained)
     }
 
-    /// Somebody leaves. What is missing of the segment is for others, unless somebody else fetches it too.
+    /// Ends a fetch. The rest of the segment becomes free, unless another fetch is under way.
     mutating func giveBack(_ id: ID) {
         let key = joined.removeValue(forKey: id) ?? id
         guard active[key]?.runners.removeValue(forKey: id) != nil, let segment = active[key] else { return }
         guard segment.runners.isEmpty else { return }
         active[key] = nil
         guard !segment.rest.isEmpty else { return }
-        // An answer that would go on there may as well do so.
+        // An open response that carries these bytes anyway takes them over.
         if let neighbour = active.first(where: { $0.value.goesOn(at: segment.position) })?.key {
             active[neighbour]?.end = segment.end
             return

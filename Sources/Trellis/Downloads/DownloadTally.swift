@@ -1,18 +1,19 @@
-/// What a download has taken so far, over all of its requests. A value.
+/// The totals of a download so far, over all of its requests. A value.
 struct DownloadTally: Hashable, Sendable {
-    /// How often it was interrupted and went on.
+    /// The number of interruptions after which the download resumed.
     var interruptions = 0
     /// The redirects of the request that ended last.
     private(set) var redirects: [Redirect] = []
+    /// The metrics of the first response, which supply all values that are not sums.
     private var first: Metrics?
     private var attempts = 0
     private var bytesSent: Int64 = 0
     private var bytesReceived: Int64 = 0
 
-    /// A request has been answered.
+    /// Records the metrics of a response's head.
     mutating func begin(_ metrics: Metrics) { first = first ?? metrics }
 
-    /// A request has ended.
+    /// Records the end of a request.
     mutating func end(_ metrics: Metrics, _ redirects: [Redirect]) {
         begin(metrics)
         attempts += metrics.attempts
@@ -21,10 +22,10 @@ struct DownloadTally: Hashable, Sendable {
         self.redirects = redirects
     }
 
-    /// Something has been asked.
+    /// Indicates whether a request has been sent.
     var hasAsked: Bool { first != nil }
 
-    /// All of it together.
+    /// Returns the metrics of all requests together.
     func metrics(total: Duration) -> Metrics {
         var metrics = first ?? Metrics()
         metrics.attempts = attempts
@@ -34,7 +35,7 @@ struct DownloadTally: Hashable, Sendable {
         return metrics
     }
 
-    /// Tells what is true of the download rather than of one of its requests.
+    /// Completes an error with the totals of the download, in place of those of a single request.
     func complete(_ error: inout TrellisError, total: Duration) {
         error.interruptions = interruptions
         error.metrics = metrics(total: total)

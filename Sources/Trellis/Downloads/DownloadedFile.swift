@@ -1,22 +1,22 @@
-/// A file that was downloaded: whole, checked, in its place.
+/// A file that was downloaded: complete, checked, and at its destination.
 public struct DownloadedFile: Sendable {
-    /// Where it is.
+    /// The path of the file.
     public let path: String
-    /// Its size in bytes.
+    /// The size of the file in bytes.
     public let size: Int64
-    /// How many of them an earlier download had brought: see ``ResumeData``.
+    /// The number of bytes that an earlier download had brought: see ``ResumeData``.
     public let resumedBytes: Int64
-    /// The response that it is the body of; the last one, where it took several.
+    /// The response whose body is the file; the last one where several were needed.
     public let response: Response
-    /// How often the download was interrupted, and went on by itself.
+    /// The number of interruptions after which the download resumed by itself.
     public let interruptions: Int
-    /// What all of its requests took together: ``Metrics/attempts`` and bytes are sums, ``Metrics/total`` is the time from the
-    /// call to the end, and the rest is that of the first answer.
+    /// The metrics of all requests together: ``Metrics/attempts`` and bytes are sums, ``Metrics/total`` is the time from the call
+    /// to the end, and the other values are those of the first response.
     public let metrics: Metrics
 }
 
 extension DownloadedFile {
-    /// How often a request was started for it: one for each part and each interruption, and retries.
+    /// The number of attempts: one for each part and each interruption, and retries.
     public var attempts: Int { metrics.attempts }
 
     /// The redirects that led to ``response``, in their order.

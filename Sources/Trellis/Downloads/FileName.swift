@@ -1,16 +1,16 @@
 import CurlEngine
 
-/// A name that a server suggests for a file, made harmless: one component of a path, visible, of bounded length.
+/// A safe file name from a server's suggestion: one visible path component of bounded length.
 struct FileName: Hashable, Sendable {
-    /// At most so many bytes of UTF-8: with what is put around it, a name of a partial file must fit into 255.
+    /// The maximum length in bytes of UTF-8: with its prefix and suffix, the name of a partial file must fit into 255.
     static let limit = 200
 
     let text: String
 
-    /// The harmless part of a name, such as what follows the last `/` or `\`; `nil` where nothing is left.
+    /// Creates the safe part of a name, such as the text behind the last `/` or `\`; `nil` where nothing is left.
     init?(_ suggestion: String) {
         var scalars = suggestion.unicodeScalars[...]
-        // A name that is longer by far means nobody any good.
+        // A much longer name is not legitimate; only its end is looked at.
         if scalars.count > 16 << 10 { scalars = scalars.suffix(16 << 10) }
         if let separator = scalars.lastIndex(where: { $0 == "/" || $0 == "\\" }) {
             scalars = scalars[scalars.index(after: separator)...]
@@ -19,14 +19,14 @@ struct FileName: Hashable, Sendable {
         if harmless.count >= 2, harmless.dropFirst().first == ":", harmless.first?.isLetterOfADrive == true {
             harmless.removeFirst(2)
         }
-        // Leading dots hide a file, or lead up; trailing ones and spaces are lost on other systems.
+        // Leading dots hide a file, or refer to the parent folder; trailing dots and spaces are lost on other systems.
         harmless = harmless.drop(while: Self.isDotOrSpace)
         while let last = harmless.last, Self.isDotOrSpace(last) { harmless.removeLast() }
         guard !harmless.isEmpty else { return nil }
         self.text = Self.shortened(String(String.UnicodeScalarView(harmless)))
     }
 
-    /// What a response should be called: by its `Content-Disposition`, or by its URL.
+    /// Returns the name for the body of a response: from its `Content-Disposition`, or else from its URL.
     static func suggested(disposition: String?, url: String) -> FileName {
         if let name = disposition.flatMap({ ContentDisposition($0).fileName }).flatMap({ FileName($0) }) { return name }
         let path = URLReference(url).path
@@ -42,13 +42,13 @@ struct FileName: Hashable, Sendable {
 
     private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.properties.generalCategory {
-        // Controls, and what turns the direction of writing round, so that `gpj.exe` looks like `exe.jpg`.
+        // Controls, and characters that reverse the direction of writing, so that `gpj.exe` looks like `exe.jpg`.
         case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate: false
         default: true
         }
     }
 
-    /// Keeps the extension.
+    /// Returns the name within the limit, with its extension kept.
     private static func shortened(_ text: String) -> String {
         guard text.utf8.count > limit else { return text }
         let end = text.lastIndex(ofByte: ".").map { text[$0...] }.flatMap { $0.utf8.count <= 20 ? $0 : nil } ?? ""

@@ -1,5 +1,6 @@
-/// Text with its percent-encoded bytes decoded; `nil` where it is malformed, or no UTF-8.
+/// The decoding of percent-encoded bytes in text.
 enum PercentDecoding {
+    /// Returns the decoded bytes; `nil` where an escape is malformed.
     static func bytes(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = Array(text)[...]
@@ -9,7 +10,7 @@ enum PercentDecoding {
                 continue
             }
             let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-            // `UInt8` takes a sign too.
+            // `UInt8` accepts a sign as well.
             guard digits.utf8.count == 2, digits.allSatisfy(\.isHexDigit), let number = UInt8(digits, radix: 16) else {
                 return nil
             }
@@ -19,5 +20,6 @@ enum PercentDecoding {
         return bytes
     }
 
+    /// Returns the decoded text; `nil` where an escape is malformed or the bytes are not UTF-8.
     static func text(_ text: String) -> String? { bytes(text.utf8).flatMap { String(validating: $0, as: UTF8.self) } }
 }

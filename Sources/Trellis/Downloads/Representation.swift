@@ -1,13 +1,13 @@
 import CurlEngine
 import HTTPTypes
 
-/// What a download is going to be, as a response with all of it says.
+/// The identity and the size of the file that is downloaded, from a response with the complete representation.
 struct Representation: Hashable, Sendable {
-    /// What tells it from others; `nil` where it cannot be gone on with after an interruption.
+    /// The validator of the representation; `nil` where the download cannot be resumed after an interruption.
     var validator: StrongValidator?
-    /// Its bytes, where that is known.
+    /// The size in bytes; `nil` where it is not known.
     var total: Int64?
-    /// Of what resource it is; `nil` where that is not known.
+    /// The URL of the resource, without the query; `nil` where it is not known.
     var resource: String?
 
     init(validator: StrongValidator?, total: Int64?, resource: String? = nil) {
@@ -16,11 +16,11 @@ struct Representation: Hashable, Sendable {
         self.resource = resource
     }
 
-    /// That of a response with all of it.
+    /// Creates the representation that a complete response carries.
     ///
-    /// A coded one cannot be gone on with: its bytes on the wire are not those in the file.
+    /// A download with a content coding cannot be resumed: the bytes on the wire are not those in the file.
     ///
-    /// - Parameter url: What has answered, after all redirects.
+    /// - Parameter url: The URL that has answered, after all redirects.
     init(_ fields: HTTPFields, of url: String? = nil) {
         resource = url.map(Self.resource)
         guard !Self.isCoded(fields) else { return }
@@ -29,23 +29,24 @@ struct Representation: Hashable, Sendable {
         validator = ranges == "none" ? nil : StrongValidator(fields)
     }
 
-    /// A validator tells representations of one resource from each other (RFC 9110, section 8.8.3), and redirects can lead to
-    /// another one each time. The query does not count: those who redirect to signed URLs sign anew each time.
+    /// Returns the URL of a resource without its query. A validator distinguishes representations of one resource (RFC 9110,
+    /// section 8.8.3), and redirects can lead to another resource each time. The query does not count: redirects to signed URLs
+    /// carry a new signature each time.
     static func resource(_ url: String) -> String { String(ResumeData.name(of: url).prefix(beforeBytes: "?")) }
 
-    /// Whether this is a part of the same resource, as far as that is known.
+    /// Indicates whether a URL is of the same resource, as far as that is known.
     func isOfResource(_ url: String?) -> Bool {
         guard let resource, let url else { return true }
         return resource.hasSameBytes(as: Self.resource(url))
     }
 
-    /// Texts are compared as bytes.
+    /// Compares texts as bytes.
     static func == (one: Representation, other: Representation) -> Bool {
         one.validator == other.validator && one.total == other.total
             && one.resource.map { TextBytes($0) } == other.resource.map { TextBytes($0) }
     }
 
-    /// Whether the body is not the bytes of the representation themselves (RFC 9110, section 8.4).
+    /// Indicates whether a content coding makes the body differ from the bytes of the representation (RFC 9110, section 8.4).
     static func isCoded(_ fields: HTTPFields) -> Bool {
         guard let coding = fields[.contentEncoding] else { return false }
         return !FieldScanner.elements(of: coding).allSatisfy { element in

@@ -1,6 +1,7 @@
 import CurlEngine
 
-/// What it takes to go on with a download that did not come to its end: where its partial file is, and what it is a part of.
+/// The data with which an unfinished download is resumed: the place of its partial file, and the representation that this is a
+/// part of.
 ///
 /// ```swift
 /// if let data = await download.cancelProducingResumeData() {
@@ -11,36 +12,37 @@ import CurlEngine
 /// let file = try await session.download(resuming: data, to: .file(path)).value
 /// ```
 ///
-/// It holds the URL as it was requested, without user information, where redirects led, without the query, and no fields of the
-/// request. The bytes themselves are in the
-/// partial file alone: the value is small.
+/// The value holds the URL as it was requested, without user information, the URL that redirects led to, without the query, and
+/// no header fields of the request. The bytes themselves are in the partial file alone: the value is small.
 public struct ResumeData: Sendable, Hashable {
-    /// What was downloaded.
+    /// The URL that was requested.
     public let url: String
-    /// Where the partial file is.
+    /// The path of the partial file.
     public let path: String
-    /// The bytes that are there.
+    /// The number of bytes that are there.
     public var receivedBytes: Int64 { done.reduce(0) { $0 + Int64($1.count) } }
-    /// The bytes in all, where that is known.
+    /// The total number of bytes; `nil` where it is not known.
     public let totalBytes: Int64?
+    /// The validator with which the rest is requested.
     let validator: StrongValidator
-    /// What has answered: where redirects have led; `nil` where that is not known.
+    /// The URL that has answered, after all redirects; `nil` where that is not known.
     let resource: String?
-    /// Which bytes are there, on the disk and not only on their way there, in order, apart from each other.
+    /// The byte ranges that are on the disk and not only on their way there, in order, apart from each other.
     let done: [Range<Int64>]
-    /// Which bytes were written, as long as the kernel that has them runs; `nil` where only ``done`` tells.
+    /// The bytes that were written, which count as long as the same boot of the machine lasts; `nil` where only ``done`` counts.
     let pending: Pending?
-    /// What the partial file was like when nothing more came to it; `nil` where more may have come since then.
+    /// The size and the modification time of the partial file after the last byte was written; `nil` where more may have been
+    /// written since.
     let stamp: PartialFile.Stamp?
 
-    /// Bytes that a kernel has, and the disk may not have.
+    /// Bytes that the kernel has been given, and the disk may not have.
     struct Pending: Hashable, Sendable {
-        /// ``MachineBoot/id`` of the kernel.
+        /// The ``MachineBoot/id`` of the boot in which they were written.
         let boot: String
-        /// The bytes, in order, as far as the partial file is long enough.
+        /// The byte ranges, in order, as far as the partial file is long enough.
         let written: [Range<Int64>]
 
-        /// Those of the kernel that runs; `nil` where it has no name.
+        /// Creates the bytes of the present boot; `nil` where the boot has no ID.
         init?(_ written: [Range<Int64>]) {
             guard let boot = MachineBoot.id else { return nil }
             self.init(boot: boot, written: written)
@@ -52,7 +54,7 @@ public struct ResumeData: Sendable, Hashable {
         }
     }
 
-    /// The version that is written. One that is higher cannot be read.
+    /// The version of the format that is written. Data of another version cannot be read.
     static let version = 1
 
     init(
@@ -69,7 +71,7 @@ public struct ResumeData: Sendable, Hashable {
         self.stamp = stamp
     }
 
-    /// `nil` where nothing tells the representation from others.
+    /// Creates the data; `nil` where the representation has no validator.
     init?(
         _ representation: Representation, url: String, path: String, done: [Range<Int64>],
         stamp: PartialFile.Stamp? = nil, pending: Pending? = nil
@@ -80,13 +82,14 @@ public struct ResumeData: Sendable, Hashable {
             resource: representation.resource, stamp: stamp, pending: pending)
     }
 
-    /// The same about other bytes.
+    /// Returns a copy with other bytes.
     func with(done: [Range<Int64>], pending: Pending? = nil) -> ResumeData {
         ResumeData(
             url: url, path: path, done: done, totalBytes: totalBytes, validator: validator, resource: resource,
             stamp: stamp, pending: pending)
     }
 
+    /// The representation that the partial file is a part of.
     var representation: Representation {
         Representation(validator: validator, total: totalBytes, resource: resource)
     }
@@ -97,10 +100,10 @@ extension ResumeData: Codable {
         case version, url, resource, path, done, total, entityTag, lastModified, size, modified, synced, boot, written
     }
 
-    /// Reads one.
+    /// Decodes resume data.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/resumeData`` where it is of a version to come or makes no sense;
-    ///   `DecodingError` where it is something else.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/resumeData`` if the data are of another version or contradict
+    ///   themselves; `DecodingError` if the input is something else.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: Key.self)
         let version = try values.decode(Int.self, forKey: .version)
@@ -121,7 +124,7 @@ extension ResumeData: Codable {
         let size = try values.decodeIfPresent(Int64.self, forKey: .size)
         let modified = try values.decodeIfPresent(Int64.self, forKey: .modified)
         stamp = size.flatMap { size in modified.map { PartialFile.Stamp(size: size, modified: $0) } }
-        // Notes of before said nothing of the disk: they may have been there before their bytes.
+        // Notes of earlier releases without a stamp may have reached the disk before their bytes.
         let isSynced = try values.decodeIfPresent(Bool.self, forKey: .synced) ?? (stamp != nil)
         self.done = isSynced ? done : []
         let boot = try values.decodeIfPresent(String.self, forKey: .boot)
@@ -137,6 +140,7 @@ extension ResumeData: Codable {
 
     private static func pairs(_ ranges: [Range<Int64>]) -> [[Int64]] { ranges.map { [$0.lowerBound, $0.upperBound] } }
 
+    /// Returns the ranges of pairs of positions, which have to be in order and must not overlap.
     private static func ranges(_ pairs: [[Int64]]) throws -> [Range<Int64>] {
         var ranges: [Range<Int64>] = []
         for pair in pairs {
@@ -144,7 +148,7 @@ extension ResumeData: Codable {
                 throw TrellisError(.downloadFailed(.resumeData("its ranges are in disorder")))
             }
             if let last = ranges.last, last.upperBound == pair[0] {
-                // One that is whole is one range.
+                // Adjacent ranges are joined, so that a complete file is one range.
                 ranges[ranges.count - 1] = last.lowerBound..<pair[1]
             } else {
                 ranges.append(pair[0]..<pair[1])
@@ -153,7 +157,7 @@ extension ResumeData: Codable {
         return ranges
     }
 
-    /// Writes it.
+    /// Encodes the resume data.
     public func encode(to encoder: any Encoder) throws {
         var values = encoder.container(keyedBy: Key.self)
         try values.encode(Self.version, forKey: .version)
@@ -175,7 +179,7 @@ extension ResumeData: Codable {
 }
 
 extension ResumeData {
-    /// The URL of a request as resume data has it: without user information and fragment.
+    /// Returns the URL of a request as it is stored in resume data: without user information and fragment.
     static func name(of url: String) -> String {
         let text = url.prefix(beforeBytes: "#")
         guard let mark = text.utf8.firstRange(of: "://".utf8) else { return String(text) }

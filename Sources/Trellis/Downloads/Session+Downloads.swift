@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// What is asked of a download.
+/// The arguments of a download.
 struct DownloadCall: Sendable {
     let request: Request
     let destination: DownloadDestination
@@ -10,20 +10,20 @@ struct DownloadCall: Sendable {
 }
 
 extension Session {
-    /// A handle on a download to a file, which has not started yet: see ``DownloadRequest``.
+    /// Returns a handle on a download to a file, which has not started yet: see ``DownloadRequest``.
     ///
     /// ```swift
     /// let file = try await session.download("https://example.com/big.iso", to: .directory("/srv/images")).value
     /// ```
     ///
-    /// Interruptions are gone on with by themselves. Unless the request has ``Request/timeouts`` of its own, a download has no
-    /// limit in total; ``Timeouts/idle`` holds in any case.
+    /// An interrupted download resumes by itself. Unless the request has ``Request/timeouts`` of its own, a download has no limit
+    /// in total; ``Timeouts/idle`` holds in any case.
     ///
     /// - Parameters:
-    ///   - request: The request. Only a plain `GET` can be gone on with after an interruption.
-    ///   - destination: Where the file goes; a temporary file unless given.
-    ///   - checksum: What digest the file is to have.
-    ///   - options: How it is done.
+    ///   - request: The request. Only a plain `GET` can be resumed after an interruption.
+    ///   - destination: The destination of the file; a temporary file unless given.
+    ///   - checksum: The digest that the file has to have.
+    ///   - options: The options of the download.
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
         checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions()
@@ -31,16 +31,16 @@ extension Session {
         download(request, destination, checksum, options, nil)
     }
 
-    /// A handle on a download that goes on where another one ended.
+    /// Returns a handle on a download that resumes where another one ended.
     ///
-    /// Where the partial file is not there any more, or the server has another file by now, the download begins anew.
+    /// If the partial file does not exist any more, or the server has another file by now, the download begins anew.
     ///
     /// - Parameters:
-    ///   - resumeData: What the other one left: ``DownloadRequest/resumeData``.
-    ///   - request: The request, of the same URL; a plain `GET` of it unless given.
-    ///   - destination: Where the file goes; a temporary file unless given.
-    ///   - checksum: What digest the file is to have.
-    ///   - options: How it is done.
+    ///   - resumeData: The resume data of the other download: ``DownloadRequest/resumeData``.
+    ///   - request: The request, of the same URL; a plain `GET` of that URL unless given.
+    ///   - destination: The destination of the file; a temporary file unless given.
+    ///   - checksum: The digest that the file has to have.
+    ///   - options: The options of the download.
     public func download(
         resuming resumeData: ResumeData, _ request: (any RequestConvertible)? = nil,
         to destination: DownloadDestination = .temporary, checksum: Checksum? = nil,
@@ -54,7 +54,7 @@ extension Session {
         _ convertible: some RequestConvertible, _ destination: DownloadDestination, _ checksum: Checksum?,
         _ options: DownloadOptions, _ resumeData: ResumeData?
     ) -> DownloadRequest {
-        // Converted now: what is asked for is what it was when it was asked for.
+        // Converted at once: later changes of the caller's value do not change the request.
         let request = Result { try convertible.asRequest() }
         let run = DownloadRun(clock: clock) { [self] run in
             let call = DownloadCall(

@@ -1,23 +1,23 @@
 import CurlEngine
 import HTTPTypes
 
-/// What tells a representation from every other that the same URL ever had: the value for `If-Range`
-/// (RFC 9110, section 13.1.5).
+/// The validator that distinguishes a representation from every other one of the same URL: the value for `If-Range` (RFC 9110,
+/// section 13.1.5).
 enum StrongValidator: Hashable, Sendable {
-    /// An entity tag that is not weak, with its quotes.
+    /// A strong entity tag, with its quotes.
     case entityTag(String)
-    /// The time of the last change, where it is certain that nothing changed within that second.
+    /// The time of the last change, where the representation certainly did not change again within that second.
     case lastModified(String)
 
-    /// That of a response; `nil` where it has none.
+    /// Creates the validator of a response; `nil` where the response has none.
     init?(_ fields: HTTPFields) {
         if let tag = fields[.eTag] {
-            // A weak one says that the bytes may differ, and the time says no more then.
+            // A weak tag says that the bytes may differ, and then the time is not reliable either.
             guard Self.isStrong(tag) else { return nil }
             self = .entityTag(tag)
             return
         }
-        // A second before the response was made (RFC 9110, section 8.8.2.2).
+        // The change has to be at least a second older than the response (RFC 9110, section 8.8.2.2).
         let zero = HTTPDate(secondsSince1970: 0)
         guard let text = fields[.lastModified], let changed = HTTPDate(text, now: zero),
             let made = fields[.date].flatMap({ HTTPDate($0, now: zero) }),
@@ -33,7 +33,7 @@ enum StrongValidator: Hashable, Sendable {
         }
     }
 
-    /// Tags are compared character by character (RFC 9110, section 8.8.3.2), which are bytes there.
+    /// Compares tags character by character (RFC 9110, section 8.8.3.2), which here means byte by byte.
     static func == (one: StrongValidator, other: StrongValidator) -> Bool {
         switch (one, other) {
         case (.entityTag(let one), .entityTag(let other)), (.lastModified(let one), .lastModified(let other)):
@@ -44,17 +44,17 @@ enum StrongValidator: Hashable, Sendable {
 
     func hash(into hasher: inout Hasher) { hasher.combine(text) }
 
-    /// Whether a part with these fields is of the same representation.
+    /// Indicates whether a part with these fields is of the same representation.
     func fits(partWith fields: HTTPFields) -> Bool {
         switch self {
-        // A part has the tag that the whole has (RFC 9110, section 15.3.7).
+        // The tag of a part is that of the complete representation (RFC 9110, section 15.3.7).
         case .entityTag(let tag): fields[.eTag]?.hasSameBytes(as: tag) ?? false
-        // The time need not be repeated.
+        // A part need not repeat the time.
         case .lastModified(let text): fields[.lastModified]?.hasSameBytes(as: text) ?? true
         }
     }
 
-    /// `"…"` with characters that a tag may have (RFC 9110, section 8.8.3).
+    /// Indicates whether a tag is quoted, not weak, and made of the characters that a tag may have (RFC 9110, section 8.8.3).
     private static func isStrong(_ tag: String) -> Bool {
         let bytes = tag.utf8
         guard bytes.count >= 2, bytes.first == UInt8(ascii: "\""), bytes.last == UInt8(ascii: "\"") else {

@@ -1,16 +1,16 @@
 public import FoundationEssentials
 
 extension TrellisError {
-    /// The beginning of a response's body, kept with an error so that a person can see what the server said.
+    /// The first bytes of a response's body, kept with an error to show the message of the server.
     public struct BodyExcerpt: Sendable, Hashable {
-        /// How much is kept: 4 KiB.
+        /// The maximum size of ``data`` in bytes: 4 KiB.
         public static let limit = 4 << 10
-        /// How much of it is shown in an error's sentence, in characters.
+        /// The maximum number of characters of the body in an error's description.
         static let shownLimit = 300
 
         /// The first bytes of the decoded body.
         public let data: Data
-        /// There was more, or may have been.
+        /// A Boolean value: the body had more bytes than ``data``, or may have had more.
         public let isCut: Bool
 
         init(_ body: Data, isCut: Bool = false) {
@@ -19,15 +19,15 @@ extension TrellisError {
             self.isCut = isCut || body.count > Self.limit
         }
 
-        /// The bytes as text, as far as they are UTF-8; `nil` if they are something else.
+        /// The bytes as text; `nil` if they are not UTF-8. A character that the cut has split is left out.
         public var text: String? {
             if let text = String(validating: data, as: UTF8.self) { return text }
             guard isCut else { return nil }
-            // The cut may go through a character of up to four bytes.
+            // The cut may split a character of up to four bytes.
             return (1...3).lazy.compactMap { String(validating: data.dropLast($0), as: UTF8.self) }.first
         }
 
-        /// One line without control characters, for messages.
+        /// The start of the text as one line without control characters, for messages; `nil` if there is no text.
         var line: String? {
             guard let text, !text.isEmpty else { return nil }
             let start = text.prefix(Self.shownLimit)
@@ -40,6 +40,7 @@ extension TrellisError {
 }
 
 extension Unicode.Scalar {
+    /// A Boolean value: the scalar is a control or format character.
     fileprivate var isControl: Bool {
         switch properties.generalCategory {
         case .control, .format: true

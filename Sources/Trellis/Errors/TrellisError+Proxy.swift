@@ -1,25 +1,25 @@
 import HTTPTypes
 
 extension TrellisError {
-    /// Why there is no way through the session's proxy. The proxy is named by host and port, such as `proxy.example:3128`.
+    /// The reason why a request cannot pass the session's proxy. The proxy is named by host and port, such as `proxy.example:3128`.
     public enum ProxyFailure: Sendable, Hashable {
         /// The name of the proxy could not be resolved.
         case nameResolution(proxy: String, why: String)
         /// The proxy refused the connection, or could not be reached.
         case unreachable(proxy: String, why: String)
-        /// The proxy wants to know who asks (407; of some, such as tinyproxy, 401): there are no credentials for it in
-        /// ``SessionConfiguration/proxy``, or not the ones that it accepts, or it wants another
+        /// The proxy requires authentication (407; from some proxies, such as tinyproxy, 401): ``SessionConfiguration/proxy`` has
+        /// no credentials for the proxy, or ones that the proxy does not accept, or the proxy wants another
         /// ``ProxyConfiguration/Authentication``.
         case unauthorized(proxy: String, status: Int, hasCredentials: Bool)
-        /// The proxy made no tunnel to the server, and said so with another status than those.
+        /// The proxy opened no tunnel to the server, and sent a status other than 401 and 407.
         case refused(proxy: String, status: Int)
-        /// The proxy did not answer the request for a tunnel, or not as a proxy does.
+        /// The proxy sent no response to the request for a tunnel, or one that is not a proxy's.
         case noTunnel(proxy: String, why: String)
     }
 }
 
 extension TrellisError.ProxyFailure: CustomStringConvertible {
-    /// What went wrong, in words.
+    /// The failure in words.
     public var description: String {
         switch self {
         case .nameResolution(let proxy, let why): "the name of the proxy \(proxy) could not be resolved: \(why)"
@@ -35,12 +35,12 @@ extension TrellisError.ProxyFailure: CustomStringConvertible {
         }
     }
 
-    /// It may be better soon. Who may not pass now may not pass then.
+    /// A Boolean value: the failure may be temporary. A client that is not authorized now is not expected to be authorized later.
     var isTransient: Bool {
         switch self {
         case .nameResolution, .unreachable, .noTunnel: true
         case .unauthorized: false
-        // As the statuses of servers: RFC 9110, section 15.
+        // Judged as the statuses of servers are: RFC 9110, section 15.
         case .refused(_, let status): HTTPResponse.Status(code: status).isTransient
         }
     }

@@ -1,7 +1,7 @@
 import HTTPTypes
 
 extension TrellisError {
-    /// A stable name for each sort of failure, for logs and for tools.
+    /// A stable name for each kind of failure, for logs and for tools.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         case invalidURL = "invalid_url"
         case invalidRequest = "invalid_request"
@@ -28,7 +28,7 @@ extension TrellisError {
         case file, other
     }
 
-    /// The sort of failure.
+    /// The kind of the failure.
     public var kind: Kind {
         switch reason {
         case .invalidRequest(.url): .invalidURL
@@ -69,10 +69,11 @@ extension TrellisError {
         }
     }
 
-    /// A limit of ``Timeouts`` was reached.
+    /// A Boolean value: a limit of ``Timeouts`` was reached.
     public var isTimeout: Bool { if case .timedOut = reason { true } else { false } }
 
-    /// No connection came about: the name, TCP, the proxy, TLS, or the time for them.
+    /// A Boolean value: the connection could not be established, because of the host name, TCP, the proxy, TLS, or the time limit
+    /// for all of them.
     public var isConnectionFailure: Bool {
         switch reason {
         case .connectionFailed, .proxyFailed, .securityFailed(.handshake), .securityFailed(.untrusted),
@@ -82,26 +83,27 @@ extension TrellisError {
         }
     }
 
-    /// The request was ended on purpose.
+    /// A Boolean value: the request was ended on purpose.
     public var isCancellation: Bool { if case .cancelled = reason { true } else { false } }
 
-    /// A server may have seen part of the request, or of an earlier attempt or hop of its call. `false` only where it is certain
-    /// that none did.
+    /// A Boolean value: a server may have received part of the request, or of an earlier attempt or hop of the same call. `false`
+    /// only if it is certain that no server did.
     public var maySentBytes: Bool { earlierTraffic != .none || hasReachedServer }
 
     private var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .answered }
 
-    /// The same call may succeed if it is made again: the failure is one of the moment, and sending again does no harm because
-    /// nothing was sent, or only requests whose methods are idempotent (RFC 9110, section 9.2.2), those before a redirect included.
+    /// A Boolean value: the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
+    /// because nothing was sent, or only requests with idempotent methods (RFC 9110, section 9.2.2), including the requests before a
+    /// redirect.
     public var isRetryable: Bool {
         isTransient && earlierTraffic != .other && (!hasReachedServer || (method?.isIdempotent ?? false))
     }
 
-    /// The failure is one of the moment, whatever the request was: the one judgement that retries, downloads, event sources and
-    /// circuits begin with. Their exceptions are named where they are made.
+    /// A Boolean value: the failure is temporary, regardless of the request. Retries, downloads, event sources and circuits all
+    /// start from this value; their exceptions are documented where they are made.
     var isTransient: Bool {
         switch reason {
-        // A server does not do that by chance.
+        // A server does not flood a connection by chance.
         case .exchangeFailed(.flooded): false
         case .connectionFailed, .timedOut(.connect), .timedOut(.responseHead), .timedOut(.idle), .exchangeFailed,
             .invalidResponse(.bodyCutShort), .limited:

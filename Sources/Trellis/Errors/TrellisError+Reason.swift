@@ -1,72 +1,72 @@
 extension TrellisError {
-    /// What went wrong, on two levels: the part of the work, and in it the cause.
+    /// The reason for a failure, on two levels: the part of the work that failed, and the cause within that part.
     public enum Reason: Sendable, Hashable {
         /// The request cannot be sent as it is.
         case invalidRequest(InvalidRequest)
-        /// No connection came about.
+        /// The connection could not be established.
         case connectionFailed(ConnectionFailure)
-        /// The session's proxy cannot be reached, or lets nothing through.
+        /// The session's proxy cannot be reached, or does not let the request pass.
         case proxyFailed(ProxyFailure)
-        /// No trustworthy TLS connection came about.
+        /// A trusted TLS connection could not be established.
         case securityFailed(SecurityFailure)
         /// A limit of ``Timeouts`` was reached.
         case timedOut(Timeout)
         /// The request was ended on purpose.
         case cancelled(Cancellation)
-        /// The connection broke while the exchange was under way.
+        /// The exchange of request and response failed on an established connection.
         case exchangeFailed(ExchangeFailure)
-        /// The response is not one that can be used.
+        /// The response is malformed, incomplete or too large, or cannot be decoded.
         case invalidResponse(InvalidResponse)
-        /// The response is not what the caller accepts.
+        /// The response has a status or content type that the caller does not accept.
         case validationFailed(ValidationFailure)
-        /// The response's body is not what it was to be read as.
+        /// The response's body cannot be read as the requested type.
         case serializationFailed(SerializationFailure)
-        /// The request's body failed.
+        /// The request's body could not be read from its source, or could not be sent.
         case bodyFailed(BodyFailure)
-        /// A redirect is not followed.
+        /// The redirect was not followed.
         case redirectFailed(RedirectFailure)
-        /// The file of a download failed.
+        /// The file of a download could not be written, verified or resumed.
         case downloadFailed(DownloadFailure)
         /// A limit of the session keeps the request from being sent.
         case limited(LimitFailure)
-        /// The running libcurl lacks what was asked for.
+        /// The running libcurl lacks a feature that was requested; the text names the feature.
         case unsupported(String)
-        /// Something inside the framework or libcurl; the text is libcurl's.
+        /// Any other failure inside the framework or libcurl; the text describes the failure.
         case other(String)
 
-        /// Shorthand for a URL that cannot be requested.
+        /// Returns the reason for a URL that cannot be requested.
         static func invalidURL(_ why: String) -> Reason { .invalidRequest(.url(why)) }
     }
 
-    /// Why a request cannot be sent as it is.
+    /// The reason why a request cannot be sent as it is.
     public enum InvalidRequest: Sendable, Hashable {
         /// The URL is empty, relative, malformed, or neither `http` nor `https`.
         case url(String)
-        /// The method is no token, or is `CONNECT`.
+        /// The method is not a token, or is `CONNECT`.
         case method(String)
-        /// A field holds bytes that would end its line.
+        /// A header field contains bytes that would end its line.
         case headerField(String)
-        /// The method cannot have a body, or the body is none that can be sent.
+        /// The method does not allow a body, or the body cannot be sent.
         case body(String)
-        /// The parameters cannot be encoded; what says so is ``TrellisError/underlying``.
+        /// The parameters cannot be encoded; the encoder's error is ``TrellisError/underlying``.
         case parameters(String)
-        /// A ``Checksum`` is none.
+        /// The ``Checksum`` has no hexadecimal digits, or the wrong length.
         case checksum(String)
         /// A validator was added after the request had started.
         case lateValidator
     }
 
-    /// Why no connection came about.
+    /// The reason why a connection could not be established.
     public enum ConnectionFailure: Sendable, Hashable {
-        /// The name could not be resolved.
+        /// The host name could not be resolved.
         case nameResolution(String)
         /// The server refused the connection, or could not be reached.
         case unreachable(String)
     }
 
-    /// Why no trustworthy TLS connection came about.
+    /// The reason why a trusted TLS connection could not be established.
     public enum SecurityFailure: Sendable, Hashable {
-        /// The handshake failed, or the other side does not speak TLS.
+        /// The handshake failed, or the peer does not use TLS.
         case handshake(String)
         /// The server's certificate is not trusted: expired, for another host, or from an unknown authority.
         case untrusted(String)
@@ -74,73 +74,74 @@ extension TrellisError {
         case certificateAuthorityFile(String)
     }
 
-    /// Which limit was reached.
+    /// The time limit that was reached.
     public enum Timeout: String, Sendable, Hashable, CaseIterable {
-        /// ``Timeouts/connect``
+        /// The limit ``Timeouts/connect``.
         case connect
-        /// ``Timeouts/responseHead``
+        /// The limit ``Timeouts/responseHead``.
         case responseHead
-        /// ``Timeouts/idle``
+        /// The limit ``Timeouts/idle``.
         case idle
-        /// ``Timeouts/total``
+        /// The limit ``Timeouts/total``.
         case total
     }
 
-    /// Who ended the request.
+    /// The action that ended the request.
     public enum Cancellation: Sendable, Hashable {
-        /// ``DataRequest/cancel()`` or ``StreamResponse/cancel()``.
+        /// A call of ``DataRequest/cancel()`` or ``StreamResponse/cancel()``.
         case explicitly
-        /// ``Session/shutdown(drainingFor:)``.
+        /// A call of ``Session/shutdown(drainingFor:)``.
         case sessionShutDown
     }
 
-    /// How the exchange broke.
+    /// The reason why an exchange failed on an established connection.
     public enum ExchangeFailure: Sendable, Hashable {
         /// The request could not be sent.
         case send(String)
-        /// The response could not be received, or the server closed without one.
+        /// The response could not be received, or the server closed the connection without one.
         case receive(String)
-        /// A kept connection died under a request that must not be sent twice.
+        /// A reused connection was lost during a request that must not be sent twice.
         case connectionLost
         /// The server reset the HTTP/2 stream or broke the protocol.
         case http2(String)
-        /// The same for HTTP/3.
+        /// The server reset the HTTP/3 stream or broke the protocol.
         case http3(String)
-        /// The server kept the connection busy with what brings nothing, such as empty frames, for more than a second of
-        /// processor time; the connection was cut.
+        /// The server kept the connection busy without progress, for example with empty frames, for more than one second of
+        /// processor time; the connection was closed.
         case flooded
     }
 
-    /// Why a response cannot be used.
+    /// The reason why a response cannot be used.
     public enum InvalidResponse: Sendable, Hashable {
-        /// It breaks the rules of HTTP.
+        /// The response breaks the rules of HTTP.
         case malformed(String)
-        /// The head, or all informational heads, or the trailers are larger than so many bytes.
+        /// The head, all informational heads together, or the trailers are larger than the limit in bytes.
         case headTooLarge(limit: Int)
         /// The body ended before its announced end.
         case bodyCutShort(String)
-        /// The decoded body is larger than so many bytes.
+        /// The decoded body, or an element of a stream such as a line, is larger than the limit in bytes.
         case bodyTooLarge(limit: Int)
-        /// The body does not decode as its `Content-Encoding` says.
+        /// The body cannot be decoded as its `Content-Encoding` says.
         case contentCoding(String)
     }
 
-    /// Why a response is not accepted. What a ``Validator`` of the user's own throws is not one of these: it comes unchanged.
+    /// The reason why a response is not accepted. An error that a ``Validator`` of the user's own throws is not wrapped: the caller
+    /// receives that error unchanged.
     public enum ValidationFailure: Sendable, Hashable {
-        /// The status is none of those that are accepted.
+        /// The status is not one of the accepted statuses.
         case status(Int)
-        /// The content type is none of those that are accepted; `nil`: the response has none.
+        /// The content type is not one of the accepted types; `nil` if the response has none.
         case contentType(String?, acceptable: [String])
     }
 
-    /// Why a response's body cannot be read as what was asked for. What a ``ResponseSerializer`` of the user's own throws is
-    /// not one of these: it comes unchanged.
+    /// The reason why a response's body cannot be read as the requested type. An error that a ``ResponseSerializer`` of the user's
+    /// own throws is not wrapped: the caller receives that error unchanged.
     public enum SerializationFailure: Sendable, Hashable {
-        /// There is no body, and the type cannot do without.
+        /// The response has no body, and the type has no value for an empty body.
         case emptyBody(type: String)
-        /// The decoder refused; its error is ``TrellisError/underlying``.
+        /// The decoder failed; its error is ``TrellisError/underlying``.
         case decoding(type: String, why: String)
-        /// The bytes are no text in the encoding that was asked for.
+        /// The bytes are not text in the requested encoding.
         case text(encoding: String)
         /// The body does not have the format that it is read as, such as `multipart`.
         case format(String)
@@ -149,63 +150,63 @@ extension TrellisError {
         case element(String, type: String, why: String)
     }
 
-    /// Why a redirect is not followed; ``TrellisError/response`` has it.
+    /// The reason why a redirect is not followed; the response with the redirect is ``TrellisError/response``.
     public enum RedirectFailure: Sendable, Hashable {
-        /// ``RedirectPolicy/maximumRedirects`` had been followed before.
+        /// The number of redirects that had been followed before was ``RedirectPolicy/maximumRedirects``.
         case tooMany(limit: Int)
-        /// The chain came to this URL too often.
+        /// The chain of redirects reached this URL too often.
         case loop(url: String)
-        /// It leads where no request may go, or nowhere.
+        /// The redirect leads to a target that is not allowed, or has no usable target.
         case refused(String)
     }
 
-    /// Which limit keeps a request from being sent.
+    /// The limit that keeps a request from being sent.
     public enum LimitFailure: Sendable, Hashable {
-        /// The ``RateLimit`` would hold it up for longer than it may.
+        /// The ``RateLimit`` would delay the request for longer than `maximumWait`.
         case rate(host: String, wait: Duration, maximumWait: Duration)
-        /// The host's ``CircuitBreaker`` is open, because so many of its last requests failed; for so long yet, or (`nil`) until
-        /// the request has succeeded that was let through to see.
+        /// The host's ``CircuitBreaker`` is open, because `failures` of the last `requests` requests failed. The circuit stays open
+        /// for `nextAttempt` or, if that is `nil`, until the probing request under way has succeeded.
         case circuitOpen(host: String, failures: Int, requests: Int, nextAttempt: Duration?)
     }
 
-    /// Why a download has no file.
+    /// The reason why a download has no file.
     public enum DownloadFailure: Sendable, Hashable {
-        /// There is a file at the destination, and it was not to be replaced.
+        /// A file exists at the destination, and was not to be replaced.
         case exists(path: String)
         /// The file cannot be written, or cannot be moved into its place.
         case file(path: String, why: String)
-        /// The file does not have the digest that it was to have; it has been deleted. In hexadecimal digits.
+        /// The file does not have the expected digest, and has been deleted. Both digests are in hexadecimal digits.
         case checksum(name: String, expected: String, found: String)
         /// The ``ResumeData`` cannot be used.
         case resumeData(String)
     }
 
-    /// How a request's body failed.
+    /// The reason why a request's body could not be sent.
     public enum BodyFailure: Sendable, Hashable {
-        /// The file cannot be used.
+        /// The file of the body cannot be used.
         case file(path: String, why: String)
         /// The source gave more or fewer bytes than it had promised.
         case lengthMismatch(promised: Int64, given: Int64)
-        /// The source threw; the error is ``TrellisError/underlying``.
+        /// The source threw an error, which is ``TrellisError/underlying``.
         case sourceFailed
-        /// The body would have had to be sent a second time, and cannot be.
+        /// The body would have to be sent a second time, but its source can be read only once.
         case notReplayable
     }
 }
 
 extension TrellisError.Reason: CustomStringConvertible {
-    /// What went wrong, in words.
+    /// The failure in words.
     public var description: String {
         switch self {
         case .invalidRequest(.url(let why)): "the URL cannot be requested: \(why)"
-        case .invalidRequest(.method(let method)): "the method \(method) cannot be requested"
+        case .invalidRequest(.method(let method)): "the method \(method) cannot be sent: not a token, or CONNECT"
         case .invalidRequest(.headerField(let name)): "the header field \(name) holds bytes that no field may hold"
         case .invalidRequest(.body(let why)): "the body cannot be sent: \(why)"
         case .invalidRequest(.parameters(let why)): "the parameters cannot be encoded: \(why)"
-        case .invalidRequest(.checksum(let why)): "the checksum is none: \(why)"
+        case .invalidRequest(.checksum(let why)): "the checksum is invalid: \(why)"
         case .invalidRequest(.lateValidator): "a validator was added after the request had started"
-        case .connectionFailed(.nameResolution(let why)): "the name could not be resolved: \(why)"
-        case .connectionFailed(.unreachable(let why)): "no connection: \(why)"
+        case .connectionFailed(.nameResolution(let why)): "the host name could not be resolved: \(why)"
+        case .connectionFailed(.unreachable(let why)): "no connection to the server: \(why)"
         case .proxyFailed(let failure): failure.description
         case .securityFailed(.handshake(let why)): "the TLS handshake failed: \(why)"
         case .securityFailed(.untrusted(let why)): "the server's certificate is not trusted: \(why)"
@@ -213,8 +214,8 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .timedOut(let timeout): "timed out (\(timeout.rawValue))"
         case .cancelled(.explicitly): "the request was cancelled"
         case .cancelled(.sessionShutDown): "the session was shut down"
-        case .exchangeFailed(.send(let why)): "sending failed: \(why)"
-        case .exchangeFailed(.receive(let why)): "receiving failed: \(why)"
+        case .exchangeFailed(.send(let why)): "the request could not be sent: \(why)"
+        case .exchangeFailed(.receive(let why)): "the response could not be received: \(why)"
         case .exchangeFailed(.connectionLost):
             "the connection was lost, and the request may have arrived, so it was not sent again"
         case .exchangeFailed(.http2(let why)): "HTTP/2 failed: \(why)"
@@ -232,9 +233,9 @@ extension TrellisError.Reason: CustomStringConvertible {
             "\(type.map { "the content type \($0)" } ?? "a response without a content type") is not accepted, only "
                 + acceptable.joined(separator: ", ")
         case .serializationFailed(.emptyBody(let type)):
-            "the response has no body, and \(type) cannot be made of nothing"
+            "the response has no body, and \(type) has no value for an empty body"
         case .serializationFailed(.decoding(let type, let why)): "the response is no \(type): \(why)"
-        case .serializationFailed(.text(let encoding)): "the response is no text in \(encoding)"
+        case .serializationFailed(.text(let encoding)): "the response's body is not text in \(encoding)"
         case .serializationFailed(.format(let why)): "the response cannot be read: \(why)"
         case .serializationFailed(.element(let which, let type, let why)):
             "\(which) of the response is no \(type): \(why)"
@@ -242,11 +243,11 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .bodyFailed(.lengthMismatch(let promised, let given)):
             "the body's source promised \(promised) bytes and gave \(given)"
         case .bodyFailed(.sourceFailed): "the body's source failed"
-        case .bodyFailed(.notReplayable): "the body would have had to be sent again, and cannot be"
+        case .bodyFailed(.notReplayable): "the body has to be sent again, but its source can be read only once"
         case .downloadFailed(.exists(let path)): "there is a file at \(path) already"
         case .downloadFailed(.file(let path, let why)): "the file \(path) cannot be written: \(why)"
         case .downloadFailed(.checksum(let name, let expected, let found)):
-            "the file is not the one that was expected: its \(name) is \(found), not \(expected)"
+            "the file does not have the expected checksum: its \(name) is \(found), not \(expected)"
         case .downloadFailed(.resumeData(let why)): "the resume data cannot be used: \(why)"
         case .redirectFailed(.tooMany(limit: ...0)): "there is a redirect, and none is followed"
         case .redirectFailed(.tooMany(let limit)): "there are more than \(limit) redirects in a row"
@@ -266,7 +267,7 @@ extension TrellisError.Reason: CustomStringConvertible {
 }
 
 extension TrellisError.Reason {
-    /// The words say what the underlying error would say again.
+    /// A Boolean value: the description contains the text of the underlying error already.
     var tellsCause: Bool {
         switch self {
         case .serializationFailed, .invalidRequest(.parameters): true

@@ -1,8 +1,9 @@
 extension TrellisError {
-    /// What a status means, as the registry has it: HTTP/2 has no phrases, and that of a server may be anything.
+    /// Returns the registered phrase of a status; `nil` if there is none. The server's own phrase is not used, because HTTP/2 has
+    /// none and a server may send any text.
     static func phrase(of status: Int) -> String? { phrases[status] }
 
-    /// The IANA registry of status codes, from 300 on.
+    /// The phrases of the IANA registry of status codes, from 300 on.
     private static let phrases = [
         300: "Multiple Choices", 301: "Moved Permanently", 302: "Found", 303: "See Other", 304: "Not Modified",
         305: "Use Proxy", 307: "Temporary Redirect", 308: "Permanent Redirect",

@@ -1,37 +1,37 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// Why a request failed: what went wrong, and where and when it did.
+/// The error of a failed request: the reason, and the phase and time of the failure.
 ///
-/// It reads as a sentence a person can act on, and answers questions such as ``isTimeout`` and ``maySentBytes`` without a
-/// look at any text. The cancellation of a task is not one of these: it is Swift's `CancellationError`.
+/// The description is a sentence that a person can act on, and properties such as ``isTimeout`` and ``maySentBytes`` classify the
+/// error without parsing any text. The cancellation of a task is not a `TrellisError`, but Swift's `CancellationError`.
 public struct TrellisError: Error, Sendable {
-    /// What went wrong.
+    /// The reason for the failure.
     public let reason: Reason
     /// The method of the request.
     public internal(set) var method: HTTPRequest.Method?
-    /// The URL of the request, its secrets left out: user information, and the values of query items whose names say that
-    /// they are secrets or signatures.
+    /// The URL of the request without its secrets: user information, and the values of query items whose names mark them as
+    /// secrets or signatures.
     public internal(set) var url: String?
-    /// Where in its life the request was.
+    /// The phase that the request was in.
     public internal(set) var phase: Phase
-    /// What the request took up to the failure.
+    /// The metrics of the request up to the failure.
     public internal(set) var metrics: Metrics
-    /// What is known about the circumstances, in words.
+    /// The circumstances of the failure in words; `nil` if none are known.
     public internal(set) var detail: String?
-    /// It waited for something else than a connection.
+    /// A Boolean value: the request waited for something other than a connection, such as a rate limit.
     var isHeldByLimit = false
-    /// The error that caused this one, for example what a body's source threw.
+    /// The error that caused this one, for example an error that a body's source threw.
     public internal(set) var underlying: (any Error)?
     /// The response that was not accepted or could not be read; `nil` for other failures.
     public internal(set) var response: Response?
-    /// How the body of that response begins.
+    /// The beginning of the body of ``response``.
     public internal(set) var bodyExcerpt: BodyExcerpt?
-    /// How often a download had been interrupted and gone on by itself; 0 for other requests.
+    /// The number of interruptions after which a download had continued by itself; 0 for other requests.
     public internal(set) var interruptions = 0
     /// The requests that the call had sent before the one that failed.
     var earlierTraffic = EarlierTraffic.none
-    /// What was followed up to the failure, where no response tells.
+    /// The redirects that were followed up to the failure, for an error without a response that has them.
     var followed: [Redirect] = []
 
     package init(
@@ -49,7 +49,7 @@ public struct TrellisError: Error, Sendable {
     /// The redirects that were followed up to the failure, in their order.
     public var redirects: [Redirect] { followed.isEmpty ? response?.redirects ?? [] : followed }
 
-    /// How often the request had been started.
+    /// The number of times that the request had been started.
     public var attempt: Int { metrics.attempts }
 
     /// The time from the call to the failure.
@@ -57,35 +57,36 @@ public struct TrellisError: Error, Sendable {
 }
 
 extension TrellisError {
-    /// Where in its life a request was.
+    /// A phase in the life of a request.
     public enum Phase: String, Sendable, Hashable, CaseIterable {
-        /// It was being put together; nothing was sent.
+        /// The request was being put together; nothing was sent.
         case composing
-        /// It waited for a connection slot of its session, or for a limit.
+        /// The request waited for a connection slot of its session, or for a limit.
         case queued
-        /// The name was being resolved, or TCP or TLS were under way.
+        /// The host name was being resolved, or TCP or TLS were under way.
         case connecting
-        /// It was being sent, or the answer was awaited.
+        /// The request was being sent, or the response was awaited.
         case sending
-        /// The head had come, the body had not ended.
+        /// The head of the response had been received, the body had not ended.
         case receiving
-        /// The answer had come whole; it was being validated or read.
+        /// The response had been received whole, and was being validated or read.
         case answered
     }
 }
 
-/// The requests that a call has sent in attempts and hops that are over, by what sending them again would do.
+/// The requests that a call has sent in attempts and hops that are over, by the effect of sending them again.
 enum EarlierTraffic: UInt8, Sendable, Comparable {
     case none
     /// Requests with idempotent methods (RFC 9110, section 9.2.2).
     case idempotent
+    /// Requests of which at least one has another method.
     case other
 
     static func < (left: EarlierTraffic, right: EarlierTraffic) -> Bool { left.rawValue < right.rawValue }
 }
 
 extension TrellisError: CustomStringConvertible {
-    /// A sentence for people.
+    /// The failure as a sentence for people.
     public var description: String {
         var text = reason.description
         if isTimeout || phase == .queued && !isLimit { text += " after \(elapsed.rounded) \(activity)" }
@@ -107,12 +108,12 @@ extension TrellisError {
 }
 
 extension TrellisError: LocalizedError {
-    /// The same sentence, for Foundation.
+    /// The same sentence as ``description``, for Foundation.
     public var errorDescription: String? { description }
 }
 
 extension TrellisError.Phase {
-    /// What the request was doing, to follow a time span.
+    /// The activity of the request in this phase, in words that follow a time span.
     fileprivate var activity: String {
         switch self {
         case .composing: "before it was sent"
@@ -126,7 +127,7 @@ extension TrellisError.Phase {
 }
 
 extension Duration {
-    /// Seconds with one decimal, or whole milliseconds below one second.
+    /// The duration in seconds with one decimal, or in whole milliseconds below one second.
     var rounded: String {
         let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
         return milliseconds < 1000 ? "\(milliseconds) ms" : "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s"

@@ -1,18 +1,19 @@
 extension Session {
-    /// Server-sent events from a server, over as many connections as it takes.
+    /// Returns the server-sent events of a server, over as many connections as needed.
     ///
-    /// `Accept: text/event-stream` and `Cache-Control: no-cache` are sent unless the request has such fields. A request
-    /// without ``Request/timeouts`` of its own has the session's, but none in total; a stream that is silent for longer than
-    /// ``Timeouts/idle`` counts as lost and is opened again. To go on where an earlier process stopped, give the request the
+    /// `Accept: text/event-stream` and `Cache-Control: no-cache` are sent unless the request has such fields. A request without
+    /// ``Request/timeouts`` of its own has the session's, but none in total; a stream that is silent for longer than
+    /// ``Timeouts/idle`` counts as lost and is opened again. To continue where an earlier process stopped, give the request the
     /// `Last-Event-ID` to begin with.
     ///
     /// - Parameters:
-    ///   - request: The request, made anew for each connection. Its body, if it has one, must be one that can be sent again.
-    ///   - reconnection: When the stream is opened again.
-    ///   - maximumEventSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger event
-    ///     is an error of kind ``TrellisError/Kind/bodyTooLarge``.
-    ///   - whenAnswered: Sees the head of every response, one after the other, before it is judged: also that of the 204
-    ///     which ends the sequence, and of one that is refused. What it throws ends the sequence.
+    ///   - request: The request, made anew for each connection. A body must be one that can be sent again.
+    ///   - reconnection: The rules for opening the stream again.
+    ///   - maximumEventSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger event is
+    ///     an error of kind ``TrellisError/Kind/bodyTooLarge``.
+    ///   - whenAnswered: A closure that receives the head of every response, one after the other, before the response is judged:
+    ///     also that of the 204 which ends the sequence, and that of a response that is refused. An error that the closure throws
+    ///     ends the sequence.
     public func events(
         from request: some RequestConvertible, reconnecting reconnection: EventSourceReconnection = .init(),
         maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
@@ -21,7 +22,7 @@ extension Session {
         events(from: request, reconnection, maximumEventSize, whenAnswered) { Double.random(in: 0..<1) }
     }
 
-    /// As the public one, with random numbers of the caller's.
+    /// Returns the events as the public method does, with the caller's random numbers.
     func events(
         from request: some RequestConvertible, _ reconnection: EventSourceReconnection,
         _ maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,

@@ -2,8 +2,8 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// Server-sent events (WHATWG HTML, section 9.2) over as many connections as it takes: a stream that ends or is lost is
-/// opened again, from the last event on where the server knows how.
+/// Server-sent events (WHATWG HTML, section 9.2) over as many connections as needed: a stream that ends or is lost is opened
+/// again, from the last event on where the server supports that.
 ///
 /// ```swift
 /// for try await event in session.events(from: "https://example.com/news") {
@@ -11,10 +11,10 @@ import HTTPTypes
 /// }
 /// ```
 ///
-/// It connects when the first event is asked for. The sequence ends when the server answers 204, and throws what no new
-/// attempt can mend: any other status than 200 (kind ``TrellisError/Kind/unacceptableStatus``), a type other than
-/// `text/event-stream` (kind ``TrellisError/Kind/unacceptableContentType``), an untrusted
-/// certificate. Leaving the loop or cancelling its task ends it at once, wherever it is.
+/// The sequence connects when the first event is requested. It ends when the server answers 204, and throws an error that no new
+/// attempt can correct: for any status other than 200 (kind ``TrellisError/Kind/unacceptableStatus``), a type other than
+/// `text/event-stream` (kind ``TrellisError/Kind/unacceptableContentType``), or an untrusted certificate. Leaving the loop or
+/// cancelling its task ends the sequence at once, in any state.
 public struct EventSource: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
@@ -27,11 +27,12 @@ public struct EventSource: AsyncSequence, Sendable {
         self.state = state
     }
 
-    /// Reads the events, over connections of its own.
+    /// Returns an iterator over the events, which opens connections of its own.
     public func makeAsyncIterator() -> Iterator { Iterator(connection: connection, state: state) }
 
-    /// The reader of the events.
+    /// The iterator over the events.
     public struct Iterator: AsyncIteratorProtocol {
+        /// The state of the iterator's connection.
         private enum Place {
             case closed
             case reading(BodyReader<ServerSentEventParser>)
@@ -48,11 +49,11 @@ public struct EventSource: AsyncSequence, Sendable {
             self.state = state
         }
 
-        /// The next event, however long it takes; `nil` when the server wants no more connections.
+        /// Returns the next event, however long that takes; `nil` when the server has answered 204 and wants no more connections.
         ///
-        /// - Throws: ``TrellisError`` that no new attempt can mend, or the last of
-        ///   ``EventSourceReconnection/maximumFailures``; `CancellationError` in a cancelled task; what the request's
-        ///   conversion threw. After an error it has ended.
+        /// - Throws: ``TrellisError`` that no new attempt can correct, or the last error of
+        ///   ``EventSourceReconnection/maximumFailures`` in a row; `CancellationError` in a cancelled task; the error of the
+        ///   request's conversion. After an error the sequence has ended.
         public mutating func next() async throws -> ServerSentEvent? {
             do {
                 while true {
@@ -71,12 +72,13 @@ public struct EventSource: AsyncSequence, Sendable {
             }
         }
 
+        /// Opens a connection, and judges the head of its response.
         private mutating func open() async throws -> Place {
             try Task.checkCancellation()
             let request = state.prepare(try connection.convert())
             let response: StreamResponse
             do { response = try await connection.session.stream(request) } catch { return try place(after: error) }
-            // What it throws is the end, whatever it is.
+            // Any error of the closure ends the sequence.
             try await connection.whenAnswered?(response.head)
             switch state.judge(
                 status: response.head.status.code, contentType: response.head.headerFields[.contentType])
@@ -91,9 +93,10 @@ public struct EventSource: AsyncSequence, Sendable {
             }
         }
 
+        /// Reads an event; returns `nil` where the stream has ended or was lost, after which the iterator waits.
         private mutating func read(_ reader: BodyReader<ServerSentEventParser>) async throws -> ServerSentEvent? {
             var reader = reader
-            // One reference at a time: nothing is copied.
+            // Only this variable refers to the reader, so that its buffer is not copied.
             place = .ended
             do {
                 if let event = try await reader.next() {
@@ -109,11 +112,13 @@ public struct EventSource: AsyncSequence, Sendable {
             return nil
         }
 
+        /// Keeps the event ID and the reconnection time of a stream that has ended.
         private mutating func remember(_ parser: ServerSentEventParser) {
             state.lastEventID = parser.lastEventID
             state.reconnectionTime = parser.reconnectionTime ?? state.reconnectionTime
         }
 
+        /// Returns the wait before the next connection, or throws the error where no connection can correct it.
         private mutating func place(after error: any Error) throws -> Place {
             guard let delay = state.delay(after: error, random: connection.random()) else { throw error }
             return .waiting(delay)

@@ -1,17 +1,18 @@
 import CurlEngine
 
-/// What an event source needs for each of its connections.
+/// The values from which an event source opens each of its connections.
 struct EventSourceConnection: Sendable {
     let session: Session
-    /// Makes the request anew.
+    /// A closure that makes the request anew.
     let convert: @Sendable () throws -> Request
+    /// The limit on the bytes of an event's data and of each line.
     let limit: Int
-    /// Sees the head of each response.
+    /// A closure that receives the head of each response.
     let whenAnswered: (@Sendable (Response) async throws -> Void)?
-    /// From 0 up to 1.
+    /// A closure that returns random numbers from 0 up to 1.
     let random: @Sendable () -> Double
 
-    /// Waits on the session's clock.
+    /// Waits on the session's clock. Throws an error if the session is shut down.
     func wait(_ duration: Duration) async throws {
         guard try await session.engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
     }

@@ -2,28 +2,29 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// What an event source knows between two connections, and what it decides. A pure machine.
+/// The state of an event source between two connections, and its decisions. A pure state machine.
 struct EventSourceState {
-    /// What to do with a response.
+    /// The consequence of a response's head.
     enum Verdict: Equatable {
-        /// It is a stream of events.
+        /// A response that is a stream of events.
         case read
-        /// The server wants no more connections.
+        /// A 204: the server wants no more connections.
         case stop
+        /// A response that ends the sequence with an error.
         case fail(TrellisError.ValidationFailure)
     }
 
     let reconnection: EventSourceReconnection
-    /// What to send as `Last-Event-ID`, unless it is empty; `nil` before the first connection.
+    /// The `Last-Event-ID` to send, unless it is empty; `nil` before the first connection.
     var lastEventID: String?
-    /// What the server last said.
+    /// The time of the server's last `retry` field.
     var reconnectionTime: Duration?
     private var failures = 0
 
     init(_ reconnection: EventSourceReconnection) { self.reconnection = reconnection }
 
-    /// Judges the head of a response: only 200 with `text/event-stream` is a stream of events, and 204 ends everything
-    /// (WHATWG HTML, section 9.2.3).
+    /// Judges the head of a response: only 200 with `text/event-stream` is a stream of events, and 204 ends the sequence (WHATWG
+    /// HTML, section 9.2.3).
     mutating func judge(status: Int, contentType: String?) -> Verdict {
         if status == 204 { return .stop }
         guard status == 200 else { return .fail(.status(status)) }
@@ -35,12 +36,12 @@ struct EventSourceState {
         return .read
     }
 
-    /// How long to wait after a stream has ended as it should.
+    /// Returns the time to wait after a stream that ended properly.
     func delayAfterEnd() -> Duration {
         reconnection.delay(failures: 0, reconnectionTime: reconnectionTime, random: 0)
     }
 
-    /// How long to wait after a failure; `nil` where there is no point in another attempt.
+    /// Returns the time to wait after a failure; `nil` where another attempt is useless or not allowed.
     mutating func delay(after error: any Error, random: Double) -> Duration? {
         guard let error = error as? TrellisError, error.allowsReconnection else { return nil }
         failures += 1
@@ -48,7 +49,7 @@ struct EventSourceState {
         return reconnection.delay(failures: failures, reconnectionTime: reconnectionTime, random: random)
     }
 
-    /// Completes a request for its next attempt. What it has as `Last-Event-ID` is where the first stream begins.
+    /// Completes a request for its next attempt. The first stream begins at the request's own `Last-Event-ID`.
     mutating func prepare(_ request: Request) -> Request {
         var request = request
         if request.headerFields[.accept] == nil { request.headerFields[.accept] = "text/event-stream" }
@@ -64,14 +65,14 @@ struct EventSourceState {
 }
 
 extension HTTPField.Name {
-    /// `Last-Event-ID` (WHATWG HTML, section 9.2.4).
+    /// The name of `Last-Event-ID` (WHATWG HTML, section 9.2.4).
     fileprivate static let lastEventID = HTTPField.Name("Last-Event-ID")
 }
 
 extension TrellisError {
-    /// Another connection may do: a stream that is to go on for ever is opened again for what is transient, and for two failures
-    /// more. A total is the limit of one connection, and a handshake may fail while a server is replaced. Any status but 200 is
-    /// the server's refusal of the stream (WHATWG HTML, section 9.2.3).
+    /// Indicates whether another connection may succeed: after a transient error, and after two other failures, because a stream
+    /// is meant to continue for ever. A total is the limit of one connection, and a handshake may fail while a server is
+    /// replaced. Any status other than 200 is the server's refusal of the stream (WHATWG HTML, section 9.2.3).
     fileprivate var allowsReconnection: Bool {
         switch reason {
         case .timedOut(.total), .securityFailed(.handshake): true

@@ -1,12 +1,14 @@
 import CurlEngine
 import Synchronization
 
-/// Tells a session's observers about one call.
+/// The sender of one call's events to the observers of a session.
 package final class CallObserver: Sendable {
     private let hub: EventHub
     private let id: UInt64
+    /// The instant of the call, from which the elapsed time of events is measured.
     private let start: EngineInstant
     private let clock: any EngineClock
+    /// The number of the latest attempt.
     private let attempt = Atomic(1)
 
     init(hub: EventHub, id: UInt64, clock: any EngineClock) {
@@ -16,9 +18,12 @@ package final class CallObserver: Sendable {
         start = clock.now()
     }
 
+    /// Sets the number of the latest attempt.
     func begin(attempt number: Int) { attempt.store(number, ordering: .relaxed) }
 
-    /// - Parameter number: The attempt it belongs to; the last one unless given.
+    /// Sends an event to the observers.
+    ///
+    /// - Parameter number: The attempt that the event belongs to; the latest one by default.
     func tell(_ kind: RequestEvent.Kind, attempt number: Int? = nil) {
         hub.emit(
             RequestEvent(

@@ -1,16 +1,20 @@
 import CurlEngine
 import Synchronization
 
-/// Hands the events of a session to those who want them. Costs a session without any a look at a flag.
+/// The distribution of a session's events to its observers. A session without observers only checks a flag for each call.
 final class EventHub: Sendable {
     private struct State {
+        /// The continuation of each observer, by its number.
         var observers: [Int: AsyncStream<RequestEvent>.Continuation] = [:]
+        /// The number of the newest observer.
         var next = 0
     }
 
     private let state = Locked(State())
+    /// The number of observers, readable without the lock.
     private let count = Atomic(0)
     private let dropped = Atomic(0)
+    /// The number of events that are kept for each observer; at least 1.
     private let bufferSize: Int
 
     init(monitors: [any EventMonitor], bufferSize: Int) {
@@ -23,13 +27,13 @@ final class EventHub: Sendable {
 
     deinit { for observer in state.withLock({ Array($0.observers.values) }) { observer.finish() } }
 
-    /// Somebody wants events.
+    /// Indicates whether there are observers.
     var isObserved: Bool { count.load(ordering: .relaxed) > 0 }
 
-    /// Events that an observer was too slow for.
+    /// The number of events that were dropped because an observer was too slow.
     var droppedCount: Int { dropped.load(ordering: .relaxed) }
 
-    /// The events from now on, the newest of them if the reader is slow.
+    /// Returns a stream of the events from now on. If the reader is slow, the newest events are kept.
     func events() -> AsyncStream<RequestEvent> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: RequestEvent.self, bufferingPolicy: .bufferingNewest(bufferSize))
@@ -48,6 +52,7 @@ final class EventHub: Sendable {
         count.subtract(1, ordering: .relaxed)
     }
 
+    /// Sends an event to all observers.
     func emit(_ event: RequestEvent) {
         for observer in state.withLock({ Array($0.observers.values) }) {
             if case .dropped = observer.yield(event) { dropped.add(1, ordering: .relaxed) }

@@ -1,4 +1,4 @@
-/// Sees every moment of every request of a session: for logs, metrics and tests.
+/// A monitor of every event of a session's requests: for logs, metrics and tests.
 ///
 /// ```swift
 /// struct Log: EventMonitor {
@@ -9,33 +9,33 @@
 /// configuration.eventMonitors.append(Log())
 /// ```
 ///
-/// The events of a session come one after the other, in the order in which they happened, on the pool and never on the session's
-/// thread. A monitor that is slower than its session holds nothing up: it falls behind by at most
-/// ``SessionConfiguration/eventBufferSize`` events, and loses the oldest beyond that (``Session/droppedEventCount``).
+/// The events of a session come one after the other, in the order in which they happened, on the concurrency pool and never on
+/// the session's thread. A slow monitor does not delay its session: the monitor falls behind by at most
+/// ``SessionConfiguration/eventBufferSize`` events, and loses the oldest events beyond that (``Session/droppedEventCount``).
 public protocol EventMonitor: Sendable {
-    /// An event has happened.
+    /// Handles one event.
     func handle(_ event: RequestEvent) async
 }
 
-/// A monitor of a closure.
+/// A monitor that calls a closure.
 public struct ClosureEventMonitor: EventMonitor {
     private let handler: @Sendable (RequestEvent) async -> Void
 
-    /// A monitor of a closure.
+    /// Creates a monitor that calls a closure.
     public init(_ handler: @escaping @Sendable (RequestEvent) async -> Void) { self.handler = handler }
 
-    /// Calls the closure.
+    /// Calls the closure with the event.
     public func handle(_ event: RequestEvent) async { await handler(event) }
 }
 
-/// Several monitors as one, which are told in their order.
+/// A monitor that passes each event to several monitors, in their order.
 public struct CompositeEventMonitor: EventMonitor {
     private let monitors: [any EventMonitor]
 
-    /// A monitor of several.
+    /// Creates a monitor from several monitors.
     public init(_ monitors: [any EventMonitor]) { self.monitors = monitors }
 
-    /// Tells each of them.
+    /// Passes the event to each monitor.
     public func handle(_ event: RequestEvent) async {
         for monitor in monitors { await monitor.handle(event) }
     }

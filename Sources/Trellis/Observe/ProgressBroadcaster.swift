@@ -1,23 +1,26 @@
 package import CurlEngine
 
-/// Measures a transfer and tells any number of observers, from any thread.
+/// A meter that measures a transfer and informs any number of observers, on any thread.
 ///
-/// It keeps one value, the latest: an observer that is slow misses values and holds up nothing. Without observers it costs a
-/// transfer a lock and a look at the clock per chunk. Whoever makes one must ``finish()`` it.
+/// The broadcaster keeps only the latest value: a slow observer misses values and does not delay the transfer. Without observers,
+/// each chunk costs a lock and one reading of the clock. The creator of a broadcaster must call ``finish()``.
 package final class ProgressBroadcaster: Sendable {
     private struct State: Sendable {
         var meter: ProgressMeter
         var latest: TransferProgress
-        /// Counts the values; an observer knows by it what it has seen.
+        /// The number of the latest value, with which an observer recognises values that it has not seen.
         var version = 1
         var isFinished = false
+        /// The continuations of waiting observers, by their number.
         var waiters: [Int: CheckedContinuation<Void, Never>] = [:]
         var nextWaiter = 0
+        /// Indicates whether a flush is scheduled.
         var isFlushDue = false
 
-        /// Somebody waits for bytes that moved too soon after others.
+        /// Indicates whether a flush must be scheduled: an observer waits, and bytes have moved too soon after the last report.
         var mustFlush: Bool { meter.isAhead && !waiters.isEmpty && !isFlushDue && !isFinished }
 
+        /// Updates the latest value and returns the continuations to resume.
         mutating func publish(at now: EngineInstant) -> [CheckedContinuation<Void, Never>] {
             latest = meter.progress(at: now)
             version += 1
@@ -35,18 +38,18 @@ package final class ProgressBroadcaster: Sendable {
         state = Locked(State(meter: meter, latest: TransferProgress(completedBytes: 0, totalBytes: total)))
     }
 
-    /// What observers read.
+    /// The sequence of values that observers read.
     package var values: TransferProgressSequence { TransferProgressSequence(self) }
 
     // MARK: The transfer's side
 
-    /// More bytes have moved.
+    /// Counts bytes that have moved.
     package func advance(by count: Int) {
         let now = clock.now()
         update { state in state.meter.advance(by: Int64(count), at: now) ? state.publish(at: now) : [] }
     }
 
-    /// The transfer goes on from another place: what was there already, or the beginning.
+    /// Sets the position of the transfer: after an existing part, or at the beginning.
     package func jump(to completed: Int64) {
         let now = clock.now()
         update { state in
@@ -56,7 +59,7 @@ package final class ProgressBroadcaster: Sendable {
         }
     }
 
-    /// So many bytes are there in all; `nil`: nobody knows.
+    /// Sets the total number of bytes; `nil`: unknown.
     package func expect(_ total: Int64?) {
         let now = clock.now()
         update { state in
@@ -66,7 +69,7 @@ package final class ProgressBroadcaster: Sendable {
         }
     }
 
-    /// The transfer has ended, well or not. Observers get the last value, and then the end. Once is enough.
+    /// Ends the transfer, successful or not. Observers get the last value, and then the end. Further calls have no effect.
     package func finish() {
         let now = clock.now()
         update { state in
@@ -77,6 +80,7 @@ package final class ProgressBroadcaster: Sendable {
         }
     }
 
+    /// Changes the state, resumes the returned continuations outside the lock, and schedules a flush if necessary.
     private func update(_ change: (inout State) -> [CheckedContinuation<Void, Never>]) {
         let (waiters, mustFlush) = state.withLock { state in
             let waiters = change(&state)
@@ -87,7 +91,7 @@ package final class ProgressBroadcaster: Sendable {
         if mustFlush { flushSoon() }
     }
 
-    /// What moves last before a pause is told a little later.
+    /// Schedules a flush, so that the last bytes before a pause are reported a little later.
     private func flushSoon() {
         Task { [weak self] in
             try? await Task.sleep(for: .nanoseconds(Int64(ProgressMeter.interval)))
@@ -107,19 +111,23 @@ package final class ProgressBroadcaster: Sendable {
 
     // MARK: The observers' side
 
-    /// How far the transfer is at this moment.
+    /// The progress of the transfer at this moment.
     package var current: TransferProgress {
         let now = clock.now()
         return state.withLock { $0.isFinished ? $0.latest : $0.meter.progress(at: now) }
     }
 
+    /// The update for an observer.
     enum News {
+        /// A value that the observer has not seen.
         case value(TransferProgress, version: Int)
+        /// The end of the transfer.
         case end
+        /// The absence of an update.
         case none
     }
 
-    /// What an observer that has seen `version` has not seen.
+    /// Returns the update for an observer that has seen `version`.
     func news(since version: Int) -> News {
         state.withLock { state in
             if state.version > version { return .value(state.latest, version: state.version) }
@@ -127,7 +135,7 @@ package final class ProgressBroadcaster: Sendable {
         }
     }
 
-    /// Returns when there is something new, or the task is cancelled.
+    /// Waits until there is an update for an observer that has seen `version`, or the task is cancelled.
     func changed(since version: Int) async {
         let id = state.withLock { state in
             state.nextWaiter += 1

@@ -1,36 +1,40 @@
 package import CurlEngine
 
-/// Counts the bytes of a transfer, and says when and what its observers are told. A value that is driven by instants.
+/// A counter of a transfer's bytes that decides which values observers get, and at which instants. The caller passes every
+/// instant.
 package struct ProgressMeter: Sendable {
-    /// Observers are told at most so often, in nanoseconds: ten times a second.
+    /// The shortest time between two reports to observers, in nanoseconds: ten reports per second.
     static let interval: UInt64 = 100_000_000
-    /// How far back the rate looks, in seconds.
+    /// The time over which the rate is averaged, in seconds.
     private static let memory = 2.0
 
     private let start: EngineInstant
+    /// The number of completed bytes, including those of an existing part.
     package private(set) var completed: Int64 = 0
     package private(set) var total: Int64?
-    /// Bytes that moved since ``start``.
+    /// The number of bytes that moved since ``start``.
     private var moved: Int64 = 0
+    /// The average rate in bytes per second; `nil` before the first sample.
     private var rate: Double?
-    /// Where the sample that is being taken began; `nil` before the first bytes: making a connection is not slowness.
+    /// The beginning of the current sample; `nil` before the first bytes, so that the time to connect does not lower the rate.
     private var sample: (instant: EngineInstant, moved: Int64)?
     private var lastReport: EngineInstant?
+    /// The instant at which the transfer ended; `nil` during the transfer.
     private var end: EngineInstant?
-    /// Bytes have moved that observers have not been told of.
+    /// Indicates whether bytes have moved that have not been reported to observers.
     package private(set) var isAhead = false
 
-    /// Begins to measure.
+    /// Creates a meter for a transfer that starts at an instant.
     package init(start: EngineInstant, total: Int64? = nil) {
         self.start = start
         self.total = total
     }
 
-    /// Bytes have moved. `true` where observers are to be told.
+    /// Counts bytes that have moved. Returns `true` if observers are to be informed.
     package mutating func advance(by count: Int64, at now: EngineInstant) -> Bool {
         guard end == nil, count > 0 else { return false }
         completed += count
-        // The first bytes have no time that they took.
+        // The time that the first bytes took is unknown.
         if sample == nil { sample = (now, count) }
         moved += count
         isAhead = true
@@ -39,7 +43,7 @@ package struct ProgressMeter: Sendable {
         return true
     }
 
-    /// Observers are told now.
+    /// Takes a sample and marks all bytes as reported to observers.
     package mutating func report(at now: EngineInstant) {
         guard end == nil else { return }
         takeSample(at: now)
@@ -47,19 +51,20 @@ package struct ProgressMeter: Sendable {
         isAhead = false
     }
 
-    /// The transfer goes on from another place: a part was there already, or it starts over. Tell observers.
+    /// Sets the position of the transfer: after an existing part, or at the beginning. The caller informs observers.
     package mutating func jump(to completed: Int64, at now: EngineInstant) {
         guard end == nil else { return }
         self.completed = completed
         lastReport = now
     }
 
-    /// So many bytes are there in all; `nil`: nobody knows. Tell observers.
+    /// Sets the total number of bytes; `nil`: unknown. The caller informs observers.
     package mutating func expect(_ total: Int64?) { if end == nil { self.total = total } }
 
-    /// Nothing moves any more.
+    /// Ends the measurement.
     package mutating func finish(at now: EngineInstant) { if end == nil { end = now } }
 
+    /// Updates the average rate with the bytes since the last sample.
     private mutating func takeSample(at now: EngineInstant) {
         guard let sample else { return }
         let seconds = Double(now.nanoseconds(since: sample.instant)) / 1e9
@@ -69,7 +74,7 @@ package struct ProgressMeter: Sendable {
         self.sample = (now, moved)
     }
 
-    /// How far the transfer is.
+    /// Returns the progress of the transfer at an instant.
     package func progress(at now: EngineInstant) -> TransferProgress {
         let elapsed = (end ?? now).nanoseconds(since: start)
         let average = moved > 0 && elapsed > 0 ? Double(moved) * 1e9 / Double(elapsed) : nil

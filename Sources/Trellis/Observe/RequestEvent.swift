@@ -1,4 +1,4 @@
-/// A moment in the life of a call.
+/// An event in the course of a call.
 ///
 /// | a call that | brings, in this order |
 /// |---|---|
@@ -8,69 +8,70 @@
 /// | is retried | … `attemptEnded`, `retrying`, `adapted` … |
 /// | is held up by a rate limit | `created`, `limited`, `queued` … |
 /// | opens the circuit of its host, or closes it | … `attemptEnded`, `circuitOpened` or `circuitClosed` … |
-/// | is hedged | … `connected`, `hedging`, and then the events of two attempts, told apart by their number |
-/// | shares the answer of another | `created`, `joined`, `finished` |
-/// | is read as something | … `finished`, `validated` per condition, `serialized` |
+/// | is hedged | … `connected`, `hedging`, and then the events of two attempts, distinguished by their number |
+/// | shares the response of another call | `created`, `joined`, `finished` |
+/// | reads its response as a value | … `finished`, `validated` per condition, `serialized` |
 /// | is cancelled | … `attemptEnded` if an attempt was under way, `failed` |
 /// | fails | … `attemptEnded` if an attempt was under way, `failed` |
 ///
-/// Who reads an answer more than once validates and serializes it as often. `resumed` and `suspended` come whenever a handle is
-/// used so. A stream is `finished` when its head is handed on; its `attemptEnded` comes behind that, with the end of its body.
-/// A call that ends at its deadline or is cancelled has `failed` before its host's circuit hears of it.
+/// A response that is read several times is validated and serialized as many times. `resumed` and `suspended` come whenever a
+/// handle is resumed or suspended. A stream is `finished` when its head is passed on; its `attemptEnded` comes afterwards, at the
+/// end of its body. A call that ends at its deadline or is cancelled has `failed` before the circuit of its host is informed.
 public struct RequestEvent: Sendable {
-    /// Tells the calls of a process apart; higher is later.
+    /// The identifier of the call, unique in its process; later calls have higher identifiers.
     public let callID: UInt64
-    /// The attempt it belongs to, from 1 on.
+    /// The number of the attempt that the event belongs to, from 1 on.
     public let attempt: Int
-    /// Since the call was made.
+    /// The time since the call was made.
     public let elapsed: Duration
-    /// What happened.
+    /// The kind of the event.
     public let kind: Kind
 
-    /// What can happen.
+    /// The kinds of events.
     public enum Kind: Sendable {
-        /// The call was made. The request is the caller's, without the session's defaults.
+        /// The start of the call, with the caller's request, without the session's defaults.
         case created(Request)
-        /// A handle's ``DataRequest/resume()`` after it was held up.
+        /// A handle's ``DataRequest/resume()`` after a suspension.
         case resumed
         /// A handle's ``DataRequest/suspend()``.
         case suspended
-        /// An adapter has returned; the request is what it made.
+        /// The return of an adapter, with the request that the adapter made.
         case adapted(Request)
-        /// The request, completed with the session's defaults, waits for a slot.
+        /// The beginning of the wait for a connection slot, with the request completed by the session's defaults.
         case queued(Request)
-        /// It has a slot: a connection is being made or found.
+        /// The assignment of a connection slot: a connection is being made or found.
         case admitted
-        /// The connection is ready, the request goes out.
+        /// The readiness of the connection: the request is being sent.
         case connected
-        /// A head of 1xx has come.
+        /// The arrival of an informational response head (1xx).
         case informational(ResponseHead)
-        /// The final head has come.
+        /// The arrival of the final response head.
         case head(ResponseHead)
-        /// The request on the wire has ended, with an error or with its whole answer.
+        /// The end of the request on the wire, with an error or with its complete response.
         case attemptEnded(Metrics, (any Error)?)
-        /// The answer was a redirect, which is followed.
+        /// A redirect response that is followed.
         case redirected(Redirect)
-        /// The attempt has failed, and another follows after a while.
+        /// The failure of an attempt, after which another attempt follows with a delay.
         case retrying(after: Duration, because: (any Error)?)
-        /// A rate limit of the host holds the request up, for so long unless others go first or give up.
+        /// A delay by a rate limit of the host. The delay lasts for `wait` unless other requests go first or give up.
         case limited(host: String, wait: Duration)
-        /// With this attempt the circuit of the host has opened, and stays so for a while: every request to the host fails at once.
-        /// Also where it was open before, and the one request that was to see whether it can be closed has failed.
+        /// The opening of the host's circuit with this attempt: for a while, every request to the host fails at once. The event
+        /// also comes if the circuit was open before, and the single request that tested whether it can be closed has failed.
         case circuitOpened(host: String, for: Duration)
-        /// This attempt was to see whether the circuit of the host can be closed, and has closed it.
+        /// The closing of the host's circuit: this attempt tested whether the circuit can be closed, and has succeeded.
         case circuitClosed(host: String)
-        /// No answer has come for so long: another attempt begins beside the one under way.
+        /// The start of another attempt beside the current one, because no response has come within the given time.
         case hedging(after: Duration)
-        /// The call waits for the answer to an identical request, which is another call's.
+        /// The beginning of the wait for the response to an identical request, which belongs to another call.
         case joined(callID: UInt64)
-        /// The caller gets an answer.
+        /// The response that the caller gets.
         case finished(Response)
-        /// The answer meets a condition of its reader's, or, with an error, does not.
+        /// The check of a condition that the reader sets for the response, with an error if the response does not meet the
+        /// condition.
         case validated((any Error)?)
-        /// A serializer has made a value of the answer or, with an error, has not; how long that took.
+        /// The end of a serializer with its duration, and with an error if the serializer has not made a value from the response.
         case serialized(Duration, (any Error)?)
-        /// The caller gets an error: ``TrellisError``, `CancellationError`, or what a step threw.
+        /// The error that the caller gets: ``TrellisError``, `CancellationError`, or the error that a step threw.
         case failed(any Error)
     }
 }

@@ -1,4 +1,4 @@
-/// How far a transfer is, at one moment.
+/// The progress of a transfer at one moment.
 ///
 /// ```swift
 /// for await progress in download.progress {
@@ -6,17 +6,17 @@
 /// }
 /// ```
 public struct TransferProgress: Sendable, Hashable {
-    /// Bytes that are done, those of an earlier part of a resumed transfer included.
+    /// The number of completed bytes, including those of an earlier part of a resumed transfer.
     public let completedBytes: Int64
-    /// Bytes in all, where that is known.
+    /// The total number of bytes; `nil`: unknown.
     public let totalBytes: Int64?
-    /// How fast the transfer is: a moving average over about two seconds, and in the last value the average of the whole.
-    /// `nil` until there is something to go by.
+    /// The speed of the transfer in bytes per second: a moving average over about two seconds, and in the last value the average
+    /// of the whole transfer. `nil` until there is a measurement.
     public let bytesPerSecond: Double?
-    /// Since the transfer began.
+    /// The time since the transfer began.
     public let elapsed: Duration
 
-    /// A moment of a transfer.
+    /// Creates the progress at one moment.
     public init(completedBytes: Int64, totalBytes: Int64?, bytesPerSecond: Double? = nil, elapsed: Duration = .zero) {
         self.completedBytes = completedBytes
         self.totalBytes = totalBytes
@@ -24,18 +24,18 @@ public struct TransferProgress: Sendable, Hashable {
         self.elapsed = elapsed
     }
 
-    /// The part that is done, from 0 to 1; `nil` where the total is not known.
+    /// The completed fraction, from 0 to 1; `nil` if the total is unknown.
     public var fraction: Double? {
         guard let totalBytes else { return nil }
         return completedBytes >= totalBytes ? 1 : max(0, Double(completedBytes) / Double(totalBytes))
     }
 
-    /// How long the rest takes at this rate; `nil` where the total is not known, or nothing moves.
+    /// The estimated time for the remaining bytes at the current speed; `nil` if the total is unknown, or no bytes move.
     public var estimatedTimeLeft: Duration? {
         guard let totalBytes else { return nil }
         guard completedBytes < totalBytes else { return .zero }
         guard let bytesPerSecond, bytesPerSecond > 0 else { return nil }
-        // A century is long enough.
+        // The estimate is at most a century.
         return .seconds(min((Double(totalBytes) - Double(completedBytes)) / bytesPerSecond, 3_153_600_000))
     }
 }

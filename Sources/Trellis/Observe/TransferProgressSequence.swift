@@ -1,16 +1,16 @@
-/// The progress of a transfer as it moves: an asynchronous sequence that anyone may read, as often as they like.
+/// The progress of a transfer as an asynchronous sequence. Any number of readers may read the sequence, any number of times.
 ///
-/// A reader gets the present state at once, then a value whenever something has moved, about ten a second at most, and always
-/// the last one; the sequence ends with the transfer, however that ends. A slow reader misses values and holds up nothing. It
-/// ends early in a cancelled task.
+/// A reader gets the current value at once, then a value after each change, at most about ten per second, and always the last
+/// value. The sequence ends with the transfer, successful or not, and ends early in a cancelled task. A slow reader misses values
+/// and does not delay the transfer.
 public struct TransferProgressSequence: AsyncSequence, Sendable {
-    /// A moment of the transfer.
+    /// The progress of the transfer at one moment.
     public typealias Element = TransferProgress
-    /// Reading progress does not fail.
+    /// The error type of reading, which cannot fail.
     public typealias Failure = Never
 
     private let broadcaster: ProgressBroadcaster
-    /// Called when a reader asks for its first value.
+    /// The closure that is called when a reader asks for its first value.
     private let begin: (@Sendable () -> Void)?
 
     init(_ broadcaster: ProgressBroadcaster, begin: (@Sendable () -> Void)? = nil) {
@@ -18,13 +18,13 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
         self.begin = begin
     }
 
-    /// Reads the values from now on.
+    /// Returns an iterator over the values from now on.
     public func makeAsyncIterator() -> Iterator { Iterator(broadcaster: broadcaster, begin: begin) }
 
-    /// The reader of progress.
+    /// The iterator over the values of a transfer.
     public struct Iterator: AsyncIteratorProtocol {
         private let broadcaster: ProgressBroadcaster
-        /// What has been seen.
+        /// The number of the last value that was read.
         private var version = 0
         private var begin: (@Sendable () -> Void)?
 
@@ -33,7 +33,7 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
             self.begin = begin
         }
 
-        /// The next value; `nil` when the transfer has ended.
+        /// Returns the next value; `nil` when the transfer has ended, or the task is cancelled.
         public mutating func next() async -> TransferProgress? {
             if let begin, !Task.isCancelled {
                 self.begin = nil
@@ -51,7 +51,7 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
             return nil
         }
 
-        /// As ``next()``. It runs where it is called, whatever the argument.
+        /// Returns the next value, as ``next()`` does. The method runs in the caller's isolation, regardless of the argument.
         public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async -> TransferProgress? {
             await next()
         }

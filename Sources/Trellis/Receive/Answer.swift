@@ -1,15 +1,15 @@
 package import FoundationEssentials
 
-/// A request and what came back for it: what validators and serializers look at.
+/// A request and its response, as validators and serializers receive them.
 package struct Answer: Sendable {
     /// The request as it was sent, with its session's defaults.
     package let request: Request
     package let response: Response
-    /// The whole body; `nil` while it is still to come.
+    /// The whole body; `nil` while the body has not been received.
     package let body: Data?
-    /// Receives what readers make of the answer.
+    /// The observer of the validations and serializations of the answer.
     var observer: (any ReadingObserver)?
-    /// What the attempt that brought it was judged to be.
+    /// The verdict on the attempt that brought the answer; `nil` if the attempt was not validated.
     var verdict: Verdict?
 
     package init(request: Request, response: Response, body: Data?) {
@@ -18,10 +18,10 @@ package struct Answer: Sendable {
         self.body = body
     }
 
-    /// Body and response, of an answer that has come whole.
+    /// The body and the response, for an answer whose body has been received.
     package var pair: (Data, Response) { (body ?? Data(), response) }
 
-    /// Whether there is nothing in the body, as far as one can tell.
+    /// A Boolean value: the body is empty or, before it has been received, the head announces no content.
     var hasNoContent: Bool {
         if let body { return body.isEmpty }
         // Statuses and methods without content: RFC 9110, section 6.4.1.
@@ -29,7 +29,7 @@ package struct Answer: Sendable {
             || response.headerFields[.contentLength] == "0"
     }
 
-    /// Checks that the body is whole: of an answer that all its readers refused, only the beginning was read.
+    /// Checks that the body is whole: if all readers of an answer refused its head, only the beginning of the body was read.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/truncatedBody`` to a reader that came later and accepts the answer.
     func requireWholeBody() throws {
@@ -40,7 +40,7 @@ package struct Answer: Sendable {
             ))
     }
 
-    /// An error about this answer, with what a person needs to understand it.
+    /// Returns an error about this answer, with the response and the beginning of the body.
     func error(_ reason: TrellisError.Reason, underlying: (any Error)? = nil) -> TrellisError {
         var error = TrellisError(
             reason, method: request.method, url: response.url, phase: body == nil ? .receiving : .answered,

@@ -1,4 +1,4 @@
-/// A body byte by byte. Bytes that have come are handed out without suspending.
+/// A body as a sequence of bytes. Bytes that have been received are returned without suspending.
 public struct ByteSequence: AsyncSequence, Sendable {
     /// A byte of the decoded body.
     public typealias Element = UInt8
@@ -7,10 +7,10 @@ public struct ByteSequence: AsyncSequence, Sendable {
 
     init(_ body: ResponseBody) { self.body = body }
 
-    /// Reads the body.
+    /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator { Iterator(body.makeAsyncIterator()) }
 
-    /// The reader of the bytes.
+    /// The iterator over the bytes.
     public struct Iterator: StagedIterator {
         /// A byte of the decoded body.
         public typealias Element = UInt8

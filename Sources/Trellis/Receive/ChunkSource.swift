@@ -1,34 +1,36 @@
 package import FoundationEssentials
 
-/// Where the chunks of a body come from.
+/// A source of the chunks of a body.
 package protocol ChunkSource: AnyObject, Sendable {
-    /// The request that it answers, as it was sent; `nil` where nobody knows.
+    /// The request of the response, as it was sent; `nil` if unknown.
     var request: Request? { get }
-    /// Receives what readers make of the body; `nil`: nothing does.
+    /// The observer of the validations and serializations of the body; `nil` for none.
     var observer: (any ReadingObserver)? { get }
-    /// The next chunk, `nil` at the end.
+    /// Returns the next chunk; `nil` at the end.
     func next() async throws -> Data?
-    /// The response with its trailers and final metrics, once the rest of the body has been read.
+    /// Returns the response with its trailers and final metrics, once the rest of the body has been read.
     func finalResponse() async throws -> Response
-    /// What it took, as far as the transfer has come; `nil` where nobody knows.
+    /// The metrics of the transfer so far; `nil` if unknown.
     var spent: Metrics? { get async }
     /// Ends the transfer, unless it has ended.
     func cancel(explicitly: Bool)
-    /// Stops the transfer's traffic, or lets it go on. The last of several calls holds, whichever threads they come from.
+    /// Stops the traffic of the transfer, or resumes it. The last of several calls takes effect, also if they come from different
+    /// threads.
     func hold(_ isHeld: Bool)
 }
 
 extension ChunkSource {
-    /// Nobody knows.
+    /// A default of `nil`: the request is unknown.
     package var request: Request? { nil }
     package var observer: (any ReadingObserver)? { nil }
     package var spent: Metrics? { get async { nil } }
 
-    /// A reader that does not read has the same effect a little later.
+    /// Does nothing: a reader that does not read has the same effect a little later.
     package func hold(_ isHeld: Bool) {}
 }
 
-/// Ends the transfer of a source when it goes itself: a reader that left, or a response that nobody kept.
+/// A token that ends the transfer of its source when the token is released, by a reader that stopped or with a response that was
+/// dropped.
 final class ReaderToken: Sendable {
     let source: any ChunkSource
 

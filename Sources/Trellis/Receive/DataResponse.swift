@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// A value that was made of an answer, with all that belongs to it.
+/// A value that was made of a response, with the request, the response and the body.
 public struct DataResponse<Value: Sendable>: Sendable {
     /// The request as it was sent, with its session's defaults.
     public let request: Request
@@ -9,12 +9,12 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public let response: Response
     /// The body, decoded as its `Content-Encoding` says.
     public let data: Data
-    /// What was made of it.
+    /// The value that was made of the response.
     public let value: Value
-    /// How long the making took, validation not included.
+    /// The duration of the serialization, without the validation.
     public let serializationDuration: Duration
 
-    /// An answer, for tests of what reads it.
+    /// Creates a response, for tests of code that reads one.
     public init(
         request: Request, response: Response, data: Data, value: Value, serializationDuration: Duration = .zero
     ) {
@@ -25,29 +25,29 @@ public struct DataResponse<Value: Sendable>: Sendable {
         self.serializationDuration = serializationDuration
     }
 
-    /// The status.
+    /// The status of the response.
     public var status: HTTPResponse.Status { response.status }
 
     /// The fields of the final head.
     public var headerFields: HTTPFields { response.headerFields }
 
-    /// What the request took.
+    /// The metrics of the request.
     public var metrics: Metrics { response.metrics }
 
     /// The redirects that were followed, in their order.
     public var redirects: [Redirect] { response.redirects }
 
-    /// How often the request was started.
+    /// The number of times that the request was started.
     public var attempts: Int { metrics.attempts }
 
-    /// The same answer with a value made of the value.
+    /// Returns the same response with a value made of the value.
     public func map<Other: Sendable>(_ transform: (Value) -> Other) -> DataResponse<Other> {
         with(transform(value))
     }
 
-    /// The same answer with a value made of the value.
+    /// Returns the same response with a value made of the value.
     ///
-    /// - Throws: What `transform` throws.
+    /// - Throws: The error that `transform` throws.
     public func tryMap<Other: Sendable, Failure: Error>(
         _ transform: (Value) throws(Failure) -> Other
     ) throws(Failure) -> DataResponse<Other> {

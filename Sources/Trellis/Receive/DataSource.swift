@@ -1,8 +1,9 @@
 import CurlEngine
 import FoundationEssentials
 
-/// A body that is in memory, for those who read it in chunks.
+/// A source for a body that is in memory, for readers of chunks.
 final class DataSource: ChunkSource {
+    /// The body; `nil` once the only chunk has been read or dropped.
     private let rest: Locked<Data?>
     private let response: Response
 

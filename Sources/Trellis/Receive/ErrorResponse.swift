@@ -1,6 +1,7 @@
-/// A response with a status that is not accepted, whose body is an error of the server's own making.
+/// A response with a status that is not accepted, whose body describes the error in the server's own format.
 ///
-/// Thrown by `decoding(_:orError:)`. A body that is something else, such as a proxy's page, is a plain ``TrellisError``.
+/// Thrown by `decoding(_:orError:)`. A body that is not of that format, such as a proxy's page, results in a plain
+/// ``TrellisError``.
 ///
 /// ```swift
 /// do {
@@ -10,16 +11,16 @@
 /// }
 /// ```
 public struct ErrorResponse<Body: Sendable>: Error, Sendable {
-    /// What the server says.
+    /// The error that the server describes, decoded from the body.
     public let body: Body
-    /// The response it came with.
+    /// The response that the body belongs to.
     public let response: Response
-    /// The error that there would be without the body: of kind ``TrellisError/Kind/unacceptableStatus``.
+    /// The error that is thrown if the body cannot be decoded: of kind ``TrellisError/Kind/unacceptableStatus``.
     public let error: TrellisError
 }
 
 extension ErrorResponse: CustomStringConvertible {
-    /// The sentence of the error, and what the server says.
+    /// The description of ``error``, followed by ``body`` if its type is `CustomStringConvertible`.
     public var description: String {
         guard Body.self is any CustomStringConvertible.Type else { return error.description }
         var error = error

@@ -1,23 +1,23 @@
 import FoundationEssentials
 
-/// An instant as HTTP's fields have it, to the second (RFC 9110, section 5.6.7).
+/// An instant as HTTP fields represent it, to the second (RFC 9110, section 5.6.7).
 struct HTTPDate: Hashable, Comparable, Sendable {
-    /// Without leap seconds; before 1970 negative.
+    /// The seconds since 1970, without leap seconds; negative before 1970.
     let secondsSince1970: Int64
 
-    /// An instant.
+    /// Creates an instant.
     init(secondsSince1970: Int64) { self.secondsSince1970 = secondsSince1970 }
 
-    /// Reads one of the three forms that a recipient has to read:
+    /// Creates an instant from one of the three forms that a recipient has to accept:
     ///
-    /// - `Sun, 06 Nov 1994 08:49:37 GMT`, the form that is written today;
+    /// - `Sun, 06 Nov 1994 08:49:37 GMT`, the form that senders use today;
     /// - `Sunday, 06-Nov-94 08:49:37 GMT`, of RFC 850;
     /// - `Sun Nov  6 08:49:37 1994`, of C's `asctime`.
     ///
-    /// Names may be written in any case, and the name of the day need not be that of the date, which many servers get wrong;
-    /// anything else that deviates makes it no date.
+    /// Names may be written in any case, and the name of the day need not match the date, because many servers get the day wrong.
+    /// Any other deviation makes the result `nil`.
     ///
-    /// - Parameter now: What a year of two digits is near: at most 50 years in the future.
+    /// - Parameter now: The present, to which a year of two digits is related: the year is at most 50 years in the future.
     init?(_ text: String, now: HTTPDate) {
         var scanner = HTTPDateScanner(text)
         guard let name = scanner.letters() else { return nil }
@@ -36,10 +36,10 @@ struct HTTPDate: Hashable, Comparable, Sendable {
         secondsSince1970 = seconds
     }
 
-    /// The instant as Foundation has it.
+    /// The instant as a Foundation date.
     var date: Date { Date(timeIntervalSince1970: Double(secondsSince1970)) }
 
-    /// The present second.
+    /// The present instant, rounded down to the second.
     static var now: HTTPDate { HTTPDate(secondsSince1970: Int64(Date().timeIntervalSince1970)) }
 
     static func < (left: HTTPDate, right: HTTPDate) -> Bool { left.secondsSince1970 < right.secondsSince1970 }
@@ -48,8 +48,8 @@ struct HTTPDate: Hashable, Comparable, Sendable {
 // MARK: The calendar
 
 extension HTTPDate {
-    /// A day of the Gregorian calendar and a time of it; `nil` if there is no such day or time. A leap second is the second
-    /// after it.
+    /// Creates an instant from a day of the Gregorian calendar and a time of day; `nil` if there is no such day or time. A leap
+    /// second is treated as the second after it.
     init?(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
         guard (1...12).contains(month), (1...Self.days(inMonth: month, of: year)).contains(day) else { return nil }
         guard (0...23).contains(hour), (0...59).contains(minute), (0...60).contains(second) else { return nil }
@@ -57,7 +57,7 @@ extension HTTPDate {
         secondsSince1970 = Int64(((days * 24 + hour) * 60 + minute) * 60 + second)
     }
 
-    /// The year it falls into.
+    /// The Gregorian year of the instant.
     var year: Int {
         let days = Int((Double(secondsSince1970) / 86_400).rounded(.down))
         var year = 1970 + Int((Double(days) / 365.2425).rounded(.down))
@@ -79,7 +79,7 @@ extension HTTPDate {
     }
 
     private static func daysSince1970(year: Int, month: Int, day: Int) -> Int {
-        // Leap days before the year, from the year 1 on; 477 of them before 1970.
+        // The leap days before the year, from the year 1 on; there are 477 before 1970.
         let before = year - 1
         let leapDays = floored(before, by: 4) - floored(before, by: 100) + floored(before, by: 400)
         let months = (1..<month).reduce(0) { $0 + days(inMonth: $1, of: year) }

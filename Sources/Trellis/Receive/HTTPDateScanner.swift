@@ -1,4 +1,4 @@
-/// Reads the parts of a date in the forms of RFC 9110, section 5.6.7. What is not there is `nil`.
+/// A scanner for the parts of a date in the forms of RFC 9110, section 5.6.7. A part that is missing or malformed is `nil`.
 struct HTTPDateScanner {
     static let shortDays: Set<String> = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
     static let longDays: Set<String> = [
@@ -14,9 +14,9 @@ struct HTTPDateScanner {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    // MARK: Forms, behind the name of the day
+    // MARK: Forms, after the name of the day
 
-    /// `06 Nov 1994 08:49:37 GMT`
+    /// Takes a date such as `06 Nov 1994 08:49:37 GMT`, and returns its seconds since 1970.
     mutating func fixedDate() -> Int64? {
         guard let day = number(2), skip(" "), let month = month(), skip(" "), let year = number(4), skip(" "),
             let time = time(), skip(" "), zone()
@@ -24,7 +24,7 @@ struct HTTPDateScanner {
         return seconds(year, month, day, time)
     }
 
-    /// `06-Nov-94 08:49:37 GMT`
+    /// Takes a date such as `06-Nov-94 08:49:37 GMT`, and returns its seconds since 1970.
     mutating func rfc850Date(now: HTTPDate) -> Int64? {
         guard let day = number(2), skip("-"), let month = month(), skip("-"), let digits = number(2), skip(" "),
             let time = time(), skip(" "), zone()
@@ -32,12 +32,12 @@ struct HTTPDateScanner {
         let present = now.year
         var year = present - present % 100 + digits
         if year > present + 50 { year -= 100 }
-        // From 2099 on, 05 is the year 2105.
+        // From 2055 on, 05 is the year 2105.
         if year + 100 <= present + 50 { year += 100 }
         return seconds(year, month, day, time)
     }
 
-    /// `Nov  6 08:49:37 1994`
+    /// Takes a date such as `Nov  6 08:49:37 1994`, and returns its seconds since 1970.
     mutating func asctimeDate() -> Int64? {
         guard let month = month(), skip(" "), let day = skip(" ") ? number(1) : number(2), skip(" "),
             let time = time(), skip(" "), let year = number(4)
@@ -52,7 +52,7 @@ struct HTTPDateScanner {
 
     // MARK: Parts
 
-    /// The letters that come next, in lower case; nine at most, as many as a day's name has.
+    /// Takes the letters that come next, and returns them in lower case: nine at most, the length of the longest name of a day.
     mutating func letters() -> String? {
         let letters = rest.prefix(9).prefix { (0x61...0x7a).contains($0 | 0x20) }
         guard !letters.isEmpty else { return nil }
@@ -60,7 +60,7 @@ struct HTTPDateScanner {
         return String(decoding: letters.map { $0 | 0x20 }, as: UTF8.self)
     }
 
-    /// Whether `text` comes next; then it is skipped.
+    /// Skips `text` if it comes next, and returns whether it did.
     mutating func skip(_ text: String) -> Bool {
         guard rest.starts(with: text.utf8) else { return false }
         rest = rest.dropFirst(text.utf8.count)
@@ -85,7 +85,7 @@ struct HTTPDateScanner {
         return [hour, minute, second]
     }
 
-    /// All dates of HTTP are in GMT; some servers call it UTC.
+    /// Takes the time zone, and returns whether it is valid. All dates of HTTP are in GMT; some servers write UTC.
     private mutating func zone() -> Bool {
         let zone = letters()
         return zone == "gmt" || zone == "utc"

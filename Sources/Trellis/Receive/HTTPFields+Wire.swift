@@ -2,7 +2,7 @@ package import CurlEngine
 package import HTTPTypes
 
 extension HTTPFields {
-    /// Fields from the wire. Bytes beyond ASCII are kept as they are.
+    /// Creates fields from the wire. Bytes beyond ASCII are kept as they are.
     package init(_ wire: WireFields) {
         self.init()
         reserveCapacity(wire.count)
@@ -25,16 +25,17 @@ extension HTTPField {
     }
 }
 
-/// The field names that came last. Servers send the same ones again and again, and making a name costs more than finding
-/// it.
+/// A cache of the field names that were received last. Servers send the same names repeatedly, and making a name costs more than
+/// finding one.
 private struct FieldNames {
     static let shared = Locked(FieldNames())
 
     private static let slotCount = 256
-    /// Names longer than this come seldom, and are not kept.
+    /// The maximum length of a cached name in bytes. Longer names are rare, and are not cached.
     private static let maximumLength = 64
     private var slots = [(bytes: [UInt8], name: HTTPField.Name)?](repeating: nil, count: slotCount)
 
+    /// Returns the name with these bytes, from the cache if possible; `nil` if the bytes are not a valid name.
     mutating func name(_ bytes: Span<UInt8>) -> HTTPField.Name? {
         guard bytes.count <= Self.maximumLength else { return HTTPField.Name(Self.text(bytes)) }
         var hash: UInt32 = 2_166_136_261

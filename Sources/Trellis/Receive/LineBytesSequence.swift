@@ -1,7 +1,7 @@
-/// A body line by line, as the bytes that came: for lines that are no text, or that a parser wants as bytes. The ends of the
-/// lines are not part of them; what follows the last end is a line if it is not empty.
+/// The lines of a body as bytes, for lines that are not text, or for a parser of bytes. The ends of the lines are not part of them;
+/// the bytes after the last end are a line if there are any.
 ///
-/// An error, a line that is too long among them, ends the transfer, and so does leaving the loop.
+/// An error, including the error for a line that is too long, ends the transfer, and so does leaving the loop.
 public struct LineBytesSequence: AsyncSequence, Sendable {
     /// A line without its end.
     public typealias Element = [UInt8]
@@ -16,12 +16,12 @@ public struct LineBytesSequence: AsyncSequence, Sendable {
         self.limit = limit
     }
 
-    /// Reads the body.
+    /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator {
         Iterator(BodyReader(LineMachine(endingAt: ends, limit: limit), body))
     }
 
-    /// The reader of the lines. A line above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
+    /// The iterator over the lines. A line above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
     public struct Iterator: StagedIterator {
         /// A line without its end.
         public typealias Element = [UInt8]

@@ -1,8 +1,8 @@
 import CurlEngine
 
-/// Finds the ends of lines in a chunk, each byte looked at a fixed number of times however the lines lie.
+/// A search for the ends of lines in a chunk. Each byte is examined a fixed number of times, regardless of the lines.
 struct LineFinder {
-    /// An end of a line: where it begins, and how many bytes it has.
+    /// The end of a line: the offset of its first byte, and its length in bytes.
     struct End: Equatable {
         var offset: Int
         var length: Int
@@ -12,22 +12,22 @@ struct LineFinder {
     private static let carriageReturn: UInt8 = 0x0D
 
     private let ends: LineEnds
-    // The first of each kind that has not been passed, so that a kind that is rare, or not there at all, is not looked for
-    // again at every line; -1 where that is not known.
+    // The first end of each kind that has not been passed, so that a kind that is rare or missing is not searched for again at
+    // every line; -1 if not searched for yet.
     private var nextLineFeed = -1
     private var nextReturn = -1
     private var nextOther = End(offset: -1, length: 0)
 
     init(_ ends: LineEnds) { self.ends = ends }
 
-    /// Forgets what it knows of the chunk.
+    /// Forgets the ends found so far, for a new chunk.
     mutating func reset() {
         nextLineFeed = -1
         nextReturn = -1
         nextOther.offset = -1
     }
 
-    /// The first end from `start` on. Of CRLF only the CR, unless a CR alone is no end.
+    /// Returns the first end from `start` on; `nil` if there is none. For CRLF that is only the CR, unless a CR alone is not an end.
     mutating func end(in bytes: Span<UInt8>, from start: Int) -> End? {
         let count = bytes.count
         if nextLineFeed < start { nextLineFeed = bytes.offset(of: Self.lineFeed, from: start) }
@@ -45,7 +45,8 @@ struct LineFinder {
         return end.offset < count ? end : nil
     }
 
-    /// The first NEL (C2 85), LINE SEPARATOR (E2 80 A8) or PARAGRAPH SEPARATOR (E2 80 A9).
+    /// Returns the first NEL (C2 85), LINE SEPARATOR (E2 80 A8) or PARAGRAPH SEPARATOR (E2 80 A9); if there is none, an end of length
+    /// zero at the end of the chunk.
     private static func other(in bytes: Span<UInt8>, from start: Int) -> End {
         let count = bytes.count
         var offset = start
@@ -60,7 +61,7 @@ struct LineFinder {
         return End(offset: count, length: 0)
     }
 
-    /// How many bytes at the end of a line that is not complete may turn out to belong to its end.
+    /// Returns the number of bytes at the end of an incomplete line that may turn out to belong to the end of the line.
     func heldBack(of line: [UInt8]) -> Int {
         guard let last = line.last else { return 0 }
         switch ends {

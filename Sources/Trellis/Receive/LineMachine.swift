@@ -1,13 +1,14 @@
 import CurlEngine
 import FoundationEssentials
 
-/// What a line can be handed out as.
+/// A type that a line can be returned as.
 protocol LineContent {
+    /// Creates a line from its bytes, without the end of the line.
     init(line bytes: Span<UInt8>)
 }
 
 extension String: LineContent {
-    /// What is no UTF-8 becomes U+FFFD.
+    /// Creates a line of text. Bytes that are not UTF-8 become U+FFFD.
     init(line bytes: Span<UInt8>) { self.init(utf8: bytes) }
 }
 
@@ -15,7 +16,7 @@ extension [UInt8]: LineContent {
     init(line bytes: Span<UInt8>) { self.init(copying: bytes) }
 }
 
-/// Makes lines of a body.
+/// A parser that splits a body into lines.
 struct LineMachine<Line: LineContent>: BodyMachine {
     private var splitter: LineSplitter
 

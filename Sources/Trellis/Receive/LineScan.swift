@@ -1,24 +1,25 @@
 import CurlEngine
 
-/// Where in its chunk a ``LineSplitter`` is, and what it keeps of earlier ones.
+/// The position of a ``LineSplitter`` in its chunk, and the bytes that it keeps from earlier chunks.
 struct LineScan {
-    /// Where a complete line is.
+    /// The place of a complete line.
     enum Line {
-        /// These bytes of the chunk.
+        /// A range of bytes of the chunk.
         case inChunk(Range<Int>)
-        /// All of ``LineScan/pending``.
+        /// The whole of ``LineScan/pending``.
         case joined
     }
 
-    /// The beginning of a line whose end has not come yet.
+    /// The beginning of a line whose end has not been received yet.
     private(set) var pending: [UInt8] = []
     private let ends: LineEnds
     private let limit: Int
     private var finder: LineFinder
+    /// The offset in the chunk from which on the next line is searched for.
     private var position = 0
-    /// The last line was `pending`, which is still to be emptied.
+    /// A Boolean value: the last line was ``pending``, which is still to be emptied.
     private var isPendingDone = false
-    /// The last line ended with a carriage return, so that a line feed at the start belongs to it.
+    /// A Boolean value: the last line ended with a carriage return, so that a line feed that follows at once belongs to that end.
     private var mustSkipLineFeed = false
 
     init(endingAt ends: LineEnds, limit: Int) {
@@ -27,8 +28,8 @@ struct LineScan {
         finder = LineFinder(ends)
     }
 
-    /// Begins a new chunk, an empty array yet. The end of a line may be cut in two: its first bytes are added, so that it is
-    /// found like any other.
+    /// Begins a new chunk, which is still an empty array. An end of a line may be split between two chunks: its first bytes are added
+    /// to the new chunk, so that the end is found like any other.
     mutating func begin(_ chunk: inout [UInt8]) {
         position = 0
         finder.reset()
@@ -38,7 +39,7 @@ struct LineScan {
         pending.removeLast(held)
     }
 
-    /// The next line that is complete.
+    /// Returns the place of the next complete line; `nil` if more bytes are needed.
     @inline(__always)
     mutating func next(in chunk: [UInt8]) throws(TrellisError) -> Line? {
         let bytes = chunk.span
@@ -66,11 +67,11 @@ struct LineScan {
         return .joined
     }
 
-    /// The line at the end of the body, if it has no end of its own.
+    /// Returns the last line of the body, if the body does not end with the end of a line.
     mutating func finish() throws(TrellisError) -> [UInt8]? {
         if isPendingDone { pending = [] }
         defer { pending = [] }
-        // What might have become an end belongs to the line after all.
+        // Bytes that might have become an end belong to the line after all.
         try check(pending.count)
         return pending.isEmpty ? nil : pending
     }

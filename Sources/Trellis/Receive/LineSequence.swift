@@ -1,13 +1,13 @@
-/// A body line by line, as UTF-8. The ends of the lines are not part of them; what follows the last end is a line if it is
-/// not empty. Bytes that are no UTF-8 become U+FFFD.
+/// The lines of a body as UTF-8. The ends of the lines are not part of them; the bytes after the last end are a line if there are
+/// any. Bytes that are not UTF-8 become U+FFFD.
 ///
-/// Lines that have come are handed out without suspending. An error, a line that is too long among them, ends the transfer,
-/// and so does leaving the loop.
+/// Lines that have been received are returned without suspending. An error, including the error for a line that is too long, ends
+/// the transfer, and so does leaving the loop.
 public struct LineSequence: AsyncSequence, Sendable {
     /// A line without its end.
     public typealias Element = String
 
-    /// The limit on the length of a line in bytes unless another one is given: 16 MiB.
+    /// The default limit on the length of a line in bytes: 16 MiB.
     public static let maximumLineLength = 16 << 20
 
     private let body: ResponseBody
@@ -20,12 +20,12 @@ public struct LineSequence: AsyncSequence, Sendable {
         self.limit = limit
     }
 
-    /// Reads the body.
+    /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator {
         Iterator(BodyReader(LineMachine(endingAt: ends, limit: limit), body))
     }
 
-    /// The reader of the lines. A line above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
+    /// The iterator over the lines. A line above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
     public struct Iterator: StagedIterator {
         /// A line without its end.
         public typealias Element = String

@@ -1,52 +1,52 @@
-/// What a request took, as far as it came.
+/// The durations and byte counts of a request, as far as the request has proceeded.
 public struct Metrics: Sendable, Hashable {
-    /// Waiting for the limits of the host, and for a free connection slot of the session.
+    /// The time of waiting for the limits of the host and for a free connection slot of the session.
     public var queued: Duration {
         get { .nanoseconds(queuedTime) }
         set { queuedTime = newValue.nanoseconds }
     }
-    /// Resolving the name. Zero on a connection that was used before; the same goes for ``connect`` and ``tls``.
+    /// The time of resolving the host name. Zero on a connection that was used before; the same applies to ``connect`` and ``tls``.
     public var nameLookup: Duration {
         get { .nanoseconds(nameLookupTime) }
         set { nameLookupTime = newValue.nanoseconds }
     }
-    /// Connecting, after the name was resolved. With HTTP/3, TLS included.
+    /// The time of connecting, after the host name was resolved. With HTTP/3, TLS is included.
     public var connect: Duration {
         get { .nanoseconds(connectTime) }
         set { connectTime = newValue.nanoseconds }
     }
-    /// The TLS handshake.
+    /// The time of the TLS handshake.
     public var tls: Duration {
         get { .nanoseconds(tlsTime) }
         set { tlsTime = newValue.nanoseconds }
     }
-    /// From the call to the first byte of the response; zero if none came.
+    /// The time from the call to the first byte of the response; zero if no byte was received.
     public var firstByte: Duration {
         get { .nanoseconds(firstByteTime) }
         set { firstByteTime = newValue.nanoseconds }
     }
-    /// From the call to the end.
+    /// The time from the call to the end of the request.
     public var total: Duration {
         get { .nanoseconds(totalTime) }
         set { totalTime = newValue.nanoseconds }
     }
-    /// Bytes of head and body that were sent.
+    /// The bytes of the head and the body that were sent.
     public var bytesSent: Int64 = 0
-    /// Bytes of heads and body that came, before decoding.
+    /// The bytes of all heads and the body that were received, before decoding.
     public var bytesReceived: Int64 = 0
-    /// The protocol, once a head has come.
+    /// The version of HTTP; `nil` until a head has been received.
     public var version: HTTPVersion?
-    /// No connection had to be made.
+    /// A Boolean value: the request used an existing connection.
     public var reusedConnection = false
-    /// The address that was connected to, with its port: `192.0.2.1:443`, `[2001:db8::1]:443`.
+    /// The address of the peer with its port, such as `192.0.2.1:443` or `[2001:db8::1]:443`; `nil` if unknown.
     public var peerAddress: String? {
         guard !peerHost.isEmpty else { return nil }
         return peerHost.utf8.contains(UInt8(ascii: ":")) ? "[\(peerHost)]:\(peerPort)" : "\(peerHost):\(peerPort)"
     }
-    /// How often the request was started.
+    /// The number of times that the request was started.
     public var attempts = 0
 
-    // Nanoseconds: every request has metrics, few ask for them, and a `Duration` costs a multiplication of 128 bits.
+    // Stored in nanoseconds: every request has metrics, few are read, and a `Duration` costs a multiplication of 128 bits.
     var queuedTime: Int64 = 0
     var peerHost = ""
     var peerPort = 0
@@ -56,12 +56,12 @@ public struct Metrics: Sendable, Hashable {
     var firstByteTime: Int64 = 0
     var totalTime: Int64 = 0
 
-    /// Metrics of nothing.
+    /// Creates metrics in which every value is zero or `nil`.
     public init() {}
 }
 
 extension Duration {
-    /// Whole nanoseconds, as many as fit.
+    /// The duration in whole nanoseconds, limited to the range of `Int64`.
     fileprivate var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -1,15 +1,17 @@
-/// Octets as text that can be turned back into the same octets: UTF-8 where they are, and for each octet that is not part of any,
-/// the scalar U+EF00 and its value (U+EF80 to U+EFFF).
+/// A reversible encoding of octets as text: octets that are UTF-8 are decoded, and each octet that is not part of valid UTF-8 becomes
+/// the scalar U+EF00 plus its value (U+EF80 to U+EFFF).
 ///
-/// Servers may put any octets in a cookie and are to get them back (RFC 6265bis, section 5.6). Text that has such scalars itself, which
-/// are for private use, becomes octets one by one, so that two texts never stand for the same octets.
+/// Servers may put any octets in a cookie and must get them back (RFC 6265bis, section 5.6). Octets that are such a scalar in UTF-8,
+/// which is for private use, are encoded one by one, so that two texts never stand for the same octets.
 enum OctetText {
+    /// The scalar to which the value of an octet is added.
     private static let first: UInt32 = 0xef00
+    /// The scalars that stand for octets.
     private static let scalars: ClosedRange<UInt32> = 0xef80...0xefff
-    /// The first octet of such scalars in UTF-8.
+    /// The first octet of each of ``scalars`` in UTF-8.
     private static let mark: UInt8 = 0xee
 
-    /// The text of octets.
+    /// Returns the text of octets.
     static func text(_ octets: some Collection<UInt8>) -> String {
         if !octets.contains(mark), let text = String(validating: octets, as: UTF8.self) { return text }
         var text = ""
@@ -26,7 +28,7 @@ enum OctetText {
         return text
     }
 
-    /// The octets of a text.
+    /// Returns the octets of a text.
     static func octets(_ text: String) -> [UInt8] {
         guard text.utf8.contains(mark) else { return Array(text.utf8) }
         var octets: [UInt8] = []
@@ -40,16 +42,16 @@ enum OctetText {
         return octets
     }
 
-    /// How many octets a text has.
+    /// Returns the number of octets of a text.
     static func count(_ text: Substring.UTF8View) -> Int {
         guard text.contains(mark) else { return text.count }
         return octets(String(Substring(text))).count
     }
 
-    /// How many octets a text has.
+    /// Returns the number of octets of a text.
     static func count(_ text: String) -> Int { count(text[...].utf8) }
 
-    /// The scalar that octets begin with; `nil` where they begin with none, or with one that stands for an octet.
+    /// Returns the scalar that octets begin with; `nil` if they do not begin with one, or if the scalar is one of ``scalars``.
     private static func scalar(_ octets: ArraySlice<UInt8>) -> Unicode.Scalar? {
         let width =
             switch octets.first ?? 0xff {

@@ -1,7 +1,7 @@
-/// Receives the outcome of each validation and serialization of an answer.
+/// An observer of each validation and serialization of an answer.
 package protocol ReadingObserver: AnyObject, Sendable {
-    /// A validator has accepted the answer, or refused it with an error.
+    /// Reports that a validator has accepted the answer, or refused it with an error.
     func didValidate(_ error: (any Error)?)
-    /// A serializer has returned, with an error if it failed, after so long.
+    /// Reports that a serializer has returned after `duration`, with an error if it failed.
     func didSerialize(in duration: Duration, _ error: (any Error)?)
 }

@@ -1,6 +1,6 @@
 public import HTTPTypes
 
-/// A redirect that was followed on the way to an answer.
+/// A redirect that was followed before the final response.
 public struct Redirect: Sendable, Hashable {
     /// The status of the response that redirected.
     public let status: HTTPResponse.Status
@@ -8,11 +8,11 @@ public struct Redirect: Sendable, Hashable {
     public let from: String
     /// The URL that was requested next, as it was sent.
     public let to: String
-    /// The fragment of that URL, which is not sent: the `Location`'s or, where it has none, that of the URL before it (RFC 9110,
-    /// section 10.2.2); `nil`: none.
+    /// The fragment of ``to``, which is not sent: the fragment of the `Location` or, if that has none, of the URL before it (RFC 9110,
+    /// section 10.2.2); `nil` for none.
     public let fragment: String?
 
-    /// A redirect.
+    /// Creates a redirect.
     public init(status: HTTPResponse.Status, from: String, to: String, fragment: String? = nil) {
         self.status = status
         self.from = from
@@ -20,7 +20,7 @@ public struct Redirect: Sendable, Hashable {
         self.fragment = fragment
     }
 
-    /// It leads to another origin (RFC 6454, section 4).
+    /// A Boolean value: the redirect leads to another origin (RFC 6454, section 4).
     var changesOrigin: Bool {
         let (from, to) = (URLReference(from), URLReference(to))
         return from.scheme?.lowercased() != to.scheme?.lowercased()
@@ -29,7 +29,7 @@ public struct Redirect: Sendable, Hashable {
 }
 
 extension Redirect: CustomStringConvertible, CustomDebugStringConvertible {
-    /// Status and URLs, without the secrets in them.
+    /// The status and the URLs, without the secrets in the URLs.
     public var description: String { "\(status.code) \(URLRedaction.redact(from)) → \(URLRedaction.redact(to))" }
 
     /// The same as ``description``.

@@ -1,6 +1,6 @@
 public import HTTPTypes
 
-/// The answer to a request. Any status is an answer, not an error.
+/// The response to a request. Any status is a response, not an error.
 public struct Response: Sendable {
     private final class Storage: Sendable {
         let responseHead: ResponseHead
@@ -25,10 +25,10 @@ public struct Response: Sendable {
         }
     }
 
-    // One reference: a response is handed on often, and has many parts.
+    // A single reference, because a response is passed on often and has many parts.
     private let storage: Storage
 
-    /// An answer, for transports and tests.
+    /// Creates a response, for transports and tests.
     public init(
         responseHead: ResponseHead, url: String, informational: [ResponseHead] = [], trailerFields: HTTPFields = [:],
         metrics: Metrics = Metrics(), redirects: [Redirect] = []
@@ -46,7 +46,7 @@ public struct Response: Sendable {
             responseHead, url, informational, trailerFields, metrics, redirects, isBodyCut: isBodyCut)
     }
 
-    /// Of the body only the beginning was read, because every reader refused the head.
+    /// A Boolean value: only the beginning of the body was read, because every reader refused the head.
     var isBodyCut: Bool { storage.isBodyCut }
 
     /// The final head.
@@ -55,33 +55,33 @@ public struct Response: Sendable {
     /// The URL that was requested, as it was sent.
     public var url: String { storage.url }
 
-    /// The heads with a status of 1xx that came first, such as 103 Early Hints (RFC 8297).
+    /// The heads with a status of 1xx before the final head, such as 103 Early Hints (RFC 8297).
     public var informational: [ResponseHead] { storage.informational }
 
-    /// The fields that came after the body. Empty until the body has ended.
+    /// The fields that were received after the body. Empty until the body has ended.
     public var trailerFields: HTTPFields { storage.trailerFields }
 
-    /// What it took, up to now: of a stream's head, up to the head.
+    /// The metrics of the request so far; for the head of a stream, up to the head.
     public var metrics: Metrics { storage.metrics }
 
-    /// The redirects that led here, in their order.
+    /// The redirects that led to this response, in their order.
     public var redirects: [Redirect] { storage.redirects }
 
-    /// The status.
+    /// The status of the final head.
     public var status: HTTPResponse.Status { responseHead.status }
 
-    /// The version of HTTP that carried it.
+    /// The version of HTTP that the response was sent with.
     public var version: HTTPVersion { responseHead.version }
 
-    /// The fields in the order of their arrival, repeated names repeated.
+    /// The fields in the order of their arrival; a name that was repeated is repeated.
     public var headerFields: HTTPFields { responseHead.headerFields }
 
-    /// Status and fields as the ecosystem's type.
+    /// The status and the fields as a value of the HTTPTypes package.
     public var head: HTTPResponse { HTTPResponse(status: status, headerFields: headerFields) }
 }
 
 extension Response: CustomStringConvertible, CustomDebugStringConvertible {
-    /// Status, URL without the secrets in it, and version.
+    /// The status, the URL without its secrets, and the version of HTTP.
     public var description: String { "\(status.code) \(URLRedaction.redact(url)) (HTTP/\(version))" }
 
     /// The same as ``description``.

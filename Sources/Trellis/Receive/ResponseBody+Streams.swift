@@ -1,17 +1,17 @@
 public import FoundationEssentials
 
 extension ResponseBody {
-    /// The body as pieces of text, as they come, in UTF-8, none of them cut within a code point.
+    /// The body as pieces of UTF-8 text, as they are received. No piece ends within a code point.
     public var strings: StringSequence { StringSequence(self) }
 
-    /// The body as newline-delimited JSON: every line that is not blank, decoded.
+    /// Returns the body as newline-delimited JSON: every line that is not blank, decoded.
     ///
     /// - Parameters:
-    ///   - type: What a line holds.
-    ///   - decoder: The decoder: one with default settings unless given. Do not change it while the body is read.
+    ///   - type: The type of the value on each line.
+    ///   - decoder: The decoder: one with default settings unless given. Do not change the decoder while the body is read.
     ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given. A longer line is an error of kind
     ///     ``TrellisError/Kind/bodyTooLarge``.
-    ///   - whenUndecodable: What to do with a line that cannot be decoded; `nil` ends the stream with an error.
+    ///   - whenUndecodable: The handler for a line that cannot be decoded; with `nil`, such a line ends the stream with an error.
     public func jsonLines<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder(),
         maximumLength: Int = LineSequence.maximumLineLength, whenUndecodable: UndecodableElementHandler? = nil
@@ -19,14 +19,14 @@ extension ResponseBody {
         JSONLineSequence(self, limit: maximumLength, ElementDecoder(decoder, whenUndecodable: whenUndecodable))
     }
 
-    /// The body as newline-delimited JSON, or of anything else that is one value a line, each decoded by a closure: where
-    /// `JSONDecoder`, which takes some microseconds for a small object, is too slow.
+    /// Returns the body as newline-delimited JSON, or as another format with one value per line, each decoded by a closure. Use this
+    /// where `JSONDecoder`, which takes some microseconds for a small object, is too slow.
     ///
     /// - Parameters:
     ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given. A longer line is an error of kind
     ///     ``TrellisError/Kind/bodyTooLarge``.
-    ///   - whenUndecodable: What to do with a line that cannot be decoded; `nil` ends the stream with an error.
-    ///   - decode: Makes a value of the bytes of a line that is not blank.
+    ///   - whenUndecodable: The handler for a line that cannot be decoded; with `nil`, such a line ends the stream with an error.
+    ///   - decode: A closure that makes a value of the bytes of a line that is not blank.
     public func jsonLines<Value>(
         maximumLength: Int = LineSequence.maximumLineLength, whenUndecodable: UndecodableElementHandler? = nil,
         decoding decode: @escaping @Sendable (Data) throws -> Value
@@ -34,15 +34,15 @@ extension ResponseBody {
         JSONLineSequence(self, limit: maximumLength, ElementDecoder(whenUndecodable: whenUndecodable, decode))
     }
 
-    /// The body as a sequence of JSON texts (RFC 7464), decoded.
+    /// Returns the body as a sequence of JSON texts (RFC 7464), decoded.
     ///
     /// - Parameters:
-    ///   - type: What a text holds.
-    ///   - decoder: The decoder: one with default settings unless given. Do not change it while the body is read.
+    ///   - type: The type of the value of each text.
+    ///   - decoder: The decoder: one with default settings unless given. Do not change the decoder while the body is read.
     ///   - maximumLength: The limit on the bytes of a text, 16 MiB unless given. A longer text is an error of kind
     ///     ``TrellisError/Kind/bodyTooLarge``.
-    ///   - whenUndecodable: What to do with a text that cannot be decoded; `nil` ends the stream with an error. Section 2.3
-    ///     of the RFC advises to go on: hand over a closure that takes note of it.
+    ///   - whenUndecodable: The handler for a text that cannot be decoded; with `nil`, such a text ends the stream with an error.
+    ///     Section 2.3 of the RFC advises to continue: pass a closure that records the text.
     public func jsonSequence<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder(),
         maximumLength: Int = LineSequence.maximumLineLength, whenUndecodable: UndecodableElementHandler? = nil
@@ -53,7 +53,7 @@ extension ResponseBody {
     /// The body as a stream of server-sent events.
     public var events: ServerSentEventSequence { events() }
 
-    /// The body as a stream of server-sent events.
+    /// Returns the body as a stream of server-sent events.
     ///
     /// - Parameter maximumSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger
     ///   event is an error of kind ``TrellisError/Kind/bodyTooLarge``.
@@ -61,7 +61,7 @@ extension ResponseBody {
         ServerSentEventSequence(self, limit: maximumSize)
     }
 
-    /// The parts of a multipart body.
+    /// Returns the parts of a multipart body.
     ///
     /// - Parameters:
     ///   - contentType: The `Content-Type` of the response, which names the boundary.

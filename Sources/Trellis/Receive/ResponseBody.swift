@@ -1,24 +1,25 @@
 public import FoundationEssentials
 
-/// The body of a response as it comes: an asynchronous sequence of chunks.
+/// The body of a response as an asynchronous sequence of chunks, as they are received.
 ///
-/// The reader sets the pace. While it is busy, what comes is joined to chunks of up to 256 KiB; when 1 MiB waits, the transfer is
-/// paused until the reader has taken half of it. A body is read once, by one reader at a time; leaving the loop ends the transfer.
+/// The reader sets the pace. While the reader is busy, received bytes are joined to chunks of up to 256 KiB; when 1 MiB waits, the
+/// transfer is paused until the reader has taken half of it. A body is read once, by one reader at a time; leaving the loop ends the
+/// transfer.
 ///
-/// A large chunk is in memory that is used again when the last copy of it is gone: whoever keeps small pieces of large chunks for
-/// long had better copy them (`Data(Array(piece))`).
+/// The memory of a large chunk is reused when the last copy of the chunk is released: copy small pieces of large chunks that are kept
+/// for long (`Data(Array(piece))`).
 public struct ResponseBody: AsyncSequence, Sendable {
-    /// Bytes of the decoded body, as many as have come.
+    /// A chunk: bytes of the decoded body, as many as have been received.
     public typealias Element = Data
 
     private let token: ReaderToken
 
     init(_ token: ReaderToken) { self.token = token }
 
-    /// Reads the body.
+    /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator { Iterator(reader: ReaderToken(token.source), response: token) }
 
-    /// The reader of a body.
+    /// The iterator over the chunks of a body.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
         private let reader: ReaderToken
         private let response: ReaderToken
@@ -28,47 +29,46 @@ public struct ResponseBody: AsyncSequence, Sendable {
             self.response = response
         }
 
-        /// The next chunk, `nil` at the end.
+        /// Returns the next chunk; `nil` at the end.
         ///
-        /// - Throws: ``TrellisError`` if the body does not come to its end; `CancellationError` in a cancelled task.
+        /// - Throws: ``TrellisError`` if the body does not reach its end; `CancellationError` in a cancelled task.
         public mutating func next() async throws -> Data? { try await reader.source.next() }
 
-        /// As ``next()``. It runs where it is called, whatever the argument.
+        /// Returns the next chunk, as ``next()`` does. Runs on the actor of the caller, regardless of the argument.
         public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async throws -> Data? {
             try await next()
         }
     }
 
-    /// The body byte by byte.
+    /// The body as a sequence of bytes.
     public var bytes: ByteSequence { ByteSequence(self) }
 
-    /// The body line by line, as UTF-8, with the limit and the line ends that ``lines(endingAt:maximumLength:)`` has unless
-    /// they are given.
+    /// The lines of the body as UTF-8, with the default limit and line ends of ``lines(endingAt:maximumLength:)``.
     public var lines: LineSequence { lines() }
 
-    /// The body line by line, as UTF-8.
+    /// Returns the lines of the body as UTF-8.
     ///
     /// - Parameters:
-    ///   - ends: What ends a line: LF, CRLF and CR unless given.
+    ///   - ends: The line ends: LF, CRLF and CR unless given.
     ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given. A longer line is an error of kind
-    ///     ``TrellisError/Kind/bodyTooLarge``, and so much of a line is held in memory at most.
+    ///     ``TrellisError/Kind/bodyTooLarge``. The limit is also the most of a line that is held in memory.
     public func lines(
         endingAt ends: LineEnds = .standard, maximumLength: Int = LineSequence.maximumLineLength
     ) -> LineSequence { LineSequence(self, endingAt: ends, limit: maximumLength) }
 
-    /// The body line by line, as the bytes that came.
+    /// Returns the lines of the body as the bytes that were received.
     ///
     /// - Parameters:
-    ///   - ends: What ends a line: LF, CRLF and CR unless given.
+    ///   - ends: The line ends: LF, CRLF and CR unless given.
     ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given.
     public func lineBytes(
         endingAt ends: LineEnds = .standard, maximumLength: Int = LineSequence.maximumLineLength
     ) -> LineBytesSequence { LineBytesSequence(self, endingAt: ends, limit: maximumLength) }
 
-    /// The rest of the body in one piece.
+    /// Returns the rest of the body in one piece.
     ///
-    /// - Parameter limit: How many bytes are accepted.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/bodyTooLarge`` above the limit, and what reading throws.
+    /// - Parameter limit: The maximum number of bytes.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/bodyTooLarge`` above the limit, and the errors of reading.
     public func collect(upTo limit: Int) async throws -> Data {
         var all = Data()
         for try await chunk in self {

@@ -2,17 +2,17 @@ package import CurlEngine
 public import HTTPTypes
 private import Synchronization
 
-/// The head of a response: status and fields.
+/// The head of a response: the status and the fields.
 ///
-/// The fields stay bytes until they are asked for the first time.
+/// The fields stay bytes until they are read for the first time.
 public struct ResponseHead: Sendable {
-    /// Any three digits, from 100 on.
+    /// The status: any three digits, from 100 on.
     public let status: HTTPResponse.Status
-    /// The version of HTTP that carried it.
+    /// The version of HTTP that the head was sent with.
     public let version: HTTPVersion
     private let fields: LazyFields
 
-    /// A head, for transports and tests.
+    /// Creates a head, for transports and tests.
     public init(status: HTTPResponse.Status, headerFields: HTTPFields = [:], version: HTTPVersion = .http1_1) {
         self.status = status
         self.version = version
@@ -25,12 +25,12 @@ public struct ResponseHead: Sendable {
         fields = LazyFields(head.fields)
     }
 
-    /// The fields in the order of their arrival, repeated names repeated.
+    /// The fields in the order of their arrival; a name that was repeated is repeated.
     public var headerFields: HTTPFields { fields.value }
 
-    /// The values of the fields of a name exactly as they came, as ``OctetText``.
+    /// Returns the values of the fields with a name exactly as they were received, as ``OctetText``.
     ///
-    /// An `HTTPField` has blanks for the control characters that came, so that nobody could tell any more.
+    /// An `HTTPField` has blanks in place of the control characters that were received, which cannot be recognized any more.
     func texts(of name: HTTPField.Name) -> [String] { fields.texts(of: name) }
 }
 
@@ -46,13 +46,14 @@ extension HTTPVersion {
     }
 }
 
-/// Fields that are parsed when they are first asked for, once, whoever asks.
+/// The fields of a head, parsed once, when they are read for the first time on any thread.
 package final class LazyFields: Sendable {
     private final class Parsed: Sendable {
         let fields: HTTPFields
         init(_ fields: HTTPFields) { self.fields = fields }
     }
 
+    /// The fields as bytes; empty if the fields were given parsed.
     private let wire: WireFields
     private let parsed = AtomicLazyReference<Parsed>()
 
@@ -68,6 +69,7 @@ package final class LazyFields: Sendable {
         return parsed.storeIfNil(Parsed(HTTPFields(wire))).fields
     }
 
+    /// Returns the values of the fields with a name as ``OctetText``, or as parsed if the fields were given parsed.
     func texts(of name: HTTPField.Name) -> [String] {
         guard wire.count > 0 else { return value[values: name] }
         var texts: [String] = []
@@ -80,7 +82,7 @@ package final class LazyFields: Sendable {
 }
 
 extension Span<UInt8> {
-    /// Compares without regard to case.
+    /// Returns whether the bytes are a name, without regard to case.
     fileprivate func hasSameLetters(as name: HTTPField.Name) -> Bool {
         let canonical = name.canonicalName.utf8
         guard count == canonical.count else { return false }

@@ -1,33 +1,33 @@
-/// An iterator that hands out what has come without suspending, and suspends only where more must come.
+/// An iterator that returns received elements without suspending, and suspends only when more bytes have to be received.
 ///
-/// Every sequence over a body has one, so that all of them read alike. The loop is inlined where it is written, and there
-/// becomes calls of ``take()``.
+/// Every sequence over a body has such an iterator, so that all of them are read alike. A loop over the sequence is inlined at its
+/// place in the caller, and becomes calls of ``take()`` there.
 @usableFromInline
 protocol StagedIterator: AsyncIteratorProtocol {
-    /// The next element of what has come; `nil` where more is needed.
+    /// Returns the next element from the bytes received so far; `nil` if more bytes are needed.
     mutating func take() throws -> Element?
 
-    /// Waits until more has come; `false` at the end.
+    /// Waits until more bytes have been received; returns `false` at the end.
     mutating func feed() async throws -> Bool
 }
 
 extension StagedIterator {
-    /// The next element, `nil` at the end.
+    /// Returns the next element; `nil` at the end.
     ///
-    /// - Throws: As ``ResponseBody/Iterator/next()``; ``TrellisError`` of kind ``TrellisError/Kind/bodyTooLarge`` for an element
-    ///   above its limit; what the sequence says of its elements. After an error there are no more elements.
+    /// - Throws: The errors of ``ResponseBody/Iterator/next()``; ``TrellisError`` of kind ``TrellisError/Kind/bodyTooLarge`` for an
+    ///   element above its limit; the errors that the sequence names for its elements. After an error there are no more elements.
     public mutating func next() async throws -> Element? { try await advance() }
 
-    /// As ``next()``.
+    /// Returns the next element, as ``next()`` does.
     ///
-    /// It runs where it is called, whatever the argument: an `isolated` parameter would be switched to at every element, which
-    /// takes as long as many an element does.
+    /// Runs on the actor of the caller, regardless of the argument: an `isolated` parameter would cause a switch to its actor at every
+    /// element, which can take as long as the element itself.
     @inlinable
     public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async throws -> Element? {
         try await advance()
     }
 
-    // Not under the name of a requirement: that would be called instead, and leave the caller's actor.
+    // Named differently from the protocol's requirements: a requirement would be called instead, and leave the caller's actor.
     @inlinable
     nonisolated(nonsending) mutating func advance() async throws -> Element? {
         repeat {

@@ -1,18 +1,17 @@
 package import HTTPTypes
 
-/// The judgements on statuses. Each is made here and nowhere else.
+/// The classification of statuses. Each property is decided here and nowhere else.
 extension HTTPResponse.Status {
-    /// The statuses that speak of the moment: the same request may be answered otherwise soon (RFC 9110, section 15; RFC 6585,
-    /// section 4).
+    /// The statuses of temporary failures: the same request may soon get another status (RFC 9110, section 15; RFC 6585, section 4).
     package static let transientCodes: Set<Int> = [408, 429, 500, 502, 503, 504]
 
-    /// Of those, the ones that speak of the server. 408 and 429 speak of the client.
+    /// The transient statuses that are about the server. 408 and 429 are about the client.
     package static let serverFaultCodes: Set<Int> = transientCodes.subtracting([408, 429])
 
-    /// Whether the same request may be answered otherwise soon.
+    /// A Boolean value: the same request may soon get another status.
     package var isTransient: Bool { Self.transientCodes.contains(code) }
 
-    /// Whether it leads elsewhere, if there is a `Location` (RFC 9110, section 15.4). 300, 304, 305 and 306 do not.
+    /// A Boolean value: the status is a redirect if there is a `Location` (RFC 9110, section 15.4). 300, 304, 305 and 306 are not.
     package var isRedirect: Bool {
         switch code {
         case 301, 302, 303, 307, 308: true

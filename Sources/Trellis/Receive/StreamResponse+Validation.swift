@@ -1,13 +1,13 @@
 import FoundationEssentials
 
-/// Validation of a stream by its head, before the first byte of its body is handed on:
+/// The validation of a stream by its head, before the first byte of its body is returned:
 ///
 /// ```swift
 /// for try await line in try await session.stream(url).validate().lines { … }
 /// ```
 ///
-/// A response that is not accepted ends its transfer. The error has the beginning of the body, as far as it comes within a
-/// second.
+/// The transfer of a response that is not accepted is ended. The error has the beginning of the body, as far as it is received
+/// within a second.
 extension StreamResponse {
     /// Checks for a status of 200 to 299, and then for a content type that the request's `Accept` includes.
     ///
@@ -36,9 +36,9 @@ extension StreamResponse {
         try await validate(.contentType(types))
     }
 
-    /// Checks with a closure, whose body is `nil`.
+    /// Checks with a closure, which gets `nil` as the body.
     ///
-    /// - Throws: What it throws.
+    /// - Throws: The error that the closure throws.
     @discardableResult
     public func validate(_ check: @escaping Validator.Check) async throws -> StreamResponse {
         try await validate(Validator(check))
@@ -46,13 +46,15 @@ extension StreamResponse {
 
     /// Checks a condition.
     ///
-    /// - Throws: ``TrellisError``, or what a validator of your own throws; `CancellationError` in a cancelled task.
+    /// - Throws: ``TrellisError``, or the error that a validator of your own throws; `CancellationError` in a cancelled task.
     @discardableResult
     public func validate(_ validator: Validator) async throws -> StreamResponse {
         try await validate(validator, patience: .seconds(1))
     }
 
-    /// - Parameter patience: How long the error waits for the beginning of the body.
+    /// Checks a condition.
+    ///
+    /// - Parameter patience: The maximum time that the error waits for the beginning of the body.
     package func validate(_ validator: Validator, patience: Duration) async throws -> StreamResponse {
         let request = source.request ?? Request(head.url)
         var answer = Answer(request: request, response: head, body: nil)
@@ -68,7 +70,9 @@ extension StreamResponse {
         return self
     }
 
-    /// Ends the transfer of a response that is not accepted. Returns the error with what comes of the body until then.
+    /// Ends the transfer of a response that is not accepted, and returns the error with the beginning of the body.
+    ///
+    /// - Parameter patience: The maximum time that the error waits for the beginning of the body.
     func refuse(_ error: TrellisError, patience: Duration = .seconds(1)) async throws -> TrellisError {
         var error = error
         error.bodyExcerpt = await excerpt(within: patience)
@@ -77,7 +81,7 @@ extension StreamResponse {
         return error
     }
 
-    /// What comes of the body, up to the limit. Ends the transfer if that takes longer.
+    /// Returns the beginning of the body, up to the limit of an excerpt. Ends the transfer if that takes longer than `patience`.
     private func excerpt(within patience: Duration) async -> TrellisError.BodyExcerpt {
         await withTaskGroup(of: TrellisError.BodyExcerpt?.self) { [source] group in
             group.addTask {

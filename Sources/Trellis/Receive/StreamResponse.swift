@@ -1,14 +1,14 @@
 public import FoundationEssentials
 
-/// A response whose body comes as it is read.
+/// A response whose body is received as it is read.
 ///
 /// Read the body once, in one of its forms. Leaving the loop over it ends the transfer, and so does dropping the response
 /// before its body is read.
 public struct StreamResponse: Sendable {
-    /// The response up to its head: its metrics end there, and it has no trailers.
+    /// The response up to its head, with metrics up to the head and without trailers.
     public let head: Response
     private let token: ReaderToken
-    /// Where the body comes from.
+    /// The source of the body.
     var source: any ChunkSource { token.source }
 
     package init(head: Response, source: any ChunkSource) { self.init(head: head, token: ReaderToken(source)) }
@@ -20,14 +20,14 @@ public struct StreamResponse: Sendable {
 
     /// The body in chunks.
     ///
-    /// As every `AsyncThrowingStream`, it ends without an error when the task that reads it is cancelled; use ``chunks``,
-    /// ``bytes`` or ``lines-swift.property``, which throw `CancellationError`, where the difference between the end of the body and that of
-    /// the task matters, or call `Task.checkCancellation()` after the loop.
+    /// Like every `AsyncThrowingStream`, the body ends without an error when the task that reads it is cancelled. Where the difference
+    /// between the end of the body and the cancellation of the task matters, use ``chunks``, ``bytes`` or ``lines-swift.property``, which
+    /// throw `CancellationError`, or call `Task.checkCancellation()` after the loop.
     public var body: AsyncThrowingStream<Data, any Error> {
         let reader = ReaderToken(token.source)
         let response = token
         return AsyncThrowingStream {
-            // The stream keeps the response, so that dropping that alone ends nothing.
+            // The stream keeps the response alive, so that dropping the response alone does not end the transfer.
             _ = response
             return try await reader.source.next()
         }
@@ -36,15 +36,15 @@ public struct StreamResponse: Sendable {
     /// The body in chunks.
     public var chunks: ResponseBody { ResponseBody(token) }
 
-    /// The body byte by byte.
+    /// The body as a sequence of bytes.
     public var bytes: ByteSequence { chunks.bytes }
 
-    /// The body line by line.
+    /// The lines of the body as UTF-8.
     public var lines: LineSequence { chunks.lines }
 
-    /// The response with its trailers and with metrics up to the end. What has not been read of the body is read and dropped.
+    /// Returns the response with its trailers and with metrics up to the end. The unread rest of the body is read and dropped.
     ///
-    /// - Throws: ``TrellisError`` if the body does not come to its end; `CancellationError` in a cancelled task.
+    /// - Throws: ``TrellisError`` if the body does not reach its end; `CancellationError` in a cancelled task.
     public func finalResponse() async throws -> Response { try await token.source.finalResponse() }
 
     /// Ends the transfer; its reader gets an error of kind ``TrellisError/Kind/cancelled``.

@@ -28,12 +28,12 @@ public struct CallContext: Sendable {
         get { storage.parts.hedges }
         set { change { $0.hedges = newValue } }
     }
-    var call: CallSituation { storage.parts.call }
+    var call: Call { storage.parts.call }
 
     /// One reference: a context is handed on often, and whoever waits keeps a copy of it.
     private var storage: Storage
 
-    init(_ call: CallSituation) { storage = Storage(Parts(call: call)) }
+    init(_ call: Call) { storage = Storage(Parts(call: call)) }
 
     /// Waits on the clock of the session, which in tests is one that stands still until it is moved.
     ///
@@ -65,7 +65,7 @@ extension CallContext {
         var hasLeftOrigin = false
         var hedges = 0
         var hop: RedirectedHop?
-        let call: CallSituation
+        let call: Call
     }
 
     private final class Storage: Sendable {
@@ -105,5 +105,5 @@ struct AttemptEnd: Sendable {
 
 extension CallContext {
     /// The present instant on the session's clock.
-    var now: EngineInstant { call.deadline.clock.now() }
+    var now: EngineInstant { call.clock.now() }
 }

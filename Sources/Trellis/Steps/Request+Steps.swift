@@ -56,10 +56,14 @@ final class AttachedSteps: RequestAttachment {
     /// A step may make another answer of one that its caller would refuse, and then needs the whole body of that.
     let mayChangeAnswers: Bool
 
+    /// Code that is not the framework's runs in the calls: they need tasks that can be cancelled at the deadline.
+    let haveUserCode: Bool
+
     init(_ given: Steps) {
         self.given = given
         steps = given.withWholeInterceptors
         mayChangeAnswers = steps.mayChangeAnswers
+        haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
     }
 
     /// The steps of a session, and behind them those of a request.
@@ -67,5 +71,6 @@ final class AttachedSteps: RequestAttachment {
         steps = session.steps.followed(by: request.steps)
         given = steps
         mayChangeAnswers = session.mayChangeAnswers || request.mayChangeAnswers
+        haveUserCode = session.haveUserCode || request.haveUserCode
     }
 }

@@ -29,14 +29,20 @@ extension Steps {
     var mayChangeAnswers: Bool { (aroundCall + aroundHop).contains { !($0 is any AnswerForwardingStep) } }
 }
 
-/// What lies behind a step.
+/// The rest of a call behind a step.
 public struct NextStep: Sendable {
-    /// How many of the steps around the call have run then; `nil` behind one around an attempt.
+    /// The number of steps around the call that have run by then; `nil` behind a step around a hop.
     let depth: Int?
+    /// Makes calls of what is left; `nil` for steps that are called without a session.
+    let origin: (any CallOrigin)?
     private let send: @Sendable (Request) async throws -> StepResponse
 
-    init(depth: Int? = nil, _ send: @escaping @Sendable (Request) async throws -> StepResponse) {
+    init(
+        depth: Int? = nil, origin: (any CallOrigin)? = nil,
+        _ send: @escaping @Sendable (Request) async throws -> StepResponse
+    ) {
         self.depth = depth
+        self.origin = origin
         self.send = send
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// The buffers between libcurl and the framework.
+/// The buffers between libcurl and the framework keep all bytes, in their order.
 struct BufferTests {
     // MARK: ByteAccumulator
 
@@ -77,7 +77,7 @@ struct BufferTests {
         }
         #expect(append(1))
         let first = queue.take()
-        // As many as there are in the pool, and more.
+        // More chunks than the pool holds.
         for _ in 0..<40 {
             #expect(append(2))
             #expect(queue.take() == Data(repeating: 2, count: ChunkQueue.chunkSize))
@@ -98,7 +98,7 @@ struct BufferTests {
                 let bytes = (0..<Int.random(in: 0..<50, using: &random)).map { _ in
                     UInt8.random(in: 0...255, using: &random)
                 }
-                // A slice, whose indices do not begin at zero.
+                // A slice has indices that do not begin at zero.
                 buffer.append((Data([0, 0, 0]) + Data(bytes)).dropFirst(3))
                 given += bytes
             } else {

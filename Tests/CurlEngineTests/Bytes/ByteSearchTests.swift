@@ -3,7 +3,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// Looking for bytes in a span.
+/// A search for bytes finds them in the span, and never beyond the end of the span.
 struct ByteSearchTests {
     private static func offset(of byte: UInt8, in bytes: [UInt8], from start: Int = 0) -> Int {
         bytes.span.offset(of: byte, from: start)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// Coded bodies that are not what they say.
+/// Coded bodies that are malformed result in errors.
 struct ContentDecoderFailureTests {
     static let codings = ContentDecoderTests.codings
 
@@ -13,7 +13,7 @@ struct ContentDecoderFailureTests {
         #expect(result.failure == .corrupt(coding))
     }
 
-    /// Whatever byte is damaged: an error, or the right body, never a wrong one; and the same in one chunk and in many.
+    /// A damaged byte results in an error or in the right body, never in a wrong one, and in the same for one chunk and for many.
     @Test(arguments: codings)
     func aDamagedByteIsNoticedOrHarmless(_ coding: ContentCoding) throws {
         let text = Coded.text(600)
@@ -30,7 +30,7 @@ struct ContentDecoderFailureTests {
         }
     }
 
-    /// What came before the damage is handed on, then the failure, and that again.
+    /// The bytes before the damage are delivered, then the failure is thrown, and thrown again by the next call.
     @Test func aFailureComesAfterWhatWasGood() throws {
         let text = Coded.text(100_000)
         var body = try Coded.encode(text, .gzip)
@@ -73,7 +73,7 @@ struct ContentDecoderFailureTests {
 
     // MARK: Size
 
-    /// 64 MiB of zeros: whoever stops has not decoded more than what was asked for.
+    /// A reader that stops early has not decoded more than requested, although the body holds 64 MiB of zeros.
     @Test(arguments: codings)
     func aBombIsLeftWhereItsReaderStops(_ coding: ContentCoding) throws {
         let encoder = try #require(ContentEncoder(coding))
@@ -90,11 +90,11 @@ struct ContentDecoderFailureTests {
         }
         #expect(pieces == 16)
         #expect(decoder.isHeldUp)
-        // It says so rather than to pass for whole.
+        // The decoder reports that the body is cut short, instead of taking it for whole.
         #expect(throws: ContentDecoder.Failure.cutShort(coding)) { try decoder.finish() }
     }
 
-    /// Six mebibytes of empty members, of which the coding around them makes next to nothing.
+    /// Six mebibytes of empty members, which the coding around them reduces to almost nothing, are refused.
     @Test(arguments: codings)
     func aCodedBodyThatHoldsNothingIsRefused(_ coding: ContentCoding) throws {
         let empty = try Coded.encode([], .gzip)
@@ -105,7 +105,7 @@ struct ContentDecoderFailureTests {
         #expect(result.bytes.isEmpty)
     }
 
-    /// As the same with a byte in every thousandth of them.
+    /// A coded body with one byte after every thousand of its empty members is refused, too.
     @Test func aCodedBodyThatHoldsNextToNothingIsRefused() throws {
         let empty = try Coded.encode([], .gzip)
         let members = repeatElement(empty, count: 1000).joined() + (try Coded.encode([1], .gzip))
@@ -113,7 +113,8 @@ struct ContentDecoderFailureTests {
         #expect(Decoded(body, codings: ["gzip", "gzip"]).failure == .swollen(.gzip))
     }
 
-    /// More than may pass without output: what does not shrink goes through every coding whole, and through some it grows.
+    /// A body that does not shrink goes through every coding whole, and grows in some. Its size is above the limit on input
+    /// without output.
     @Test(arguments: codings)
     func aLargeBodyPassesThroughManyCodings(_ coding: ContentCoding) throws {
         var random = SeededGenerator(seed: 3)
@@ -125,7 +126,7 @@ struct ContentDecoderFailureTests {
         #expect(result.failure == nil)
     }
 
-    /// RFC 9659: a window of more than 8 MiB is memory that the other side chooses.
+    /// A window of more than 8 MiB is refused, because the other side would choose the memory that is used (RFC 9659).
     @Test func aZstandardWindowThatIsTooLargeIsRefused() throws {
         try #require(ContentCoding.zstd.canDecode)
         let body = try #require(Data(base64Encoded: "KLUv/QBwbQAAOGhlbGxvLCABAEqKEQ=="))

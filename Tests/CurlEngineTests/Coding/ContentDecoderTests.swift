@@ -3,10 +3,10 @@ import Testing
 
 @testable import CurlEngine
 
-/// Content codings, taken off and applied.
+/// Content codings are decoded, and applied.
 struct ContentDecoderTests {
     static let hello = "hello, hello, hello, hello"
-    /// The same text as Python's libraries encode it.
+    /// The text `hello`, as Python's libraries encode it.
     static let fixed = [
         ("gzip", "H4sIAAAAAAACA8tIzcnJ11HIwKQAVaOCdxoAAAA="),
         ("x-gzip", "H4sIAAAAAAACA8tIzcnJ11HIwKQAVaOCdxoAAAA="),
@@ -16,7 +16,7 @@ struct ContentDecoderTests {
         ("br", "GxkA+I2Ubt5ECVKGlmwsbzFPJLDjAA=="),
         ("zstd", "KLUv/SQabQAAOGhlbGxvLCABAEqKEY+ZUzc="),
     ]
-    /// What this process can encode; gzip and deflate always.
+    /// The codings that this process can apply; gzip and deflate always.
     static let codings = ContentCoding.allCases.filter(\.canEncode)
 
     private static func decoded(_ base64: String) throws -> [UInt8] {
@@ -38,7 +38,7 @@ struct ContentDecoderTests {
         }
     }
 
-    /// Whatever byte is the last, it is noticed; without any byte a body is an empty one.
+    /// A body that is cut after any of its bytes is an error; a body without any byte is an empty one.
     @Test(arguments: fixed)
     func aBodyThatEndsEarlyIsNoticed(_ name: String, _ base64: String) throws {
         let coding = try #require(ContentCoding(name: name)), body = try Self.decoded(base64)

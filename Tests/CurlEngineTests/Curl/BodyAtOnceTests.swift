@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// A source that has the next chunk at hand when it is asked for one.
+/// The source may deliver the next chunk during the call that asks for the chunk.
 @Suite(.timeLimit(.minutes(1)))
 struct BodyAtOnceTests {
     @Test(arguments: [8, nil])

@@ -6,9 +6,9 @@ import Testing
 
 @testable import CurlEngine
 
-/// The measure and the aim of the watchdog, without libcurl.
+/// The watchdog measures the time of calls and picks the socket to shut down, here without libcurl.
 struct CallWatchTests {
-    /// The socket that a peer floods, and another.
+    /// The socket that a peer floods is shut down, and the other one is not.
     @Test(.timeLimit(.minutes(1)))
     func socketThatKeepsACallBusyIsShutDown() async throws {
         let quiet = try LoopbackPair(), flooded = try LoopbackPair()
@@ -19,12 +19,12 @@ struct CallWatchTests {
         watch.didOpen(quiet.client)
         watch.didOpen(flooded.client)
         watch.begin()
-        // It ends with the socket only.
+        // The read ends with the socket only.
         flooded.readToTheEnd()
         #expect(watch.end()?.socket == flooded.client)
         #expect(watch.end() == nil)
         #expect(quiet.isOpen)
-        // The number of a socket that was closed is anybody's.
+        // The number of a closed socket can be given to another file.
         watch.willClose(flooded.client)
         watch.willClose(quiet.client)
     }
@@ -54,7 +54,7 @@ struct CallWatchTests {
         #expect(pair.isOpen)
     }
 
-    /// What comes in while the engine is inside a long call, on a socket that it is not reading.
+    /// Bytes that arrive during a long call, on a socket that the engine is not reading, cut nothing.
     @Test func bytesThatNobodyReadsCutNothing() throws {
         let pair = try LoopbackPair()
         let time = Atomic<UInt64>(0)
@@ -75,7 +75,7 @@ struct CallWatchTests {
         let watch = CallWatch(dog: Watchdog()) { time.add(200_000_000, ordering: .relaxed).newValue }
         watch.didOpen(pair.client)
         watch.begin()
-        // A second and more, of which half has gone when the socket is looked at first.
+        // More than a second passes, half of which is over at the first look at the socket.
         for _ in 0..<7 {
             pair.send(100_000)
             pair.read(100_000)
@@ -117,7 +117,7 @@ struct CallWatchTests {
     }
 }
 
-/// Both ends of a TCP connection over loopback.
+/// A TCP connection over loopback, with both ends.
 private final class LoopbackPair: Sendable {
     let client: Int32
     private let server: Int32
@@ -141,7 +141,7 @@ private final class LoopbackPair: Sendable {
         try #require(isConnected && server >= 0)
     }
 
-    /// The client's port.
+    /// The port of the client.
     var port: Int32 {
         var address = sockaddr_in()
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -158,7 +158,7 @@ private final class LoopbackPair: Sendable {
         close(server)
     }
 
-    /// Writes without end, on a thread of its own, as long as the other end takes it.
+    /// Writes without end, on a thread of its own, as long as the other end takes the bytes.
     func flood() {
         DispatchQueue.global().async { [self] in
             let bytes = [UInt8](repeating: 0, count: 1 << 16)
@@ -166,7 +166,7 @@ private final class LoopbackPair: Sendable {
         }
     }
 
-    /// Reads as fast as bytes come, and looks again at once where none have.
+    /// Reads bytes as fast as they come, and tries again at once if there are none, until the end.
     func readToTheEnd() {
         var bytes = [UInt8](repeating: 0, count: 1 << 12)
         while true {
@@ -195,7 +195,7 @@ private final class LoopbackPair: Sendable {
         }
     }
 
-    /// Whether there is neither an end nor a failure.
+    /// A Boolean value: the connection has neither ended nor failed.
     var isOpen: Bool {
         var byte: UInt8 = 0
         let count = unsafe recv(client, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// Where a chunked body ends, however its bytes come.
+/// The end of a chunked body is found, however the bytes are divided.
 struct ChunkScannerTests {
     private func scan(_ text: String, inPiecesOf size: Int) -> ChunkScanner {
         var scanner = ChunkScanner()

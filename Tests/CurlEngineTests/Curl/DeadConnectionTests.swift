@@ -4,11 +4,11 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// A kept connection that turns out to be dead before a byte of the request has left: the request goes out on another,
-/// whatever its method.
+/// A request of any method goes out on another connection if the kept connection turns out to be dead before a byte of the
+/// request was sent.
 @Suite(.timeLimit(.minutes(1)))
 struct DeadConnectionTests {
-    /// What happens to a connection between two requests.
+    /// An event that strikes a connection between two requests.
     enum Fate: String, CaseIterable, Sendable {
         case end, unaskedBytes, unaskedBytesAndTheEnd, reset
 
@@ -22,7 +22,7 @@ struct DeadConnectionTests {
 
     private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
 
-    /// A server whose first connections meet their fate when they are told so.
+    /// Returns a server whose first `count` connections meet their fate once `mayStrike` is open.
     private static func server(
         _ count: Int, mayStrike: LoopbackServer.Gate, _ fate: Fate, then isStruck: DispatchSemaphore
     ) throws -> (LoopbackServer, mayAnswer: LoopbackServer.Gate) {
@@ -40,7 +40,7 @@ struct DeadConnectionTests {
         return (server, mayAnswer)
     }
 
-    /// More of them than libcurl would try one after the other.
+    /// A POST goes out on another connection, also after more dead connections than libcurl would try one after the other.
     @Test(arguments: Fate.allCases, [1, 12])
     func aPostAfterItGoesOutOnAnotherConnection(_ fate: Fate, _ count: Int) async throws {
         let mayStrike = LoopbackServer.Gate(), isStruck = DispatchSemaphore(value: 0), isHeldUp = LoopbackServer.Gate()
@@ -62,7 +62,7 @@ struct DeadConnectionTests {
             for _ in 0..<count { isStruck.wait() }
         }
         try await isHeldUp.opened()
-        // The engine has looked at its sockets since.
+        // The engine has looked at its sockets after these turns.
         for _ in 0..<4 { await run.onEngine {} }
         let outcome = await run.perform(post)
         #expect(outcome.text == "good", "\(String(describing: outcome.end?.failure))")
@@ -70,7 +70,7 @@ struct DeadConnectionTests {
         await run.finish()
     }
 
-    /// The reset comes when libcurl has chosen the connection already.
+    /// A POST goes out on another connection if the reset comes after libcurl has chosen the connection.
     @Test func aPostUnderWhichItDiesGoesOutOnAnotherConnection() async throws {
         let mayStrike = LoopbackServer.Gate(), isStruck = DispatchSemaphore(value: 0)
         let (server, mayAnswer) = try Self.server(1, mayStrike: mayStrike, .reset, then: isStruck)

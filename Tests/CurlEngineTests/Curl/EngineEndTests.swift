@@ -3,10 +3,10 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// What is left of transfers that were under way, or not even begun, when their engine ended.
+/// An engine that ends keeps nothing of transfers that were under way, or not even begun.
 @Suite(.timeLimit(.minutes(1)))
 struct EngineEndTests {
-    /// Tells whether it still lives. It knows its transfer, and the transfer knows it.
+    /// A delegate that reports its release. The delegate and its transfer refer to each other.
     private final class Delegate: TransferDelegate, @unchecked Sendable {
         // Unchecked: touched on the engine thread alone.
         let whenGone: @Sendable () -> Void

@@ -4,9 +4,9 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// Threads and descriptors of an engine: there while it lives, gone when it has ended.
+/// Threads and descriptors of an engine exist while the engine lives, and are gone when the engine has ended.
 ///
-/// Each test looks at the whole process, in which other suites run engines of their own: so it runs in a process of its own.
+/// Each test looks at the whole process, in which other suites run engines of their own: so each test has a process of its own.
 @Suite(.timeLimit(.minutes(2)))
 struct EngineResourceTests {
     @Test func theThreadAndItsDescriptorsEndWithTheEngine() async {
@@ -14,13 +14,13 @@ struct EngineResourceTests {
             let before = ProcessFacts.engineDescriptorCount
             for _ in 0..<40 {
                 let engine = EngineExecutor()
-                // Twice: the descriptors come with the first turn of the loop, after the first calls.
+                // Two turns: the descriptors are opened in the first turn of the loop, after the first calls.
                 for _ in 0..<2 { await EngineExecutorTests.passThrough(engine) }
                 expectInProcess(ProcessFacts.threads(named: "trellis-engine").count == 1, "threads")
                 await engine.shutDown()
                 await untilNoEngineThread()
             }
-            // The runtime's own pool opens a few of the same kinds, when it likes; one an engine would be forty.
+            // The runtime's own pool opens a few of the same kinds at any time; one for each engine would be forty.
             let after = ProcessFacts.engineDescriptorCount
             expectInProcess(after < before + 10, "\(before) then \(after)")
         }
@@ -36,7 +36,7 @@ struct EngineResourceTests {
 
     @Test func aSessionLeavesNoThreadAndNoDescriptorAfterRequests() async {
         await #expect(processExitsWith: .success) {
-            // Once for what is set up a single time: libcurl's globals, the resolver, the pool's threads.
+            // The first session sets up the parts that are made only once: libcurl's globals, the resolver, the pool's threads.
             try await useASession()
             let before = ProcessFacts.descriptors
             for _ in 0..<5 { try await useASession() }
@@ -62,13 +62,13 @@ struct EngineResourceTests {
             _ = try await session.data(server.url())
             await session.settle()
             let thread = ProcessFacts.threads(named: "trellis-engine").first ?? ""
-            // Quiet first: what the last request left to do is over when nothing changes any more.
+            // The thread has to be quiet first: the work after the last request is over when the count no longer changes.
             var (last, now) = (-1, ProcessFacts.voluntarySwitches(ofThread: thread) ?? -2)
             while last != now {
                 pause(milliseconds: 50)
                 (last, now) = (now, ProcessFacts.voluntarySwitches(ofThread: thread) ?? -2)
             }
-            // The pause is the measurement: so long nothing may happen.
+            // The pause is the measurement: the thread must not wake during this time.
             pause(milliseconds: 500)
             let after = ProcessFacts.voluntarySwitches(ofThread: thread)
             expectInProcess(after == now, "woke \((after ?? 0) - now) times")

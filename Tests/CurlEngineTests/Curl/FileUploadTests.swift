@@ -3,9 +3,9 @@ import Testing
 
 @testable import CurlEngine
 
-/// Files on their way to libcurl, from the page cache and from a disk.
+/// A file reaches libcurl whole, from the page cache and from a disk.
 struct FileUploadTests {
-    /// A file that ends with the test, and its bytes.
+    /// A file that is removed at the end of the test, with its bytes.
     private struct Temporary: ~Copyable {
         let path: String
         let content: Data
@@ -19,18 +19,18 @@ struct FileUploadTests {
 
         deinit { _ = unsafe unlink(path) }
 
-        /// Leaves none of it in the page cache, where the file system has one of its own.
+        /// Removes the file from the page cache, if the file system has one of its own.
         func evict() throws {
             let descriptor = unsafe open(path, O_RDONLY)
             try #require(descriptor >= 0)
             defer { close(descriptor) }
-            // Only what has been written can be forgotten.
+            // Only pages that have been written can be removed.
             try #require(fdatasync(descriptor) == 0)
             try #require(posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0)
         }
     }
 
-    /// Reads until the buffer has nothing more, and fetches what it wants.
+    /// Reads until the buffer is empty, and fetches the parts that the buffer asks for.
     private static func readAll(_ buffer: inout UploadBuffer, size: Int) throws -> (bytes: Data, fetches: Int) {
         var bytes = Data()
         var fetches = 0
@@ -153,7 +153,7 @@ struct FileUploadTests {
         #expect(throws: FileReader.Failure.self) { try FileReader(path: path, length: 1) }
     }
 
-    /// Opening a pipe for reading would wait for a writer.
+    /// A pipe is refused without being opened for reading, which would wait for a writer.
     @Test func aPipeInPlaceOfAFileIsRefusedAtOnce() throws {
         let path = NSTemporaryDirectory() + "trellis-pipe-\(UUID())"
         let isMade = unsafe mkfifo(path, 0o600) == 0
@@ -169,7 +169,7 @@ struct FileUploadTests {
                 _ = try? FileReader(path: "/etc/passwd", length: 1)
                 _ = try? FileReader(path: "/tmp", length: 1)
             }
-            // The runtime opens a few of its own when it likes; one a reader would be two hundred.
+            // The runtime opens a few of its own at any time; one for each reader would be two hundred.
             let after = ProcessFacts.descriptors.count
             expectInProcess(after < before + 10, "\(before) then \(after)")
         }

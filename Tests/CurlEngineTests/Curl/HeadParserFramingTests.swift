@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// What a head says about its body, and how large it may be.
+/// A head determines the length of its body, and is limited in size.
 struct HeadParserFramingTests {
     private static func head(_ lines: String) -> String { "HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n" }
 

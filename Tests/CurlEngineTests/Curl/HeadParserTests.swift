@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// Heads as libcurl hands them on, line by line, good and bad.
+/// Heads are parsed as libcurl delivers them, line by line, and malformed lines are refused.
 struct HeadParserTests {
     // MARK: Status lines
 
@@ -96,7 +96,7 @@ struct HeadParserTests {
 
     @Test(arguments: ["Content-Length: 1\r\n 2", "Content-Length:\r\n 12", "Transfer-Encoding:\r\n chunked"])
     func foldingDoesNotHideTheFraming(_ lines: String) throws {
-        // Whoever reads such lines unfolded sees another message than whoever folds them (RFC 9112, section 5.2).
+        // A parser that leaves such lines folded sees another message than one that unfolds them (RFC 9112, section 5.2).
         let parsed = try? ParsedLines("HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n")
         #expect(parsed == nil || parsed?.contentLength == 12 || parsed?.hasTransferEncoding == true)
     }

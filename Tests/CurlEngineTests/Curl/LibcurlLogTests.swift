@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// What is read from lines of libcurl's log.
+/// Lines of libcurl's log tell of refused streams and broken connections.
 struct LibcurlLogTests {
     private func refusal(_ lines: String...) -> StreamRefusal {
         var refusal = StreamRefusal()
@@ -23,7 +23,7 @@ struct LibcurlLogTests {
         #expect(refusal("\(stream) refused by server, try again on a new connection\n").isCertain)
     }
 
-    /// Fields of the request are in the log.
+    /// A field of the request with the text of a refusal is no refusal: the fields are in the log, too.
     @Test(
         arguments: [
             "[HTTP/2] [1] [x: a refused by server, try again]",
@@ -54,14 +54,15 @@ struct LibcurlLogTests {
         #expect(!log().isBroken)
     }
 
-    /// libcurl has room for 255 bytes.
+    /// A kept connection to a host with a long name is recognised, although libcurl cuts the line to 255 bytes.
     @Test func keptConnectionToAHostWithALongName() {
         let host = Array(repeating: String(repeating: "a", count: 61), count: 4).joined(separator: ".")
         #expect(!log(String("Connection #12345 to host \(host) left intact".prefix(255)) + "\n").isBroken)
         #expect(log("Connection #5 is still name resolving, can't reuse", "Closing connection 0").isBroken)
     }
 
-    /// Before it closes the connection, libcurl answers a violation, and an end with nothing.
+    /// A connection that is closed after a GOAWAY is broken if libcurl has written something in between: libcurl answers a
+    /// violation, but not an end.
     @Test(arguments: [(0, 100, 100, false), (0, 100, 134, true), (2, 100, 100, false), (2, 100, 134, true)])
     func connectionThatIsClosedAfterGoAway(_ code: Int, _ before: Int64, _ after: Int64, _ isBroken: Bool) {
         var log = log("recveived GOAWAY, error=\(code), last_stream=1\n")

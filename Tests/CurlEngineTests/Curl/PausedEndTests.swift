@@ -4,10 +4,10 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The end of a coded body whose reader rests: libcurl is through with it, the decoder is not.
+/// The end of a coded body waits for a reader that pauses: libcurl has delivered the body, but the decoder still holds bytes.
 @Suite(.timeLimit(.minutes(1)))
 struct PausedEndTests {
-    /// Longer than the engine keeps anything for which it has no use.
+    /// A duration for which the engine does not keep anything that is unused.
     static let longerThanTheIdleLifetime = Duration.seconds(1000)
 
     @Test func aReaderThatRestsBeyondTheIdleLifetimeGetsTheEnd() async throws {
@@ -44,12 +44,12 @@ struct PausedEndTests {
         await run.onEngine { $0.transfer?.cancel() }
         await run.goOn()
         await run.advance(by: Self.longerThanTheIdleLifetime)
-        #expect(await run.onEngine { $0.ended == nil }, "nobody is told after a cancellation")
+        #expect(await run.onEngine { $0.ended == nil }, "the delegate is not told after a cancellation")
         await run.finish()
     }
 
-    /// What was held back turns out to be wrong only when the reader goes on: here or there in the message, and after the
-    /// end of it.
+    /// Damage in bytes that were held back is noticed only when the reader goes on: in the middle of the message, and after its
+    /// end.
     @Test(arguments: [0, 10])
     func whatWasHeldBackMayBeWrong(_ missing: Int) async throws {
         let good = try Self.coded(1 << 20)
@@ -65,7 +65,7 @@ struct PausedEndTests {
         await run.finish()
     }
 
-    /// libcurl kept the first bytes of the body, and hands them over inside the call that ends the pause.
+    /// The call that ends a pause may deliver malformed bytes: libcurl has kept the first bytes of the body until that call.
     @Test func theEndOfAPauseMayBringWhatIsWrong() async throws {
         let run = try PausedRun(
             body: Data("this is no stream".utf8), announcing: 1000, pausesAt: .head)
@@ -76,7 +76,8 @@ struct PausedEndTests {
         await run.finish()
     }
 
-    /// A few kilobytes on the wire are many megabytes: other transfers have their turn in between.
+    /// A turn decodes a few megabytes at most: a few kilobytes on the wire can be many megabytes, and other transfers have their
+    /// turn in between.
     @Test func aTurnDecodesNoMoreThanAFewMegabytes() async throws {
         let run = try PausedRun(body: Self.coded(64 << 20), pausesAt: .never)
         #expect(try await run.end().failure == nil)
@@ -92,9 +93,9 @@ struct PausedEndTests {
     }
 }
 
-/// One transfer of a coded body, whose reader pauses.
+/// A transfer of a coded body, with a reader that pauses.
 private struct PausedRun {
-    /// What its delegate sees and does. On the engine thread.
+    /// The delegate of the transfer, which is used on the engine thread.
     final class Reader: TransferDelegate, @unchecked Sendable {
         // Unchecked: only touched on the engine thread.
         enum Moment { case head, body, everyPiece, never }
@@ -115,7 +116,7 @@ private struct PausedRun {
         func transferDidReceiveBody(_ bytes: RawSpan) {
             if received == 0 && moment == .body || moment == .everyPiece { transfer?.pauseReceiving(true) }
             received += bytes.byteCount
-            // What is submitted runs in the next turn.
+            // A submitted call runs in the next turn.
             if receivedInTurn == 0 { engine.submit { [self] in receivedInTurn = 0 } }
             receivedInTurn += bytes.byteCount
             mostInTurn = max(mostInTurn, receivedInTurn)
@@ -152,7 +153,7 @@ private struct PausedRun {
         while await !onEngine(condition) { try Task.checkCancellation() }
     }
 
-    /// Moves the clock, and gives the engine a few turns.
+    /// Moves the clock, and lets the engine run a few turns.
     func advance(by duration: Duration) async {
         clock.advance(by: duration)
         for _ in 0..<4 { await onEngine { _ in } }
@@ -166,7 +167,7 @@ private struct PausedRun {
     }
 
     func finish() async {
-        // The delegate and the transfer know each other.
+        // The delegate and the transfer refer to each other.
         await onEngine {
             $0.transfer?.cancel()
             $0.transfer = nil

@@ -3,7 +3,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// What a handle of libcurl's keeps of its last transfer: nothing.
+/// A handle of libcurl keeps nothing of its last transfer.
 @Suite(.timeLimit(.minutes(1)))
 struct PooledHandleTests {
     private static let defaults: HeaderLines = lines("x-default", "yes")
@@ -14,7 +14,7 @@ struct PooledHandleTests {
         return lines
     }
 
-    /// Lines of its own, as many as one likes, are those of one transfer.
+    /// The header lines of a transfer, none or some, hold for that transfer alone.
     @Test(arguments: [HeaderLines(), lines("x-own", "yes")])
     func theDefaultLinesComeBackAfterATransferWithLinesOfItsOwn(_ own: HeaderLines) async throws {
         let server = try LoopbackServer.http { _ in .text("hello") }
@@ -23,7 +23,7 @@ struct PooledHandleTests {
         let run = EngineRun(configuration)
         let url = try WireURL(parsing: server.url())
         func get(_ lines: HeaderLines?) -> TransferOptions {
-            // Over the version that needs no reset of the handle.
+            // The automatic version needs no reset of the handle.
             TransferOptions(url: url, method: "GET", headerLines: lines)
         }
         #expect(await run.perform(get(nil)).text == "hello")
@@ -33,7 +33,7 @@ struct PooledHandleTests {
         await run.finish()
     }
 
-    /// What a request looks like on the wire after one of another kind, is what it looks like on a new handle.
+    /// A request has the same bytes on the wire after a request of another kind as on a new handle.
     @Test func noRequestLooksLikeTheOneBeforeIt() async throws {
         let server = try LoopbackServer.http { _ in .text("hello") }
         let url = try WireURL(parsing: server.url("/x"))
@@ -73,7 +73,7 @@ struct PooledHandleTests {
         await run.finish()
     }
 
-    /// The error number of one transfer says nothing of the next one's failure.
+    /// The error number of a transfer does not explain the failure of the next transfer.
     @Test func aFailureIsNotExplainedByTheOneBeforeIt() async throws {
         let server = try LoopbackServer { connection in
             _ = try connection.nextRequest()

@@ -3,8 +3,9 @@ import Testing
 
 @testable import CurlEngine
 
-/// Whether it was the proxy that failed.
+/// A failure is that of the proxy only if the proxy has caused the failure.
 struct ProxyOutcomeTests {
+    /// A row of the test: the outcome of a transfer, and the expected failure of the proxy; `nil` for none.
     struct Row: Sendable, CustomTestStringConvertible {
         let code: CURLcode
         var status = 0
@@ -23,13 +24,13 @@ struct ProxyOutcomeTests {
         Row(code: CURLE_RECV_ERROR, expected: .noTunnel), Row(code: CURLE_SEND_ERROR, expected: .noTunnel),
         Row(code: CURLE_GOT_NOTHING, expected: .noTunnel), Row(code: CURLE_PROXY, expected: .noTunnel),
         Row(code: CURLE_WEIRD_SERVER_REPLY, expected: .noTunnel),
-        // 7.88 and 8.23 name a refused tunnel in these ways.
+        // libcurl 7.88 and 8.23 report a refused tunnel with these codes.
         Row(code: CURLE_RECV_ERROR, status: 403, expected: .refused(status: 403, hasCredentials: false)),
         Row(code: CURLE_COULDNT_CONNECT, status: 407, expected: .refused(status: 407, hasCredentials: false)),
         Row(code: CURLE_PROXY, status: 502, expected: .refused(status: 502, hasCredentials: false)),
-        // A kept tunnel had died, and there is no new one.
+        // A kept tunnel had died, and the new one is refused.
         Row(code: CURLE_RECV_ERROR, status: 502, isSent: true, expected: .refused(status: 502, hasCredentials: false)),
-        // The tunnel was there.
+        // The tunnel was open.
         Row(code: CURLE_SSL_CONNECT_ERROR, status: 200, expected: nil),
         Row(code: CURLE_RECV_ERROR, status: 200, expected: nil),
         Row(code: CURLE_COULDNT_CONNECT, status: 204, expected: nil),

@@ -4,8 +4,9 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// Transfers that wait for what comes in on their sockets.
+/// Transfers that wait for input are found by their sockets.
 struct TransfersBySocketTests {
+    /// A delegate that ignores every event.
     private final class Silent: TransferDelegate {
         func transferIsConnected() {}
         func transferDidReceiveInformational(_ head: WireHead) {}
@@ -54,7 +55,7 @@ struct TransfersBySocketTests {
         #expect(transfers.count == 1)
     }
 
-    /// libcurl names a socket late, and another after a repetition.
+    /// The socket of a transfer may become known late, and change: libcurl names it late, and names another after a repetition.
     @Test func socketMayBecomeKnownAndChange() throws {
         var transfers = TransfersBySocket()
         let transfer = try transfer(on: -1)

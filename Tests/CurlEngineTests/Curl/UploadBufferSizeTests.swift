@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// How much of a body libcurl takes at once.
+/// The size of libcurl's upload buffer depends on the length of the body, the HTTP version and libcurl's version.
 struct UploadBufferSizeTests {
     @Test(
         arguments: [
@@ -13,7 +13,8 @@ struct UploadBufferSizeTests {
         #expect(UploadBufferSize.bytes(length: length, mayBeHTTP2: true, sendsHTTP2Safely: true) == size)
     }
 
-    /// Seen on 7.88: a body of which bytes were sent twice, in place of others, by 128 KiB buffers and larger ones.
+    /// An old libcurl gets over HTTP/2 no more than a socket takes at once: 7.88 sent bytes of a body twice, in place of others,
+    /// with buffers of 128 KiB and more.
     @Test(arguments: [nil, 0, 100_000, 1 << 30] as [Int64?])
     func anOldLibcurlGetsOverHTTP2WhatASocketTakesAtOnce(_ length: Int64?) {
         #expect(UploadBufferSize.bytes(length: length, mayBeHTTP2: true, sendsHTTP2Safely: false) == 16 << 10)

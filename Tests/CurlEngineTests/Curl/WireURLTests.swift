@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// URLs as they are requested.
+/// URLs are absolute, normalised and encoded before they are requested.
 struct WireURLTests {
     @Test(arguments: [
         ("http://example.com", "http://example.com/"),
@@ -69,7 +69,7 @@ struct WireURLTests {
         #expect((url.password ?? "") == (password ?? ""))
     }
 
-    // MARK: What is refused
+    // MARK: Refused URLs
 
     @Test func nothingIsEmpty() { #expect(throws: WireURL.ParseFailure.empty) { try WireURL(parsing: "") } }
 
@@ -101,7 +101,7 @@ struct WireURLTests {
         #expect(throws: WireURL.ParseFailure.self) { try WireURL(parsing: text) }
     }
 
-    /// No part of what may be a user's name or password is taken for the name of a scheme.
+    /// A part of a URL that may be a user's name or password is not taken for the name of a scheme.
     @Test(arguments: [
         "ann:secret@example.com/", "ann:secret@example.com/?next=http://b", "ann:@b", "mailto:ann@example.com",
     ])

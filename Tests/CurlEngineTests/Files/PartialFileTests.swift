@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import Testing
 
-/// A file on its way, under somebody else's hands.
+/// A partial file notices changes that other processes make.
 struct PartialFileTests {
     private let path = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)").path
 
@@ -10,7 +10,7 @@ struct PartialFileTests {
         let file = try #require(try PartialFile.opened(path: path))
         defer { file.remove() }
         try file.write(Data(count: 100), at: 0)
-        // By another descriptor, as another process would.
+        // Another descriptor is used, as another process would do.
         try #require(FileHandle(forWritingAtPath: path)).truncate(atOffset: 0)
         #expect(throws: FileReader.Failure.self) { try file.write(Data(count: 1), at: 100) }
         try file.truncate(to: 0)
@@ -18,7 +18,7 @@ struct PartialFileTests {
         #expect(file.length == 10)
     }
 
-    /// What was left goes; what somebody holds stays, and so does what is none of ours.
+    /// A file that is left over is removed; a file that is in use stays, and so does a file that is not a partial file.
     @Test func whatIsLeftOfOthers() throws {
         let file = try #require(try PartialFile.opened(path: path))
         defer { file.remove() }
@@ -30,7 +30,7 @@ struct PartialFileTests {
         try FileManager.default.createSymbolicLink(atPath: other, withDestinationPath: path)
         defer { try? FileManager.default.removeItem(atPath: other) }
         #expect(PartialFile.removeDead(path: other) == .held)
-        // The system refuses to look.
+        // The system refuses to check a name of this length.
         #expect(PartialFile.removeDead(path: path + String(repeating: "x", count: 300)) == .unknown)
     }
 }

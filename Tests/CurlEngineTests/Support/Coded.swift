@@ -2,13 +2,14 @@ import FoundationEssentials
 
 @testable import CurlEngine
 
-/// What a decoder made of a body.
+/// The outcome of decoding a body.
 struct Decoded: Equatable {
     var bytes: [UInt8] = []
     var failure: ContentDecoder.Failure?
     var largestPiece = 0
 
-    /// Decodes a body whose chunks have these sizes, the last again and again; stops the decoder after every piece if asked.
+    /// Decodes a body in chunks of these sizes, the last of which is repeated; stops the decoder after every piece if `stopping`
+    /// is `true`.
     init(_ body: [UInt8], codings: [String], chunks: [Int] = [.max], stopping: Bool = false) {
         guard let decoder = ContentDecoder(codings: codings) else { return }
         var sizes = chunks[...]
@@ -40,9 +41,9 @@ extension ContentDecoder {
     }
 }
 
-/// Bodies and their codings.
+/// Bodies for the tests of content codings.
 enum Coded {
-    /// Text that compresses as text does, with some noise.
+    /// Returns text that compresses as text does, with some noise.
     static func text(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
         var random = SeededGenerator(seed: seed)
         let words = ["trellis", "vine", "leaf", "grows", "slowly", "\u{1F33F}", "and", "\n"]
@@ -54,7 +55,7 @@ enum Coded {
         return [UInt8](text.prefix(count))
     }
 
-    /// Encodes with each coding in turn, in chunks.
+    /// Encodes a body with each coding in turn, in chunks.
     static func encode(_ body: [UInt8], _ codings: ContentCoding..., chunk: Int = 10_000) throws -> [UInt8] {
         var body = body
         for coding in codings {

@@ -3,17 +3,17 @@ import Testing
 
 @testable import CurlEngine
 
-/// An engine without a session: transfers as libcurl gets them, one at a time or side by side.
+/// An engine without a session, which runs transfers one at a time or side by side.
 struct EngineRun: Sendable {
-    /// Keeps what came of one transfer. On the engine thread.
+    /// A delegate that keeps the outcome of one transfer, and is used on the engine thread.
     final class Outcome: TransferDelegate, @unchecked Sendable {
-        // Unchecked: touched on the engine thread alone, until the end has been told.
+        // Unchecked: touched on the engine thread alone, until the end has been reported.
         var head: WireHead?
         var body: [UInt8] = []
         var end: TransferEnd?
         var transfer: Transfer?
         private var hasSent = false
-        /// Called once.
+        /// The closure for the moment of connection, which is called once.
         private var whenConnected: (@Sendable () -> Void)?
         private let whenEnded: @Sendable (Outcome) -> Void
 
@@ -62,7 +62,7 @@ struct EngineRun: Sendable {
         }
     }
 
-    /// Starts a transfer. On the engine thread.
+    /// Starts a transfer. Must be called on the engine thread.
     func start(_ options: TransferOptions, _ outcome: Outcome) {
         outcome.transfer = engine.start(options, delegate: outcome)
     }

@@ -5,22 +5,22 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// In an exit test: ends the process with a failure unless the condition holds.
+/// Ends the process of an exit test with a failure, unless the condition holds.
 func expectInProcess(_ condition: Bool, _ comment: @autoclosure () -> String = "", line: Int = #line) {
     guard !condition else { return }
     FileHandle.standardError.write(Data("line \(line) does not hold \(comment())\n".utf8))
     exit(1)
 }
 
-/// Returns when no thread of an engine is left: it may still be on its last steps when its end is told.
+/// Waits until no thread of an engine is left: a thread may still run its last steps when its end is reported.
 func untilNoEngineThread() async {
     while !ProcessFacts.threads(named: "trellis-engine").isEmpty { await Task.yield() }
 }
 
-/// Lets real time pass, where that is what is measured.
+/// Lets real time pass, in a test that measures real time.
 func pause(milliseconds: Int) { _ = poll(nil, 0, Int32(milliseconds)) }
 
-/// A few requests, and the end.
+/// Sends a few requests, and ends the session.
 func useASession() async throws {
     let server = try LoopbackServer.http { _ in .text("hello") }
     let session = Session()

@@ -1,6 +1,6 @@
 @testable import CurlEngine
 
-/// A head, parsed line by line as libcurl would hand it on.
+/// A head, parsed line by line as libcurl delivers its lines.
 struct ParsedLines {
     var informational: [WireHead] = []
     var final: WireHead?
@@ -42,7 +42,7 @@ struct ParsedLines {
         return lines
     }
 
-    /// Fields as `name:value`.
+    /// Returns the fields as `name:value`.
     static func text(_ fields: WireFields) -> [String] {
         var all: [String] = []
         fields.forEach { name, value in

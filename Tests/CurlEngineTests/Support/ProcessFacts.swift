@@ -1,9 +1,9 @@
 import Foundation
 import Glibc
 
-/// What the kernel says of this process.
+/// Facts of this process, as the kernel reports them.
 enum ProcessFacts {
-    /// The identifiers of the threads with this name.
+    /// Returns the identifiers of the threads with this name.
     static func threads(named name: String) -> [String] {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
         return tasks.filter { contents("/proc/self/task/\($0)/comm")?.hasPrefix(name + "\n") == true }
@@ -19,12 +19,12 @@ enum ProcessFacts {
         }
     }
 
-    /// Event descriptors and polls: an engine has one of each.
+    /// The number of event descriptors and polls: an engine has one of each.
     static var engineDescriptorCount: Int {
         descriptors.count { $0.contains("[eventpoll]") || $0.contains("[eventfd]") }
     }
 
-    /// How often a thread has given up the processor to wait.
+    /// Returns the number of times that a thread has given up the processor to wait.
     static func voluntarySwitches(ofThread identifier: String) -> Int? {
         let status = contents("/proc/self/task/\(identifier)/status") ?? ""
         let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
@@ -36,7 +36,7 @@ enum ProcessFacts {
     }
 }
 
-/// The thread that asks.
+/// The calling thread.
 enum CurrentThread {
     static var identifier: UInt { UInt(pthread_self()) }
 }

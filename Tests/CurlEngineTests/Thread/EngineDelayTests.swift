@@ -3,7 +3,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// A task that waits on the engine's clock.
+/// A delay on the engine's clock ends at its instant, with its task, or with the engine.
 @Suite(.timeLimit(.minutes(1)))
 struct EngineDelayTests {
     let clock = TestClock()

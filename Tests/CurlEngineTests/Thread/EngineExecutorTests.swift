@@ -3,14 +3,15 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The thread that is an executor.
+/// The engine thread is an executor, which runs calls and actors one at a time and in order.
 @Suite(.timeLimit(.minutes(1)))
 struct EngineExecutorTests {
-    /// Returns when a call has come round.
+    /// Submits a call, and returns when the call has run.
     static func passThrough(_ engine: EngineExecutor) async {
         await withCheckedContinuation { continuation in engine.submit { continuation.resume() } }
     }
 
+    /// An actor whose executor is the engine.
     private actor Resident: EngineActor {
         nonisolated let executor: EngineExecutor
         nonisolated let residence: EngineResidence
@@ -23,7 +24,7 @@ struct EngineExecutorTests {
         var isAtHome: Bool { executor.isCurrent }
     }
 
-    /// Nothing that comes while the thread begins its life waits for what comes later.
+    /// Calls that come while the thread starts do not wait for later calls.
     @Test func callsThatComeWhileTheThreadStartsAreNotLeftBehind() async {
         for _ in 0..<200 {
             let engine = EngineExecutor()
@@ -58,7 +59,7 @@ struct EngineExecutorTests {
         #expect(count.value == 10_000)
     }
 
-    /// Touched on the engine thread only, until that has ended.
+    /// A counter that is touched on the engine thread only, until the thread has ended.
     private final class Counter: @unchecked Sendable {
         var value = 0
     }
@@ -126,6 +127,7 @@ struct EngineExecutorTests {
 
     // MARK: Timers
 
+    /// A target that counts how often its timer has fired.
     private final class Target: EngineTimerTarget, Sendable {
         let fired = Locked(0)
         func timerIsDue() { fired.withLock { $0 += 1 } }

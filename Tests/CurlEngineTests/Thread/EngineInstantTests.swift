@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// Arithmetic that never overflows.
+/// The arithmetic of instants never overflows.
 struct EngineInstantTests {
     @Test(
         arguments: [

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// The heap of timers against a sorted list.
+/// The heap of timers agrees with a sorted list.
 struct TimerHeapTests {
     private final class Target: EngineTimerTarget {
         func timerIsDue() {}

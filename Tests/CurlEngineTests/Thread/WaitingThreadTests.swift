@@ -3,10 +3,10 @@ import Glibc
 import Synchronization
 import Testing
 
-/// Threads that may wait.
+/// Calls that may wait run on threads of their own.
 @Suite(.timeLimit(.minutes(1)))
 struct WaitingThreadTests {
-    /// Opens when all have come, or never.
+    /// A gate that opens when all threads have come.
     private final class Gate: Sendable {
         private let missing: Mutex<Int>
 
@@ -31,7 +31,7 @@ struct WaitingThreadTests {
             return await group.reduce(0, +)
         }
         #expect(sum == 1999 * 1000)
-        // One after the other, so that a thread is mostly there already.
+        // Calls come one after the other, so that a thread mostly exists already.
         for number in 0..<2000 { #expect(await WaitingThread.run { number } == number) }
     }
 

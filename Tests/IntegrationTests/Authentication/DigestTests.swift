@@ -2,11 +2,12 @@ import Foundation
 import Testing
 import Trellis
 
-/// Digest authentication, with a server that computes everything for itself.
+/// Digest authentication satisfies a server that computes every value itself.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers)
 struct DigestTests {
     private static let started = Peer.started("digest.py")
 
+    /// The JSON of the server: the user, the nonce count, and the number of requests that the space has seen.
     struct Answer: Decodable, Equatable {
         let user: String
         let count: Int
@@ -24,7 +25,7 @@ struct DigestTests {
         session = Session(configuration: configuration)
     }
 
-    /// Of what is asked for in its own space, so that tests do not see each other.
+    /// Sends a request in its own space of the server, so that tests do not see each other.
     private func get(_ path: String, _ space: UUID, body: RequestBody? = nil) async throws -> Answer {
         let request = Request(try peer.url("http", "\(path)/\(space)?a=b&c=%20d", scheme: "http"), body: body)
         return try await session.request(body == nil ? request : request.withMethod(.post)).validate().decoding(
@@ -39,7 +40,7 @@ struct DigestTests {
             let space = UUID()
             let body = RequestBody.string("a body")
             #expect(try await get("/\(algorithm)/\(qop)/\(flags)", space).requests == 2)
-            // Without being asked.
+            // The credentials are sent without a challenge.
             let second = try await get("/\(algorithm)/\(qop)/\(flags)", space, body: body)
             #expect(second.requests == 3)
             #expect(second.count == (flags.contains("next") ? 1 : 2))

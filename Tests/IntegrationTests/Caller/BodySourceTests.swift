@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Bodies from sequences that do not keep what they promise.
+/// Bodies from sequences that break their promises fail their requests, and leave nothing behind.
 @Suite(.timeLimit(.minutes(1)))
 struct BodySourceTests {
     @Test(arguments: [nil, 100] as [Int64?])
@@ -22,7 +22,7 @@ struct BodySourceTests {
     func sourceThatNeverYields(_ length: Int64?) async throws {
         let server = try reading()
         var request = server.request
-        // It is not the server that is silent.
+        // The silence is not that of the server, so the idle limit does not end the request.
         request.timeouts = Timeouts(idle: .milliseconds(100), total: .milliseconds(500))
         await expectFailure([.deadline]) {
             try await server.session.upload(.stream(BodySource.stalled(), length: length), to: request)
@@ -41,7 +41,8 @@ struct BodySourceTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// More than all buffers on the way can hold.
+    /// A source that stops yielding before a server that does not read meets the idle limit. The chunk is larger than all buffers
+    /// on the way.
     @Test func sourceThatStopsYieldingBeforeAServerThatDoesNotRead() async throws {
         let over = LoopbackServer.Gate()
         let server = try Misbehaviour { connection, _ in
@@ -81,7 +82,7 @@ struct BodySourceTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// A server that reads the whole body before it answers.
+    /// Returns a server that reads the whole body before it responds.
     private func reading() throws -> Misbehaviour {
         try Misbehaviour { connection, head in
             _ = try connection.readBody(of: head)

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Bodies from files that are not there, or do not stay as they were.
+/// Bodies from files that are missing or change fail their requests; others are sent whole.
 @Suite(.timeLimit(.minutes(1)))
 struct FileBodyTests {
     @Test(
@@ -22,7 +22,7 @@ struct FileBodyTests {
         let path = try temporaryFolder("shrinking") + "/file"
         try #require(FileManager.default.createFile(atPath: path, contents: nil))
         let file = try #require(FileHandle(forWritingAtPath: path))
-        // Sparse, and far more than all buffers on the way can hold.
+        // A sparse file, far larger than all buffers on the way can hold.
         try file.truncate(atOffset: 256 << 20)
         let begun = LoopbackServer.Gate(), shrunk = LoopbackServer.Gate()
         let server = try Misbehaviour { connection, head in
@@ -54,13 +54,14 @@ struct FileBodyTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// The kernel is told to forget it, so that it has to be read from the disk.
+    /// A file that is not in memory is sent whole. The kernel is told to drop its pages, so that the file has to be read from the
+    /// disk.
     @Test func fileThatIsNotInMemoryIsSentWhole() async throws {
         let path = try temporaryFolder("cold") + "/file"
         let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 5) })
         try content.write(to: URL(filePath: path))
         let file = try #require(FileHandle(forReadingAtPath: path))
-        // Only what has been written can be forgotten.
+        // Only pages that have been written can be dropped.
         try #require(fdatasync(file.fileDescriptor) == 0)
         try #require(posix_fadvise(file.fileDescriptor, 0, 0, POSIX_FADV_DONTNEED) == 0)
         let server = try LoopbackServer.http { request in .init(body: request.body) }
@@ -74,7 +75,7 @@ struct FileBodyTests {
     @Test func fileIsClosedWhenItsRequestIsCancelled() async throws {
         let path = try temporaryFolder("cancelled") + "/file"
         try #require(FileManager.default.createFile(atPath: path, contents: nil))
-        // Sparse, and far more than all buffers on the way can hold.
+        // A sparse file, far larger than all buffers on the way can hold.
         try FileHandle(forWritingAtPath: path)?.truncate(atOffset: 256 << 20)
         let begun = LoopbackServer.Gate(), isOver = LoopbackServer.Gate()
         let server = try LoopbackServer { connection in

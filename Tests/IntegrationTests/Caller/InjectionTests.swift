@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Line ends and NULs in what a caller gives never become lines of the request.
+/// Line ends and NULs in the values of a caller never become lines of the request.
 @Suite(.timeLimit(.minutes(1)))
 struct InjectionTests {
     static let values: [Escaped] = [
@@ -30,7 +30,7 @@ struct InjectionTests {
         try await isRefusedOrHarmless(configuration) { _ in }
     }
 
-    /// The types of the ecosystem have no way to say these.
+    /// The types of the ecosystem cannot express a method that is no token.
     @Test(arguments: ["", "GE T", "GET\r\nInjected: 1", "GET\0", "GET /evil HTTP/1.1\r\n\r\n", "ÄNDERN"] as [Escaped])
     func methodThatIsNoToken(_ method: Escaped) { #expect(HTTPRequest.Method(method.text) == nil) }
 
@@ -45,7 +45,7 @@ struct InjectionTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// `Content-Length` and `Transfer-Encoding` follow from the body, whatever a caller says.
+    /// The fields `Content-Length` and `Transfer-Encoding` follow from the body, even if a caller sets them.
     @Test func framingFieldsAreTheFrameworks() async throws {
         let server = try LoopbackServer.http { request in .text("\(request.body.count)") }
         let session = Session()

@@ -4,10 +4,10 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Limits, shared answers and hedges on the wire.
+/// Limits, shared responses and hedges work on the wire.
 @Suite(.timeLimit(.minutes(1)))
 struct LimitTests {
-    /// A server that counts its requests, and a session with steps.
+    /// Returns a server that counts its requests, and a session with steps.
     private func world(
         _ answer: @escaping @Sendable (Int) -> LoopbackServer.Answer, _ change: (inout Steps) -> Void
     ) throws -> (LoopbackServer, Session) {
@@ -35,7 +35,7 @@ struct LimitTests {
             }
             for try await wait in group { waits.append(wait) }
         }
-        // The last of four has waited for three tokens, less what the others took to come.
+        // The last of four has waited for three tokens, less the time that the others took to come.
         #expect(waits.max().map { $0 > .milliseconds(30) } == true)
         #expect(waits.count { $0 < .milliseconds(20) } >= 1)
     }
@@ -100,7 +100,7 @@ struct LimitTests {
         let (data, response) = try await session.data(server.url("/"))
         #expect(String(decoding: data, as: UTF8.self) == "second")
         #expect(response.metrics.attempts == 2)
-        // The slow one has been hung up on.
+        // The connection to the slow server has been closed.
         try await server.waitUntilClosed(count: 1)
         gate.open()
     }

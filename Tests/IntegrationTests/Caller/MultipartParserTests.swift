@@ -2,17 +2,17 @@ import Foundation
 import Testing
 import Trellis
 
-/// Forms, read by three parsers that know nothing of Trellis: Werkzeug's, python-multipart's, and that of Python's `email`.
+/// Forms are read by three parsers that are independent of Trellis: Werkzeug's, python-multipart's, and that of Python's `email`.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers)
 struct MultipartParserTests {
-    /// A part as a parser sees it.
+    /// A part as a parser reports it.
     struct Parsed: Decodable, Equatable, Sendable {
         let name: String?
         let filename: String?
         let type: String?
         let content: Data
 
-        /// As it was meant: Werkzeug undoes the escape of quotes, the others leave it.
+        /// The part with its quotes restored: Werkzeug undoes the escape of quotes, the others leave it.
         var unescaped: Parsed {
             Parsed(
                 name: name?.replacing("%22", with: "\""), filename: filename?.replacing("%22", with: "\""), type: type,
@@ -73,7 +73,7 @@ struct MultipartParserTests {
             ])
     }
 
-    /// Only `email` looks inside.
+    /// Mixed parts are found by `email`, the only parser that looks inside them.
     @Test func mixedPartsAreFound() async throws {
         var form = MultipartFormData()
         form.append("x", withName: "before")

@@ -2,7 +2,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// What callers give for URLs.
+/// URLs of a caller are encoded for the wire, or refused.
 @Suite(.timeLimit(.minutes(1)))
 struct URLTests {
     @Test(
@@ -24,7 +24,7 @@ struct URLTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// RFC 3986, section 3.2.2, has names of 255 characters at most, which is what DNS has room for.
+    /// A host of more than 255 characters is refused: RFC 3986, section 3.2.2, allows no more, and DNS has no room for more.
     @Test(arguments: [256, 1000, 66_000])
     func anOverlongHostIsRefused(_ length: Int) async throws {
         let server = try Misbehaviour { _, _ in }
@@ -34,7 +34,7 @@ struct URLTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A path as given, and what must go over the wire for it.
+    /// A path is encoded for the wire: each row has a path as given, and the target of the request.
     @Test(arguments: [
         ("", "/"), ("?q=1", "/?q=1"), ("/a b", "/a%20b"), ("/ü", "/%C3%BC"), ("/日本", "/%E6%97%A5%E6%9C%AC"),
         ("/a?q=ä ö&r=1", "/a?q=%C3%A4%20%C3%B6&r=1"), ("/a%20b%2Fc", "/a%20b%2Fc"), ("/a#fragment", "/a"),
@@ -52,7 +52,8 @@ struct URLTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// libcurl resolves names below `localhost` by itself, and turns them into ASCII first.
+    /// An international host becomes Punycode. libcurl resolves names below `localhost` by itself, and turns them into ASCII
+    /// first.
     @Test func internationalHostIsPunycode() async throws {
         let server = try LoopbackServer.http { _ in .text("ok") }
         let session = Session()

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Compressed bodies, good and bad.
+/// Compressed bodies are decoded, and malformed ones are errors.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers)
 struct ContentCodingTests {
     static let codings = ["gzip", "deflate", "br", "zstd"]
@@ -37,7 +37,7 @@ struct ContentCodingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// The message is whole; what it holds is not.
+    /// A coded body that ends early is an error, although the message is whole.
     @Test(arguments: codings)
     func bodyThatEndsEarlyIsAnError(_ coding: String) async throws {
         let server = try await answering("truncated", coding)
@@ -54,7 +54,7 @@ struct ContentCodingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A kilobyte to a megabyte on the wire, a gibibyte decoded: ends at the limit, in memory and in a stream.
+    /// A body of up to a megabyte on the wire, and of a gibibyte when decoded, ends at the limit, in memory and in a stream.
     @Test(arguments: codings)
     func bombEndsAtTheLimit(_ coding: String) async throws {
         let server = try await answering("bomb", coding)
@@ -70,7 +70,8 @@ struct ContentCodingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A reader that rests gets everything, however little it takes at a time, though libcurl is long through.
+    /// A reader that pauses gets a whole coded body, however little it takes at a time, although libcurl has long delivered the
+    /// last byte.
     @Test(arguments: codings)
     func slowReaderGetsAllOfACodedBody(_ coding: String) async throws {
         let server = try await answering("bomb", coding)
@@ -78,7 +79,7 @@ struct ContentCodingTests {
         let stream = try await server.session.stream(server.request)
         var count = 0
         for try await chunk in stream.chunks {
-            // The transfer is paused above 1 MiB; what is held beyond that is bounded.
+            // The transfer is paused above 1 MiB; the bytes that are held beyond that are bounded.
             #expect(chunk.count < 4 << 20)
             count += chunk.count
             await Task.yield()
@@ -90,7 +91,7 @@ struct ContentCodingTests {
     @Test func unknownCodingIsNotTakenForPlain() async throws {
         let server = try Misbehaviour(
             answering: "HTTP/1.1 200 OK\r\nContent-Encoding: banana\r\nContent-Length: 2\r\n\r\nok")
-        // Either an error, or the bytes with the field that names their coding.
+        // Either an error is thrown, or the bytes come with the field that names their coding.
         do {
             let (_, response) = try await server.session.data(server.request)
             #expect(response.headerFields[.contentEncoding] == "banana")
@@ -100,12 +101,13 @@ struct ContentCodingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// Not every libcurl has every coding; what it has not, the framework does not ask for.
+    /// Returns whether the framework asks for a coding: not every libcurl has every coding, and the framework asks only for those
+    /// that exist.
     private func isAskedFor(_ coding: String, _ server: Misbehaviour) async throws -> Bool {
         _ = try await server.session.data(server.server.url("/good"))
         let asked = server.server.requests.first?["Accept-Encoding"]?.split(separator: ",") ?? []
         let codings = asked.map { $0.trimmingCharacters(in: .whitespaces) }
-        #expect(codings.contains("gzip"), "any libcurl in use has it")
+        #expect(codings.contains("gzip"), "every libcurl in use has gzip")
         return codings.contains(coding)
     }
 
@@ -119,7 +121,7 @@ struct ContentCodingTests {
     }
 }
 
-/// The files that `Tests/Peers/bodies.py` makes, once for the process.
+/// The files that `Tests/Peers/bodies.py` creates, once for the process.
 enum CompressedBodies {
     static func load(_ name: String) async throws -> Data {
         let path = try #require(try await paths.value[name])

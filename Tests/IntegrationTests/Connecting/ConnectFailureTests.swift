@@ -2,7 +2,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// No connection comes about.
+/// Connections that cannot be made are errors, and leave the session usable.
 @Suite(.timeLimit(.minutes(1)))
 struct ConnectFailureTests {
     @Test func refusedConnection() async throws {
@@ -24,7 +24,7 @@ struct ConnectFailureTests {
         await session.shutdown()
     }
 
-    /// The second name is longer than a label may be, so that no resolver is asked.
+    /// A name that cannot be resolved is an error. The second name has a label that is too long, so that no resolver is asked.
     @Test(arguments: ["does-not-exist.invalid", String(repeating: "a", count: 64) + ".invalid"])
     func unresolvableName(_ name: String) async throws {
         try await fails(with: .dns, "http://\(name)/")

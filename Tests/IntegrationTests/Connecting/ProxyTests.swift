@@ -4,11 +4,11 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Requests through an HTTP proxy.
+/// Requests pass through an HTTP proxy.
 @Suite(.timeLimit(.minutes(1)))
 struct ProxyTests {
     private static let origin = "http://origin.invalid:81/a?b=c"
-    /// `ProxyPeer.username` and `ProxyPeer.password` in base 64.
+    /// The value of the field: `ProxyPeer.username` and `ProxyPeer.password` in base 64.
     private static let basic = "Basic " + Data("\(ProxyPeer.username):\(ProxyPeer.password)".utf8).base64EncodedString()
 
     @Test(arguments: [nil, .basic] as [ProxyConfiguration.Authentication?])
@@ -47,7 +47,8 @@ struct ProxyTests {
         await session.shutdown()
     }
 
-    /// The credentials are proved to the proxy; what is in the tunnel knows nothing of them.
+    /// Digest authentication opens a tunnel: the credentials are proved to the proxy, and the requests in the tunnel hold none of
+    /// them.
     @Test(arguments: [false, true])
     func digestIsATunnelForEverything(_ closesAfterChallenge: Bool) async throws {
         let proxy = try ProxyPeer.digest(closesAfterChallenge: closesAfterChallenge)
@@ -69,7 +70,7 @@ struct ProxyTests {
         try await proxy.waitUntilAllClosed()
     }
 
-    /// Fields of the request are for the server, not for the proxy.
+    /// The proxy of a tunnel sees none of the request's fields, which are for the server.
     @Test func theProxyOfATunnelSeesNoFields() async throws {
         let proxy = try ProxyPeer.digest()
         let session = Session(configuration: try ProxyPeer.configuration(proxy, .digest))
@@ -133,7 +134,7 @@ struct ProxyTests {
         try await proxy.waitUntilAllClosed()
     }
 
-    /// The tunnel is there, and what fails in it is not the proxy's fault.
+    /// A failure inside an open tunnel is not the proxy's.
     @Test func failuresInTheTunnelAreTheServers() async throws {
         let proxy = try LoopbackServer { connection in
             try connection.readRequest()

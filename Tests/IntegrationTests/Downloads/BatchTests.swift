@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Several downloads at a time.
+/// A batch runs several downloads at a time.
 @Suite(.timeLimit(.minutes(1)))
 struct BatchTests {
     private let folder: Folder
@@ -12,7 +12,7 @@ struct BatchTests {
 
     init() throws { folder = try Folder() }
 
-    /// One in seven is not there.
+    /// The other downloads go on when some fail. The file of one download in seven is missing.
     @Test func theOthersGoOnWhenSomeFail() async throws {
         let counts = Locked((now: 0, most: 0))
         let server = try LoopbackServer.http { request in
@@ -54,7 +54,7 @@ struct BatchTests {
         }
         try await server.waitUntilAllClosed()
         #expect(downloads[19].state == .cancelled)
-        // A partial file goes with the work, behind its connection.
+        // A partial file is removed with the work, after its connection has closed.
         for download in downloads.dropFirst() { await #expect(throws: (any Error).self) { try await download.value } }
         #expect(folder.names == ["first"])
     }

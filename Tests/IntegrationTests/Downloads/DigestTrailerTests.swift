@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Digests that come behind the body (RFC 9530, sections 2 and 3).
+/// Digests in trailer fields are verified (RFC 9530, sections 2 and 3).
 @Suite(.timeLimit(.minutes(1)))
 struct DigestTrailerTests {
     private static let content = noise(300_000)
@@ -13,7 +13,9 @@ struct DigestTrailerTests {
 
     init() throws { folder = try Folder() }
 
-    /// - Parameter digest: `nil`: the right one.
+    /// Returns a server whose response has a digest in its trailer.
+    ///
+    /// - Parameter digest: The digest; `nil`: the right one.
     private func server(_ name: String, digest: Data? = nil) throws -> LoopbackServer {
         let function = try #require(MessageDigest(.sha256))
         function.update(Self.content)
@@ -55,7 +57,7 @@ struct DigestTrailerTests {
         #expect(folder.data("a.bin") == Self.content)
     }
 
-    /// What the caller knows is what counts.
+    /// The digest of the caller decides, and that of the response is ignored.
     @Test func theCallersDigestComesFirst() async throws {
         let server = try server("Repr-Digest", digest: Data(repeating: 7, count: 32))
         let function = try #require(MessageDigest(.sha256))

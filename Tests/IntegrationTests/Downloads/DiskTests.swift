@@ -4,15 +4,15 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads to disks that are full, read-only, or not the one where the partial file is. What needs a file system of its own runs
-/// where one can be mounted; what stands for it everywhere, in a process with limits of its own.
+/// Downloads meet disks that are full, read-only, or not the one with the partial file. Tests that need a file system of their
+/// own run where one can be mounted; elsewhere, tests in a process with limits of its own stand for them.
 @Suite(.timeLimit(.minutes(1)))
 struct DiskTests {
     private static let content = noise(4 << 20, seed: 6)
     private let session = Session()
     private static let needsMount: Comment = "mounting needs root; a process with limits of its own stands for it"
 
-    /// - Returns: The server, which lives as long as it is kept.
+    /// Returns the resume data of an interrupted download, and its server, which lives as long as it is kept.
     private static func interrupted(
         _ path: String, at count: Int
     ) async throws -> (server: FileServer, data: ResumeData) {
@@ -38,7 +38,7 @@ struct DiskTests {
         let error = await fails(.file) { try await request.value }
         #expect(error?.description.contains("No space left on device") == true)
         #expect(disk.folder.data("a.bin") == Data("old".utf8))
-        // What is said to be kept is there, and goes on where there is room.
+        // The bytes that are reported as kept exist, and the download goes on where there is room.
         let kept = try #require(request.resumeData?.receivedBytes)
         #expect(kept > 0)
         try disk.remount("size=16m")
@@ -46,7 +46,7 @@ struct DiskTests {
         #expect(disk.folder.data("a.bin") == Self.content && disk.folder.names == ["a.bin"])
     }
 
-    /// Not even a note fits: it is not said that the same download would go on.
+    /// A download that cannot even write a note does not report that it could be resumed.
     @Test(.enabled(if: SmallDisk.isAvailable, needsMount)) func aDiskWithoutRoomForAnything() async throws {
         let disk = try SmallDisk(kilobytes: 64)
         disk.folder.write(Data(count: 64 << 10), to: "other")
@@ -57,7 +57,7 @@ struct DiskTests {
         #expect(request.resumeData == nil && disk.folder.names == ["other"])
     }
 
-    /// A limit on the size of files is met like the end of a disk.
+    /// A limit on the size of files has the same effect as a full disk.
     @Test func aFileThatMayNotGrow() async {
         await #expect(processExitsWith: .success) {
             var limit = rlimit(rlim_cur: 1 << 20, rlim_max: 1 << 20)
@@ -84,11 +84,11 @@ struct DiskTests {
             #expect(error?.description.contains("Read-only file system") == true)
         }
         #expect(disk.folder.names == [])
-        // The name in a folder comes with the answer.
+        // The name in a folder comes with the response.
         #expect(server.server.requests.count <= 1)
     }
 
-    /// Whoever may do anything becomes someone who may not.
+    /// A folder without write permission is an error. The process gives up the rights of root first.
     @Test func aFolderThatIsNotOnesOwn() async {
         await #expect(processExitsWith: .success) {
             let folder = try Folder()
@@ -114,7 +114,7 @@ struct DiskTests {
         #expect(disk.folder.data("b.bin") == Self.content && disk.folder.names == ["b.bin"] && folder.names == [])
     }
 
-    /// The same between two that every system has.
+    /// A partial file in shared memory is resumed in another folder: both file systems exist on every machine.
     @Test func aPartialFileInSharedMemory() async throws {
         let folder = try Folder()
         let elsewhere = "/dev/shm/trellis-\(UUID().uuidString)"
@@ -127,7 +127,7 @@ struct DiskTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere) == [])
     }
 
-    /// There is no room for what is to be gone on with: it stays where it is.
+    /// A partial file that does not fit on the other disk stays where it is.
     @Test(.enabled(if: SmallDisk.isAvailable, needsMount)) func aPartialFileThatDoesNotFit() async throws {
         let (folder, disk) = (try Folder(), try SmallDisk(kilobytes: 1 << 10))
         let (server, data) = try await Self.interrupted(folder("a.bin"), at: 1_500_000)

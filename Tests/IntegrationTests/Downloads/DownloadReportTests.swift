@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// What a download tells of itself: how often it asked, where it was led, what came.
+/// A download reports its attempts, its redirects and its bytes.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadReportTests {
     private static let content = noise(2_000_000)
@@ -16,12 +16,12 @@ struct DownloadReportTests {
         session.download(url, to: .file(folder("a.bin")), options: options)
     }
 
-    /// A server that leads to another one.
+    /// Returns a server that redirects to another one.
     private func gateway(to url: String) throws -> LoopbackServer {
         try .http { _ in .init(302, headers: [("Location", url)]) }
     }
 
-    /// Bytes of the file, and of few heads.
+    /// Returns whether the metrics count the bytes of the file, and of few heads.
     private func isAbout(_ count: Int64, _ metrics: Metrics) -> Bool {
         (count..<count + 10_000).contains(metrics.bytesReceived)
     }
@@ -65,7 +65,7 @@ struct DownloadReportTests {
         #expect(error?.metrics.bytesReceived ?? 0 > 2_000_000)
     }
 
-    /// The failure is not one of the network.
+    /// A file in the way is reported with the attempts before it, although the failure is not one of the network.
     @Test func aFileThatIsInTheWay() async throws {
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(500_000) : .whole }
         let gateway = try gateway(to: server.url)
@@ -95,9 +95,10 @@ struct DownloadReportTests {
         #expect(error?.attempt == 0 && error?.phase == .composing && error?.url == "http://a.example/")
     }
 
-    // MARK: What is there already
+    // MARK: Files that are there already
 
-    /// All of it is there: an answer about the file, not one about a range that it does not have.
+    /// A file that is there already is confirmed by a response about the file, not by one about a range that the file does not
+    /// have.
     @Test func aFileThatIsThere() async throws {
         let server = try FileServer(Self.content)
         let first = download(server.url).validate { [folder] _, _, _ in
@@ -112,7 +113,7 @@ struct DownloadReportTests {
         #expect(request.currentProgress.fraction == 1 && folder.data("a.bin") == Self.content)
     }
 
-    /// The same, where nobody knew that it was all.
+    /// A file of unknown length that is there already is confirmed in the same way, once its length is known.
     @Test func aFileOfUnknownLengthThatIsThere() async throws {
         let tag = (name: "ETag", value: "\"v1\"")
         let server = try FileServer(Self.content) { number, _ in
@@ -132,7 +133,7 @@ struct DownloadReportTests {
         #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
     }
 
-    /// It is another one by now.
+    /// A file that has changed on the server is downloaded anew.
     @Test func aFileThatWasThere() async throws {
         let server = try FileServer(Self.content)
         let first = download(server.url).validate { [folder] _, _, _ in

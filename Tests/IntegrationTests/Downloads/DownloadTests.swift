@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads to their destinations, over a network that behaves.
+/// Downloads reach their destinations over a network without faults.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadTests {
     private static let content = noise(300_000)
@@ -55,7 +55,7 @@ struct DownloadTests {
         }
         await fails(.file, .downloadFailed(.exists(path: folder("a.bin")))) { try await download.value }
         #expect(folder.data("a.bin") == Data("new".utf8))
-        // The bytes are not lost.
+        // The bytes are kept for another download.
         let file = try await session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
         #expect(file.resumedBytes == 300_000 && server.ranges == [nil, "bytes=299999-"])
         #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
@@ -92,10 +92,11 @@ struct DownloadTests {
         #expect(server.server.requests.isEmpty)
     }
 
-    /// Behind the name of the partial file there is no room for a number: nothing is to be looked for there.
+    /// A path of the greatest length is downloaded to: there is no room for a number after the name of the partial file, so that
+    /// other partial files are not searched for.
     @Test func aPathThatIsAsLongAsItMayBe() async throws {
         var path = folder.path
-        // 4096 is the limit, with the NUL.
+        // The limit is 4096 bytes, with the NUL.
         let length = 4095 - "/.a.bin.trellis-part".utf8.count
         while path.utf8.count < length {
             let room = length - path.utf8.count
@@ -134,7 +135,7 @@ struct DownloadTests {
         #expect(file.path == folder(name) && folder.names == [name])
     }
 
-    /// No field has a NUL: the answer is none.
+    /// A name with a NUL makes the response malformed, because a field cannot hold a NUL.
     @Test func aNameWithANUL() async throws {
         let server = try LoopbackServer { connection in
             _ = try connection.readRequest()
@@ -147,7 +148,8 @@ struct DownloadTests {
         #expect(folder.names == [])
     }
 
-    /// What comes coded, although none was asked for, is decoded; what the server has announced is what counts.
+    /// A coded body is decoded, although no coding was requested, and the progress counts the bytes that the server has
+    /// announced.
     @Test func aCodedBody() async throws {
         let coded = storedInGzip(Self.content)
         let server = try LoopbackServer.http { _ in .init(headers: [("Content-Encoding", "gzip")], body: coded) }
@@ -205,7 +207,7 @@ struct DownloadTests {
         #expect(folder.data("a") == Data())
     }
 
-    /// A body without an announced length.
+    /// A body without an announced length is downloaded.
     @Test func chunked() async throws {
         let server = try LoopbackServer.http { _ in
             .init(body: .chunked { body in for _ in 0..<10 { try body.write(Array(Self.content.prefix(30_000))) } })
@@ -225,7 +227,7 @@ struct DownloadTests {
         #expect(folder.data("a.bin") == Self.content)
     }
 
-    /// Two at the same time: each is whole, and the last one stays.
+    /// Several downloads to one place at the same time are each whole, and the last file stays.
     @Test func severalDownloadsToOnePlace() async throws {
         let destination = DownloadDestination.file(folder("a.bin"), .removePreviousFile)
         try await withThrowingTaskGroup(of: Void.self) { group in
@@ -240,7 +242,7 @@ struct DownloadTests {
     }
 }
 
-/// The error of a download.
+/// Expects that a download fails with an error of a kind, and returns the error.
 @discardableResult
 func fails(
     _ kind: TrellisError.Kind, _ reason: TrellisError.Reason? = nil, _ location: SourceLocation = #_sourceLocation,

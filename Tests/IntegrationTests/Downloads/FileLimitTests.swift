@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads whose request limits the body: the file stays within the limit, however many answers bring it.
+/// Downloads whose request limits the body stay within the limit, however many responses deliver the file.
 @Suite(.timeLimit(.minutes(1)))
 struct FileLimitTests {
     private static let content = noise(1_000_000)
@@ -11,7 +11,7 @@ struct FileLimitTests {
 
     init() throws { folder = try Folder() }
 
-    /// What became of a download with a limit.
+    /// Returns the kind of the error of a download with a limit; `nil` if the download succeeds.
     private func kind(of server: FileServer, limit: Int, connections: Int = 1) async -> TrellisError.Kind? {
         var request = Request(server.url)
         request.maximumBodySize = .bytes(limit)
@@ -26,7 +26,8 @@ struct FileLimitTests {
         }
     }
 
-    /// Half of the rest comes each time, which is less than the limit.
+    /// A file with an announced size above the limit is not begun. Each response would bring half of the rest, which is less than
+    /// the limit.
     @Test(arguments: [1, 4]) func aFileThatIsAnnouncedIsNotBegun(connections: Int) async throws {
         let server = try FileServer(Self.content) { number, _ in number < 5 ? .cut(1_000_000 >> number) : .whole }
         #expect(await kind(of: server, limit: 999_999, connections: connections) == .bodyTooLarge)
@@ -39,7 +40,7 @@ struct FileLimitTests {
         #expect(folder.data("a.bin") == Self.content)
     }
 
-    /// No answer says how long the file is.
+    /// A file of unknown length is given up when it grows past the limit.
     @Test func aFileThatGrowsPastTheLimitIsGivenUp() async throws {
         let tag = "ETag: \"v1\"\r\nConnection: close\r\n"
         let answers = [

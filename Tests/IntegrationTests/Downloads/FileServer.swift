@@ -4,35 +4,39 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A server with one file, which serves ranges as it should, unless a test has it misbehave.
+/// A server with one file, which serves ranges correctly, unless a test makes the server misbehave.
 final class FileServer: Sendable {
+    /// The content of the file, with its validator.
     struct Version: Sendable {
         var content: Data
         var tag: String?
-        /// Further lines of every head.
+        /// The further lines of every head.
         var fields = ""
     }
 
-    /// What becomes of an answer.
+    /// The course of a response.
     enum Fate: Sendable {
         case whole
-        /// So many bytes of the body, then the end of the connection.
+        /// The given number of bytes of the body, then the end of the connection.
         case cut(Int)
+        /// The given number of bytes of the body, then a reset.
         case reset(Int)
-        /// So many bytes of the body, then silence, until the gate opens.
+        /// The given number of bytes of the body, then silence until the gate opens.
         case stalled(Int, LoopbackServer.Gate)
-        /// Not even a head, until the gate opens.
+        /// Silence without a head, until the gate opens.
         case silent(LoopbackServer.Gate)
-        /// So many bytes of the body, and then some 20 kB a second.
+        /// The given number of bytes of the body, then some 20 kB a second.
         case crawling(Int)
-        /// Something else entirely.
+        /// Another response.
         case other(LoopbackServer.Answer)
     }
 
     let server: LoopbackServer
     private let version: Locked<Version>
 
-    /// - Parameter fate: By the number of the request, from 1 on, and the request.
+    /// Starts a server.
+    ///
+    /// - Parameter fate: Returns the course of a response for the number of the request, from 1 on, and the request.
     init(
         _ content: Data, tag: String? = "\"v1\"", fields: String = "",
         fate: @escaping @Sendable (Int, LoopbackServer.ReceivedRequest) -> Fate = { _, _ in .whole }
@@ -72,12 +76,12 @@ final class FileServer: Sendable {
         }
     }
 
-    /// The file is another one from now on.
+    /// Replaces the file by another version.
     func change(to content: Data, tag: String?) { version.withLock { $0 = Version(content: content, tag: tag) } }
 
     var url: String { server.url("/folder/file.bin") }
 
-    /// The `Range` of each request.
+    /// The `Range` field of each request.
     var ranges: [String?] { server.requests.map { $0["Range"] } }
 
     private static func answer(
@@ -105,7 +109,7 @@ final class FileServer: Sendable {
     }
 }
 
-/// Bytes that look like nothing, the same for the same seed.
+/// Returns bytes without a pattern, the same for the same seed.
 func noise(_ count: Int, seed: UInt64 = 1) -> Data {
     var state = seed
     var bytes = [UInt8](repeating: 0, count: count)
@@ -116,7 +120,7 @@ func noise(_ count: Int, seed: UInt64 = 1) -> Data {
     return Data(bytes)
 }
 
-/// Bytes in gzip's format (RFC 1952), as they are.
+/// Returns bytes in gzip's format (RFC 1952), stored without compression.
 func storedInGzip(_ content: Data) -> Data {
     var coded = Data([0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255])
     for start in stride(from: 0, to: content.count, by: 60_000) {
@@ -137,7 +141,7 @@ func storedInGzip(_ content: Data) -> Data {
     return coded
 }
 
-/// A folder for one test, empty, and gone with the value.
+/// An empty folder for one test, which is removed with the value.
 final class Folder: Sendable {
     let path: String
 
@@ -147,7 +151,7 @@ final class Folder: Sendable {
 
     func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// What is in it, hidden files too.
+    /// The names of the files in the folder, hidden ones too.
     var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
 
     func data(_ name: String) -> Data? { FileManager.default.contents(atPath: self(name)) }

@@ -2,11 +2,11 @@ import Foundation
 import Testing
 import Trellis
 
-/// A large file from a real server, over a network that closes, resets and forgets connections: it arrives, and the caller has
-/// not written a line for that.
+/// A large file from a real server arrives over a network that closes, resets and forgets connections, without any code of the
+/// caller for that.
 @Suite(.serialized, .timeLimit(.minutes(5)), .requiresPeers, .requires("caddy"))
 struct HostileNetworkTests {
-    /// 1 GiB in CI, less in the everyday loop: what happens is the same.
+    /// The size of the file in bytes: 1 GiB in CI, less in the everyday loop, with the same faults.
     private static let size = ProcessInfo.processInfo.environment["CI"] == "true" ? 1 << 30 : 64 << 20
 
     @Test(arguments: [1, 4])
@@ -16,7 +16,7 @@ struct HostileNetworkTests {
         let (digest, _) = try await session.data(peer.url("direct", "/digest", scheme: "http"))
         let checksum = Checksum.sha256(String(decoding: digest, as: UTF8.self))
         var request = Request(try peer.url("cut", "/large", scheme: "http"))
-        // How soon a silent connection is given up.
+        // The time after which a silent connection is given up.
         request.timeouts = Timeouts(idle: .seconds(1))
         var options = DownloadOptions()
         options.connections = connections

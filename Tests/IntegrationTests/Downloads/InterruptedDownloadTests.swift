@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads over a network that does not behave: they end in the right file, or in no file.
+/// Downloads over a network with faults end in the right file, or in no file.
 @Suite(.timeLimit(.minutes(2)))
 struct InterruptedDownloadTests {
     private static let content = noise(2_000_000)
@@ -17,17 +17,17 @@ struct InterruptedDownloadTests {
         session.download(server.url, to: .file(folder("a.bin")), options: options)
     }
 
-    /// What a download has left.
+    /// Returns whether the folder holds the whole file and nothing else.
     private func isWhole(_ content: Data = content) -> Bool {
         folder.data("a.bin") == content && folder.names == ["a.bin"]
     }
 
-    /// 200 cuts at random places, in order and with a reset, over one connection and over several.
+    /// A download survives 200 cuts at random places, with and without a reset, over one connection and over several.
     @Test(arguments: [1, 4]) func twoHundredCuts(_ connections: Int) async throws {
         let content = noise(8 << 20, seed: 7)
         let server = try FileServer(content) { number, _ in
             guard number <= 200 else { return .whole }
-            // Multiplicative hashing: the same places in every run.
+            // Multiplicative hashing yields the same places in every run.
             let place = 17_000 + (number &* 2_654_435_761) % 46_000
             return number.isMultiple(of: 3) ? .reset(place) : .cut(place)
         }
@@ -40,11 +40,11 @@ struct InterruptedDownloadTests {
             server.url, to: .file(folder("a.bin")), checksum: checksum, options: options
         ).value
         #expect(isWhole(content))
-        // A reset may lose what was on its way.
+        // A reset may lose bytes that were on their way.
         #expect(file.interruptions > 150 && file.size == 8 << 20)
     }
 
-    /// The same tag and the same length, but of another file: a redirect leads elsewhere the second time.
+    /// The parts of two files with the same tag and length are not joined, when a redirect leads elsewhere the second time.
     @Test(arguments: [1, 4])
     func whatARedirectLeadsToIsNotGluedToSomethingElse(connections: Int) async throws {
         let (one, other) = (noise(6 << 20, seed: 3), noise(6 << 20, seed: 4))
@@ -73,7 +73,7 @@ struct InterruptedDownloadTests {
         #expect(file.response.status == .partialContent)
     }
 
-    /// What is another file by now is not glued to the old part.
+    /// A file that has changed is downloaded anew, and not joined to the old part.
     @Test func aChangedFileBeginsAnew() async throws {
         let other = noise(900_000, seed: 2)
         let change = Locked<(@Sendable () -> Void)?>(nil)
@@ -87,7 +87,7 @@ struct InterruptedDownloadTests {
         #expect(server.ranges == [nil, "bytes=500000-"])
     }
 
-    /// It says each time that it is another one: nothing can be put together.
+    /// A download fails if the tag changes with every response, because no two parts belong together.
     @Test func aTagThatChangesWithEveryAnswer() async throws {
         let count = Locked(0)
         let server = try LoopbackServer.http { _ in
@@ -111,7 +111,7 @@ struct InterruptedDownloadTests {
         #expect(folder.data("a.bin") == nil && error?.attempt == count.withLock { $0 })
     }
 
-    /// It says that it is the same, and it is not: a digest tells.
+    /// A tag that stays the same for another file is noticed by the digest.
     @Test func aTagThatLies() async throws {
         let digest = try #require(MessageDigest(.sha256))
         digest.update(Self.content)
@@ -128,7 +128,7 @@ struct InterruptedDownloadTests {
         #expect(folder.names == [])
     }
 
-    /// Without a strong validator nothing can be gone on with.
+    /// A download without a strong validator cannot be resumed, and begins anew.
     @Test(arguments: [nil, "W/\"v1\""])
     func withoutAStrongTagAllComesAgain(_ tag: String?) async throws {
         let server = try FileServer(Self.content, tag: tag) { number, _ in number <= 2 ? .cut(500_000) : .whole }
@@ -136,14 +136,14 @@ struct InterruptedDownloadTests {
         #expect(isWhole() && server.ranges == [nil, nil, nil])
     }
 
-    /// Nothing of what comes can be kept, and all of it comes again: two more tries tell whether it ever comes whole.
+    /// A download is given up after two more attempts if nothing can be kept, and each response begins anew.
     @Test func whereNothingCanBeKeptItIsGivenUpSoon() async throws {
         let server = try FileServer(Self.content, tag: nil) { _, _ in .cut(500_000) }
         await fails(.truncatedBody) { try await download(server).value }
         #expect(server.ranges == [nil, nil, nil] && folder.data("a.bin") == nil)
     }
 
-    /// The same where there is a tag, and the server takes no notice of ranges.
+    /// A download is also given up after two more attempts if there is a tag, but the server ignores ranges.
     @Test func whereNoRangesAreServedItIsGivenUpSoon() async throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 2000000\r\nETag: \"v1\"\r\nConnection: close\r\n\r\n"
         let server = try LoopbackServer.http { _ in
@@ -155,7 +155,7 @@ struct InterruptedDownloadTests {
         #expect(server.requests.map { $0["Range"] } == [nil, "bytes=500000-", "bytes=500000-"])
     }
 
-    /// However much comes each time.
+    /// Interruptions are counted up to the maximum, however many bytes come each time.
     @Test(arguments: [0, 1, 3], ["\"v1\"", nil]) func interruptionsAreCountedWhereThereIsAMaximum(
         _ maximum: Int, _ tag: String?
     ) async throws {
@@ -166,6 +166,7 @@ struct InterruptedDownloadTests {
         #expect(server.ranges.count == maximum + 1)
     }
 
+    /// A wrong response to the request for the rest.
     struct Lie: Sendable, CustomTestStringConvertible {
         let testDescription: String
         let answer: @Sendable () -> LoopbackServer.Answer
@@ -178,7 +179,7 @@ struct InterruptedDownloadTests {
 
     private static let tag = (name: "ETag", value: "\"v1\"")
 
-    /// The second answer is a lie; the file is the right one none the less.
+    /// A wrong second response does not spoil the file.
     @Test(arguments: [
         Lie("another range", [tag, ("Content-Range", "bytes 0-1999999/2000000")], content),
         Lie("an overlap", [tag, ("Content-Range", "bytes 499999-1999999/2000000")], content.dropFirst(499_999)),
@@ -220,7 +221,7 @@ struct InterruptedDownloadTests {
         #expect(server.server.errors.isEmpty)
     }
 
-    /// A part that is longer than it said, which only its own framing tells.
+    /// A part that is longer than its range is discarded; only its own framing tells its length.
     @Test func aPartThatIsTooLong() async throws {
         let server = try FileServer(Self.content) { number, _ in
             switch number {
@@ -237,7 +238,7 @@ struct InterruptedDownloadTests {
         #expect(isWhole())
     }
 
-    /// The status of the next answer is final, and the part stays.
+    /// A status that is final ends the download, and the partial file stays.
     @Test func whatIsGoneMeanwhileIsAnError() async throws {
         let server = try FileServer(Self.content) { number, _ in
             number == 1 ? .cut(500_000) : number == 2 ? .other(.init(410)) : .whole
@@ -255,7 +256,7 @@ struct InterruptedDownloadTests {
         var options = DownloadOptions()
         options.maximumFailures = 2
         await fails(.truncatedBody) { try await download(server, options: options).value }
-        // The first interruption came after something.
+        // The first interruption does not count, because bytes had come before.
         #expect(server.ranges.count == 3)
         #expect(folder.data("a.bin") == nil)
     }
@@ -289,7 +290,7 @@ struct InterruptedDownloadTests {
         #expect(server.ranges.count == 2)
     }
 
-    /// Nobody knows how long it is until it is whole.
+    /// A body of unknown length is downloaded: its length is known only when it is whole.
     @Test func aBodyOfUnknownLength() async throws {
         let server = try LoopbackServer.http { request in
             let tag = (name: "ETag", value: "\"v1\"")

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads of processes that are killed, for real, and of several processes at one place.
+/// Downloads survive processes that are really killed, and several processes at one place.
 @Suite(.timeLimit(.minutes(1)))
 struct KilledProcessTests {
     private static let content = noise(16 << 20, seed: 3)
@@ -13,7 +13,7 @@ struct KilledProcessTests {
 
     init() throws { folder = try Folder() }
 
-    /// A process that downloads, and dies when so much has come.
+    /// Runs a process that downloads, and is killed when `count` bytes have come.
     private func kill(at count: Int64, _ url: String, connections: Int = 1) async {
         let path: String = folder("a.bin")
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, url, count, connections] in
@@ -40,7 +40,7 @@ struct KilledProcessTests {
         gate.open()
     }
 
-    /// Again and again, each time at another place.
+    /// Many processes, each killed at another place, complete a download.
     @Test func manyProcessesComeToAnEnd() async throws {
         let server = try FileServer(Self.content) { [gate] number, _ in
             number <= 4 ? .stalled(3 << 20, gate) : .whole
@@ -51,7 +51,7 @@ struct KilledProcessTests {
         gate.open()
     }
 
-    /// The second one has a partial file of its own, which goes when another download comes after its death.
+    /// A second process at one place has a partial file of its own, which is removed by a download after its death.
     @Test func twoProcessesAtOnePlace() async throws {
         let server = try FileServer(Self.content) { [gate] number, _ in
             number <= 2 ? .stalled(2 << 20, gate) : .whole

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Files that come over several connections at once.
+/// Files come over several connections at once.
 @Suite(.timeLimit(.minutes(1)))
 struct PartsTests {
     private static let content = noise(16 << 20, seed: 3)
@@ -33,7 +33,7 @@ struct PartsTests {
         #expect(request.currentProgress.completedBytes == 16 << 20)
     }
 
-    /// What lies behind what it said is of something else.
+    /// A part that is longer than its range is cut: the bytes after the range are not those of the file.
     @Test func aPartThatIsLongerThanItSays() async throws {
         let server = try FileServer(Self.content) { _, request in
             guard let range = request["Range"] else { return .whole }
@@ -49,8 +49,9 @@ struct PartsTests {
         #expect(isWhole)
     }
 
-    /// Some servers allow a client so many connections: who is sent away for long leaves its work to the others, and who waits
-    /// need not ask again when all is there. The suite's limit on time is shorter than such a wait and its request.
+    /// A connection that the server refuses for a long time leaves its work to the others, and its request need not be repeated
+    /// when all bytes are there. Some servers limit the connections of a client. The suite's time limit is shorter than such a
+    /// wait and its request.
     @Test(arguments: ["60", "3600"])
     func whoIsSentAwayHoldsNobodyUp(_ seconds: String) async throws {
         let server = try FileServer(Self.content) { number, _ in
@@ -69,7 +70,7 @@ struct PartsTests {
         #expect(folder.names == [])
     }
 
-    /// What an earlier download began, nobody has told a digest of yet but the answers with the parts.
+    /// The server's digest is checked when a download goes on: only the responses with the parts have named the digest.
     @Test(arguments: [1, 4]) mutating func theServersDigestIsCheckedWhenItGoesOn(_ connections: Int) async throws {
         let digest = Data(repeating: 7, count: 32).base64EncodedString()
         let server = try FileServer(Self.content, fields: "Repr-Digest: sha-256=:\(digest):\r\n") { number, _ in
@@ -86,7 +87,7 @@ struct PartsTests {
         #expect(folder.names == [])
     }
 
-    /// Connections stand still for ever: the others do their work, to the last byte.
+    /// Connections that stand still forever leave their work, to the last byte, to the others.
     @Test(arguments: [[1], [2], [1, 2, 3]])
     func connectionsThatStandStill(_ still: Set<Int>) async throws {
         let gate = LoopbackServer.Gate()
@@ -101,7 +102,7 @@ struct PartsTests {
         try await server.server.waitUntilAllClosed()
     }
 
-    /// Not even a head comes.
+    /// A connection without even a head leaves its work to the others.
     @Test func aConnectionThatSaysNothing() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in number == 2 ? .silent(gate) : .whole }
@@ -110,7 +111,7 @@ struct PartsTests {
         gate.open()
     }
 
-    /// So little comes over one of them that it would take for ever.
+    /// A connection that is too slow to come to an end leaves its work to the others.
     @Test func aConnectionThatCrawls() async throws {
         let server = try FileServer(Self.content) { number, _ in number == 2 ? .crawling(1000) : .whole }
         #expect(try await download(server).value.interruptions == 0)
@@ -125,7 +126,7 @@ struct PartsTests {
         #expect(isWhole && file.interruptions > 10)
     }
 
-    /// It serves no parts at all, whatever it says.
+    /// A server that announces parts, and serves none, is read over one connection.
     @Test mutating func aServerThatRefusesParts() async throws {
         let server = try FileServer(Self.content) { number, request in
             request["Range"] != nil ? .other(.init(503)) : .whole
@@ -163,7 +164,7 @@ struct PartsTests {
         #expect(server.server.requests.count < 8)
     }
 
-    /// What changes while it comes is not put together of two versions.
+    /// A file that changes during the download is not joined from two versions.
     @Test func aFileThatChanges() async throws {
         let other = noise(16 << 20, seed: 4)
         let headers = [("ETag", "\"v2\""), ("Content-Range", "bytes 8388608-16777215/16777216")]
@@ -175,7 +176,7 @@ struct PartsTests {
         #expect(isWhole)
     }
 
-    /// What is on the disk in the middle is gone on with, in parts or not.
+    /// The state on the disk in the middle of a download can be resumed, over one connection or several.
     @Test(arguments: [1, 4])
     func afterAKilledProcess(_ connections: Int) async throws {
         let gate = LoopbackServer.Gate()
@@ -190,7 +191,7 @@ struct PartsTests {
         var options = DownloadOptions()
         options.connections = connections
         let file = try await Session().download(server.url, to: .file(grave("a.bin")), options: options).value
-        // What came since the last note comes again.
+        // The bytes since the last note come again.
         #expect(file.resumedBytes >= 4 << 20)
         #expect(grave.data("a.bin") == Self.content && grave.names == ["a.bin"])
         let data = try #require(await victim.cancelProducingResumeData())
@@ -200,7 +201,7 @@ struct PartsTests {
         #expect(isWhole)
     }
 
-    /// The length of a file with gaps tells nothing: a process that ends early leaves what its note tells.
+    /// The length of a file with gaps is not used: after a process that ends early, only the bytes of its note count.
     @Test func afterAnEarlyEnd() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in number <= 4 ? .stalled(1 << 20, gate) : .whole }
@@ -215,7 +216,7 @@ struct PartsTests {
         gate.open()
     }
 
-    /// What one connection began, several complete.
+    /// A download that one connection began is completed by several.
     @Test func afterOneConnection() async throws {
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(5 << 20) : .whole }
         var single = DownloadOptions()

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads that go on where earlier ones ended, and what their digests are then.
+/// Downloads go on where earlier ones ended, and their digests cover the whole file.
 @Suite(.timeLimit(.minutes(1)))
 struct ResumedDownloadTests {
     private static let content = noise(2_000_000)
@@ -17,12 +17,12 @@ struct ResumedDownloadTests {
         session.download(server.url, to: .file(folder("a.bin")), options: options)
     }
 
-    /// What a download has left.
+    /// Returns whether the folder holds the whole file and nothing else.
     private func isWhole(_ content: Data = content) -> Bool {
         folder.data("a.bin") == content && folder.names == ["a.bin"]
     }
 
-    /// What is on the disk while a download is under way is what a killed process leaves.
+    /// The state on the disk while a download is under way, which a killed process would leave, can be resumed.
     @Test func afterAKilledProcess() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .stalled(700_000, gate) : .whole }
@@ -41,7 +41,7 @@ struct ResumedDownloadTests {
         gate.open()
     }
 
-    /// A long part of one version is no part of another, of which less has come when the process ends.
+    /// A long part of one version is not used for another version, of which fewer bytes have come when the process ends.
     @Test func aChangedFileAndAKilledProcess() async throws {
         let gate = LoopbackServer.Gate()
         let other = noise(2_000_000, seed: 2)
@@ -67,7 +67,7 @@ struct ResumedDownloadTests {
         gate.open()
     }
 
-    /// What it brought counts too.
+    /// The bytes of a resumed download that was killed count, too.
     @Test func aDownloadThatWasGoneOnWithAndKilled() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in
@@ -117,7 +117,7 @@ struct ResumedDownloadTests {
         #expect(try await second.value.resumedBytes == data.receivedBytes)
         #expect(isWhole() && !FileManager.default.fileExists(atPath: data.path))
         gate.open()
-        // Once more: the partial file is not there any more.
+        // The partial file does not exist any more.
         let third = session.download(resuming: copy, to: .file(folder("a.bin"), .removePreviousFile))
         #expect(try await third.value.resumedBytes == 0)
     }

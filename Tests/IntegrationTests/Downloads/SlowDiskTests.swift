@@ -5,12 +5,12 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Whoever writes slowly holds up the network, and nobody else.
+/// A slow disk holds up the network of its own download, and no other work.
 @Suite(.timeLimit(.minutes(1)))
 struct SlowDiskTests {
     private static let content = noise(64 << 20, seed: 4)
 
-    /// Stands for the disk: it is called where the file is written, right behind that.
+    /// A digest that takes the place of the disk: it is called where the file is written, right after the write.
     private struct SlowDigest: DigestFunction {
         let disk: Disk
 
@@ -18,6 +18,7 @@ struct SlowDiskTests {
         mutating func finish() -> [UInt8] { [1] }
     }
 
+    /// A disk that blocks its first write until the test lets the write go on.
     private final class Disk: Sendable {
         let isReached = LoopbackServer.Gate()
         private let mayGoOn = DispatchSemaphore(value: 0)
@@ -41,11 +42,11 @@ struct SlowDiskTests {
         let server = try FileServer(Self.content), other = try LoopbackServer.http { _ in .text("here") }
         let disk = Disk(session)
         let checksum = Checksum(name: "slow", [1]) { SlowDigest(disk: disk) }
-        // Even where its caller's tasks run on the engine thread.
+        // The disk is slow also where the tasks of its caller run on the engine thread.
         let download = session.download(server.url, to: .file(folder("a.bin")), checksum: checksum)
         download.resume()
         try await disk.isReached.opened()
-        // The network stands still soon, and the others' does not.
+        // The connection of the download stands still soon, and other requests go on.
         var before = -1
         while server.server.bytesWritten != before {
             before = server.server.bytesWritten
@@ -57,7 +58,7 @@ struct SlowDiskTests {
         #expect(!disk.wasOnEngineThread.withLock { $0 } && folder.data("a.bin") == Self.content)
     }
 
-    /// A task that prefers the session's executor has its files written elsewhere all the same.
+    /// A task that prefers the session's executor has its files written on other threads.
     @Test(arguments: [1, 4]) func nothingIsWrittenOnTheEngineThread(_ connections: Int) async throws {
         let folder = try Folder(), session = Session()
         let server = try FileServer(Self.content)

@@ -1,12 +1,13 @@
 import Foundation
 
-/// A file system of its own for one test, of bounded size, which goes with the value.
+/// A file system of bounded size for one test, which is removed with the value.
 final class SmallDisk: Sendable {
     let folder: Folder
 
-    /// Whether file systems can be mounted here: as root, unless that is root of a container without the right.
+    /// A Boolean value: file systems can be mounted here, which needs root, outside a container without the right to mount.
     static let isAvailable = (try? SmallDisk(kilobytes: 64)) != nil
 
+    /// A failure to mount or unmount.
     struct Failure: Error {}
 
     init(kilobytes: Int) throws {
@@ -16,7 +17,7 @@ final class SmallDisk: Sendable {
 
     deinit { try? Self.run("umount", "-l", folder.path) }
 
-    /// Makes it larger, or readable only.
+    /// Mounts the file system again with other options, such as a larger size, or for reading only.
     func remount(_ options: String) throws { try Self.run("mount", "-o", "remount,\(options)", folder.path) }
 
     private static func run(_ name: String, _ arguments: String...) throws {

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads whose files others write to, move or delete: the right file, or a clear error and none.
+/// Downloads whose files other processes write to, move or delete end in the right file, or in a clear error and no file.
 @Suite(.timeLimit(.minutes(1)))
 struct TouchedDownloadTests {
     private static let content = noise(2_000_000)
@@ -13,7 +13,7 @@ struct TouchedDownloadTests {
     private let folder: Folder
     private let session = Session()
     private var onlyOnce = DownloadOptions()
-    /// They live as long as the test.
+    /// The servers, which live as long as the test.
     private let servers = Locked<[FileServer]>([])
 
     init() throws {
@@ -25,7 +25,7 @@ struct TouchedDownloadTests {
         session.download(server.url, to: .file(folder("a.bin")), options: options)
     }
 
-    /// Does something to the files once so many bytes are there, then cuts the connection.
+    /// Runs `body` on the files of a download that has received `count` bytes, and then cuts the connection.
     private func touching(
         at count: Int = 700_000, _ body: (DownloadRequest) async throws -> Void
     ) async throws -> (FileServer, DownloadRequest) {
@@ -45,7 +45,7 @@ struct TouchedDownloadTests {
 
     // MARK: While it is under way
 
-    /// What was written behind the cut would begin with zeros.
+    /// A partial file that another process cuts ends the download: the bytes after the cut would follow zeros.
     @Test(arguments: [0, 699_999]) func aPartialFileThatIsCut(_ length: UInt64) async throws {
         let (_, request) = try await touching { _ in try open(Self.part).truncate(atOffset: length) }
         let error = await fails(.file) { try await request.value }
@@ -53,7 +53,7 @@ struct TouchedDownloadTests {
         #expect(request.resumeData == nil && folder.names == [])
     }
 
-    /// What others write behind is overwritten.
+    /// Bytes that another process appends to the partial file are overwritten.
     @Test func aPartialFileThatGrows() async throws {
         let (_, request) = try await touching { _ in try open(Self.part).truncate(atOffset: 5_000_000) }
         #expect(try await request.value.size == 2_000_000)
@@ -67,7 +67,7 @@ struct TouchedDownloadTests {
         #expect(request.resumeData == nil && folder.data("a.bin") == nil)
     }
 
-    /// What stands there is not what came.
+    /// A partial file that is replaced by another file ends the download, and the other file stays.
     @Test func aPartialFileThatIsReplaced() async throws {
         let (_, request) = try await touching { _ in
             try FileManager.default.removeItem(atPath: folder(Self.part))
@@ -84,7 +84,7 @@ struct TouchedDownloadTests {
         #expect(request.resumeData == nil && !FileManager.default.fileExists(atPath: folder.path))
     }
 
-    /// Nobody is told that something was kept.
+    /// A cancelled download whose file has gone reports no resume data.
     @Test(arguments: [part, ""]) func aCancelledDownloadWhoseFileHasGone(_ name: String) async throws {
         let (_, request) = try await touching { request in
             try FileManager.default.removeItem(atPath: folder(name))
@@ -106,7 +106,7 @@ struct TouchedDownloadTests {
 
     // MARK: Between two downloads
 
-    /// A download that has failed after 700,000 bytes.
+    /// Returns the server and the resume data of a download that has failed after 700,000 bytes.
     private func interrupted() async throws -> (FileServer, ResumeData) {
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(700_000) : .whole }
         let request = download(server, onlyOnce)
@@ -114,7 +114,7 @@ struct TouchedDownloadTests {
         return (server, try #require(request.resumeData))
     }
 
-    /// What they do to the partial file.
+    /// A change that another process makes to the partial file.
     enum Touch: CaseIterable { case change, cut, grow, cutAndGrow }
 
     private func touch(_ kind: Touch) throws {
@@ -145,7 +145,7 @@ struct TouchedDownloadTests {
         #expect(folder.data("b.bin") == Self.content && server.ranges == [nil, nil])
     }
 
-    /// Its resume data is about bytes that are there no more, and those that are there are of another version.
+    /// Resume data is ignored if its bytes are there no more, and the bytes of the partial file are of another version.
     @Test func resumeDataOfAPartialFileThatIsOfAnotherDownloadByNow() async throws {
         let (server, data) = try await interrupted()
         let other = try FileServer(noise(2_000_000, seed: 5), tag: "\"other\"") { _, _ in .cut(900_000) }
@@ -155,7 +155,7 @@ struct TouchedDownloadTests {
         #expect(server.ranges == [nil, nil])
     }
 
-    /// The partial file of the resume data has gone, and at the place there is one of something else.
+    /// Resume data is ignored if its partial file has gone, and another file's partial file is at the place.
     @Test func resumeDataWithoutItsFileNextToAnother() async throws {
         let (server, data) = try await interrupted()
         let other = try FileServer(noise(2_000_000, seed: 5), tag: "\"other\"") { _, _ in .cut(900_000) }
@@ -167,7 +167,7 @@ struct TouchedDownloadTests {
         #expect(file.resumedBytes == 0 && folder.data("b.bin") == Self.content && server.ranges == [nil, nil])
     }
 
-    /// Whoever makes resume data up gets no other file moved.
+    /// Forged resume data does not move another file.
     @Test func resumeDataThatNamesAnotherFile() async throws {
         let (server, data) = try await interrupted()
         folder.write(noise(1000), to: "precious")
@@ -190,7 +190,8 @@ struct TouchedDownloadTests {
 
     // MARK: Two at one place
 
-    /// What a second process left that was killed goes with the next download; what one writes to stays.
+    /// The partial files of second processes that were killed are removed by the next download; a file that is still written to
+    /// stays.
     @Test func whatSecondDownloadsLeftGoes() async throws {
         for name in [".2", ".3", ".7"] { folder.write(noise(1000), to: Self.part + name) }
         let held = try #require(try PartialFile.opened(path: folder(Self.part + ".5")))
@@ -214,7 +215,8 @@ struct TouchedDownloadTests {
         await fails(.file, .downloadFailed(.exists(path: folder("a.bin")))) { try await request.value }
     }
 
-    /// Its partial file is where only its resume data leads to, and no other download takes it away.
+    /// A second download can be resumed: its partial file is found through its resume data only, and no other download removes
+    /// that file.
     @Test func aSecondDownloadIsGoneOnWith() async throws {
         let gate = LoopbackServer.Gate()
         let other = try FileServer(Self.content) { number, _ in number == 1 ? .stalled(500_000, gate) : .whole }

@@ -3,10 +3,10 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// `Expect: 100-continue` on a socket.
+/// A body follows `Expect: 100-continue` only after a 100 or a wait, here over a socket.
 @Suite(.timeLimit(.minutes(1)))
 struct ContinueSocketTests {
-    /// Longer than a test may take.
+    /// A wait that is longer than a test may take.
     private static let forever = Duration.seconds(3600)
 
     private func request(_ server: Misbehaviour, waiting wait: Duration = forever) -> Request {

@@ -2,7 +2,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The connection ends, in order or with a reset, at every point of an answer.
+/// A connection that ends, in order or with a reset, at any point of a response is an error.
 @Suite(.timeLimit(.minutes(1)))
 struct CutShortTests {
     @Test(arguments: [Ending.close, .reset])
@@ -57,7 +57,7 @@ struct CutShortTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A stream delivers what came before it throws.
+    /// A stream delivers the bytes before the end of the connection, and then throws.
     @Test func streamDeliversWhatCameFirst() async throws {
         let server = try Misbehaviour(answering: "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello", then: .close)
         var text = ""

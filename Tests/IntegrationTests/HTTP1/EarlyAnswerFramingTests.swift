@@ -3,10 +3,10 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// An answer that comes before the request's body has gone, however its own end is told.
+/// A response that comes before the body of the request is sent is delivered, for each way to end a response.
 @Suite(.timeLimit(.minutes(1)))
 struct EarlyAnswerFramingTests {
-    /// How the end of the answer is told (RFC 9112, section 6.3).
+    /// A way to mark the end of a response (RFC 9112, section 6.3).
     enum Framing: String, CaseIterable, Sendable {
         case length, chunks, trailers, close, noBody
 
@@ -22,11 +22,12 @@ struct EarlyAnswerFramingTests {
         }
     }
 
+    /// A row of the test: a response, and a source of the request's body.
     struct Case: Sendable, CustomTestStringConvertible {
         let status: Int
         let rest: WatchedSource.Rest
         let framing: Framing
-        /// The last bytes come by themselves.
+        /// A Boolean value: the last bytes come separately.
         let isSplit: Bool
 
         var testDescription: String { "\(status) \(framing)\(isSplit ? " in two" : ""), \(rest) source" }
@@ -44,7 +45,7 @@ struct EarlyAnswerFramingTests {
     func theAnswerIsTheAnswer(_ row: Case) async throws {
         let server = try server(row)
         let source = WatchedSource(row.rest)
-        // A redirect that leads nowhere is an answer like any other.
+        // A redirect without a target is delivered as a response.
         let (data, response) = try await server.session.upload(.stream(source), to: server.request)
         #expect(response.status.code == row.status)
         #expect(String(decoding: data, as: UTF8.self) == (row.framing == .noBody ? "" : "big"))
@@ -68,7 +69,7 @@ struct EarlyAnswerFramingTests {
         }
     }
 
-    /// Chunks that end with the connection before the last one are no answer, whatever the source does.
+    /// A chunked response that ends with the connection before its last chunk is an error, for each kind of source.
     @Test(arguments: [200, 413], WatchedSource.Rest.allCases)
     func anAnswerThatIsCutShortIsAnError(_ status: Int, _ rest: WatchedSource.Rest) async throws {
         let server = try Misbehaviour { connection, _ in
@@ -80,7 +81,7 @@ struct EarlyAnswerFramingTests {
         var request = server.request
         request.timeouts = .impatient
         let source = WatchedSource(rest)
-        // An older libcurl says nothing of the end of the connection while the source rests.
+        // An older libcurl does not report the end of the connection while the source pauses.
         let isSilent = rest == .stalled && status == 200
         await expectFailure([.truncatedBody, .receive, .send, isSilent ? .idleTimeout : .truncatedBody]) {
             try await server.session.upload(.stream(source), to: request)
@@ -89,8 +90,8 @@ struct EarlyAnswerFramingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// What the server has seen of the request is what is counted: with a body that goes with its head, a body in chunks, and
-    /// the beginning of one.
+    /// The bytes sent are those that the server has received: for a body that is sent with its head, a body in chunks, and the
+    /// beginning of a body.
     @Test(arguments: [0, 5, 5_000, 60_000, 200_000, 3_000_000])
     func bytesSentAreThoseOfHeadAndBody(_ count: Int) async throws {
         let server = try LoopbackServer.http(storesBodies: false) { _ in .init(204) }
@@ -102,7 +103,7 @@ struct EarlyAnswerFramingTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// Of a body whose rest is not wanted, that is its beginning.
+    /// The bytes sent of a body whose rest is not wanted are those of its beginning.
     @Test func bytesSentAreThoseThatWereSent() async throws {
         let server = try Misbehaviour { connection, _ in
             _ = try connection.read(exactly: 5)

@@ -3,12 +3,13 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The answer is there before the request's body is.
+/// A response that comes before the end of the request's body ends the upload.
 @Suite(.timeLimit(.minutes(1)))
 struct EarlyAnswerTests {
+    /// A kind of source of the request's body.
     enum Source: String, CaseIterable { case endless, stalled }
 
-    /// Chunks without an end, or one chunk and then nothing.
+    /// Returns a body of chunks without an end, or of one chunk and then nothing.
     private func body(_ source: Source) -> RequestBody {
         switch source {
         case .endless: .stream(BodySource.endless())

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// What stands in the field lines of an answer.
+/// Field lines of a response are delivered, or refused if malformed.
 @Suite(.timeLimit(.minutes(1)))
 struct HeaderFieldTests {
     @Test(arguments: [
@@ -22,7 +22,7 @@ struct HeaderFieldTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// RFC 9112, section 5.2: a user agent replaces a fold with spaces.
+    /// A fold in a field is replaced by spaces, as RFC 9112, section 5.2, asks of a user agent.
     @Test func foldedFieldIsUnfolded() async throws {
         let server = try Misbehaviour(
             answering: "HTTP/1.1 200 OK\r\nX-Folded: one\r\n  two\r\nContent-Length: 2\r\n\r\nok")

@@ -3,10 +3,10 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Connections that are kept, and what may happen to them meanwhile.
+/// Kept connections may break or receive bytes between two requests.
 @Suite(.timeLimit(.minutes(1)))
 struct StaleConnectionTests {
-    /// Bytes that come when nothing was asked are never the next answer.
+    /// Bytes that come without a request are never the next response.
     @Test(arguments: [
         Row("a whole answer", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
         Row(
@@ -31,7 +31,7 @@ struct StaleConnectionTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A server may close a connection just as the next request is on its way.
+    /// Returns a server that closes its first connection when the second request arrives there.
     private func closingUnderTheSecondRequest() throws -> LoopbackServer {
         try LoopbackServer { connection in
             var count = 0
@@ -54,7 +54,8 @@ struct StaleConnectionTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// A large body in memory can be sent again by whoever may, and it is no fault of the body that nobody did.
+    /// A large body in memory is sent again only by a policy that may do so; otherwise the error is not that the body could not
+    /// be repeated.
     @Test(arguments: [false, true])
     func aLargeBodyIsSentAgainOnlyWithAKey(_ hasKey: Bool) async throws {
         let server = try LoopbackServer { connection in
@@ -99,7 +100,8 @@ struct StaleConnectionTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// Closed long before the next request, and seen to be closed: nothing was sent, so any request may go elsewhere.
+    /// A request uses another connection if its own was closed before and the end was seen: nothing was sent, so any request may
+    /// do so.
     @Test func requestAfterAnOrderlyEndUsesAnotherConnection() async throws {
         let server = try LoopbackServer { connection in
             try connection.readRequest()

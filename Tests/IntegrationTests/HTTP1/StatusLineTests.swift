@@ -2,7 +2,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// What stands in the first line of an answer.
+/// Status lines of a response are accepted, or refused if malformed.
 @Suite(.timeLimit(.minutes(1)))
 struct StatusLineTests {
     @Test(arguments: [
@@ -42,7 +42,7 @@ struct StatusLineTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// Outside what RFC 9110 lists, but three digits all the same: an answer, not an error.
+    /// A status outside the list of RFC 9110, but of three digits, is a response and not an error.
     @Test(arguments: [600, 999])
     func unusualStatusIsAnAnswer(_ status: Int) async throws {
         let server = try Misbehaviour(answering: "HTTP/1.1 \(status) Odd\r\nContent-Length: 2\r\n\r\nok")

@@ -3,28 +3,30 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// An answer over HTTP/2 that comes before the request's body has gone, and behind it the server's wish for no more of it
-/// (RFC 9113, section 8.1).
+/// A response over HTTP/2 that comes before the body of the request is sent is delivered, although the server then refuses the
+/// rest of the body (RFC 9113, section 8.1).
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
 struct HTTP2EarlyAnswerTests {
     private static let started = Peer.started("http2.py")
 
+    /// A row of the test: a response, a source of the request's body, and a way to HTTP/2.
     struct Case: Sendable, CustomTestStringConvertible {
         let status: Int
         let rest: WatchedSource.Rest
         let way: HTTP2Peer.Way
-        /// Whether the answer says how long it is.
+        /// The length of the response: announced or not.
         let length: String
-        /// Whether the end of the answer comes with its bytes.
+        /// The end of the response: with its bytes or after them.
         let end: String
 
         var path: String { "/early-end/\(status)/\(length)/\(end)/reset" }
         var testDescription: String { "\(status) \(length), its end \(end), to a source that is \(rest), over \(way)" }
 
-        /// What libcurl before 8.1 shows nothing of: the end of a success without a length while the source rests; and, mostly,
-        /// an answer whose head comes in one read with the reset, which TLS records keep apart.
+        /// A Boolean value: libcurl before 8.1 does not report the response. This concerns the end of a success without a length
+        /// while the source pauses, and mostly a response whose head comes in one read with the reset, which TLS records keep
+        /// apart.
         var isHidden: Bool {
             guard !RunningLibcurl.hasHTTP3 else { return false }
             return (rest == .stalled && status < 300 && length == "without-length")

@@ -2,14 +2,15 @@ import Foundation
 import Testing
 import Trellis
 
-/// What an HTTP/2 server may do to a stream: reset it, go away, cut its body short, break the protocol.
+/// An HTTP/2 server that resets a stream, goes away, cuts a body short or breaks the protocol causes an error, or a repetition
+/// without harm.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
 struct HTTP2FailureTests {
     static let started = Peer.started("http2.py")
 
-    /// All codes of RFC 9113, section 7, that end a stream for good.
+    /// The codes of RFC 9113, section 7, that end a stream for good.
     static let codes = [
         "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",
         "FRAME_SIZE_ERROR",
@@ -38,7 +39,7 @@ struct HTTP2FailureTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// The server says that it did nothing, so the request may go again, whatever its method.
+    /// A refused stream is repeated with any method, because the server reports that it did nothing.
     @Test(arguments: HTTP2Peer.Way.allCases)
     func refusedStreamSucceedsOnTheNextAttempt(_ way: HTTP2Peer.Way) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
@@ -49,13 +50,13 @@ struct HTTP2FailureTests {
 
     @Test func streamRefusedForEverIsAnError() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
-        // libcurl tries such a stream again by itself, and in the end only says that the connection died.
+        // libcurl repeats such a stream by itself, and in the end only reports that the connection died.
         let error = await peer.fails("/rst/before-head/REFUSED_STREAM", with: .http2, .receive)
         #expect(error?.isRetryable == true)
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// In a body it is too late for that: the rest would be joined to another answer.
+    /// A code that asks for another attempt comes too late in a body: the rest would be joined to another response.
     @Test(arguments: ["REFUSED_STREAM", "HTTP_1_1_REQUIRED"])
     func codeThatAsksForAnotherAttemptInTheBody(_ code: String) async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
@@ -63,7 +64,7 @@ struct HTTP2FailureTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// Before the head it is an answer to fall back on HTTP/1.1, or an error that says so.
+    /// The code leads to a response over HTTP/1.1 if it comes before the head, or to an error of HTTP/2.
     @Test func http11Required() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
         do {
@@ -86,7 +87,7 @@ struct HTTP2FailureTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// The stream was never begun: it goes again by itself, or fails as one that may.
+    /// A stream that was never begun is repeated, or fails with an error that is retryable.
     @Test(arguments: HTTP2Peer.Way.allCases)
     func goAwayBeforeTheStream(_ way: HTTP2Peer.Way) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
@@ -114,14 +115,14 @@ struct HTTP2FailureTests {
         ])
     func truncatedBodyIsReportedAsTruncated(_ way: HTTP2Peer.Way, _ path: String) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
-        // Of a head and a reset that come in one read, libcurl 7.88 may hand on neither.
+        // libcurl 7.88 may deliver neither a head nor a reset that come in one read.
         let others: [TrellisError.Kind] = path == "/truncated/rst" ? [.receive, .http2] : []
         await expectFailure([.truncatedBody] + others) { try await peer.session.data(peer.request(path)) }
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// Of a body that ends before its content-length libcurl says only that it broke the protocol (RFC 9113, section
-    /// 8.1.1), as it says of a stream that the server reset with that code.
+    /// A body that ends before its content-length is an error. libcurl reports only a violation of the protocol (RFC 9113,
+    /// section 8.1.1), as for a stream that the server has reset with that code.
     @Test(arguments: HTTP2Peer.Way.allCases)
     func bodyShorterThanItsLengthIsAnError(_ way: HTTP2Peer.Way) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
@@ -129,7 +130,7 @@ struct HTTP2FailureTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// Dropped or refused, but never taken for two fields.
+    /// A field with a line end is dropped or refused, but never taken for two fields.
     @Test func lineEndInAFieldIsNoField() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
         do {
@@ -152,7 +153,8 @@ struct HTTP2FailureTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// The connection may go before libcurl says what was wrong; newer versions say GOAWAY and wait for the server's end.
+    /// Bytes that are not frames are refused. The connection may end before libcurl reports the reason; newer versions send
+    /// GOAWAY and wait for the server's end.
     @Test func bytesThatAreNoFramesAreRefused() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
         var request = try peer.request("/garbage")

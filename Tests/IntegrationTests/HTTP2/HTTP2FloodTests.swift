@@ -3,8 +3,8 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A server that floods its connection with frames that bring nothing. Before 8.1 one call into libcurl lasts as long as the
-/// flood.
+/// A server that floods its connection with empty frames ends its own request and no other. Before 8.1 a call into libcurl lasts
+/// as long as the flood.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
@@ -35,7 +35,7 @@ struct HTTP2FloodTests {
         try await peer.leavesNothing()
     }
 
-    /// The next request takes the connection, and is in the flood at once.
+    /// A flood on a kept connection ends the request that takes the connection.
     @Test func floodOnAKeptConnectionEndsItsRequestAndNoOther() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
         let key = UUID().uuidString
@@ -47,8 +47,9 @@ struct HTTP2FloodTests {
         try await peer.leavesNothing()
     }
 
-    /// Where libcurl comes up for air, as newer ones do, the flood is a body or a head on which nothing comes; and newer ones
-    /// take some of these frames for an error. So it is on an older one where the peer floods slower than libcurl reads.
+    /// Expects the error of a flood. A libcurl that returns during a flood, as newer ones do, sees a body or a head without
+    /// bytes, and newer ones treat some of these frames as an error. An older libcurl does the same if the peer floods more
+    /// slowly than libcurl reads.
     private func expectFlood<Success>(_ work: () async throws -> Success) async {
         let error = await expectFailure([.receive, .idleTimeout, .http2], of: work)
         guard error?.kind == .receive else { return }
@@ -62,14 +63,14 @@ extension HTTP2Peer {
         try request(path).withTimeouts(Timeouts(idle: idle))
     }
 
-    /// A request to another origin is answered: over a connection that nobody floods.
+    /// Checks that another origin responds, over a connection without a flood.
     fileprivate func answersElsewhere(_ path: String = "/ok/1000", count: Int = 1000) async throws {
         let url = try peer.url("other-\(way.rawValue)", path, scheme: way == .tls ? "https" : "http")
         let (data, _) = try await session.data(url)
         #expect(data.count == count)
     }
 
-    /// After the session's shutdown the server has no connection.
+    /// Checks that the server has no connection after the session's shutdown.
     fileprivate func leavesNothing() async throws {
         await session.shutdown()
         try await peer.waitUntilAllClosed()

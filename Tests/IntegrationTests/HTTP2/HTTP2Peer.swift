@@ -1,13 +1,13 @@
 import Testing
 import Trellis
 
-/// The scripted HTTP/2 server, and a session that speaks to it over TLS or with prior knowledge.
+/// The scripted HTTP/2 server, with a session that uses TLS or prior knowledge.
 struct HTTP2Peer: Sendable {
-    /// How HTTP/2 comes about.
+    /// A way to agree on HTTP/2.
     enum Way: String, CaseIterable, Sendable {
-        /// Over TLS, by ALPN.
+        /// TLS with ALPN.
         case tls
-        /// Over plain TCP, known beforehand.
+        /// Plain TCP with prior knowledge.
         case cleartext
     }
 
@@ -28,7 +28,7 @@ struct HTTP2Peer: Sendable {
         Request(try peer.url(way.rawValue, path, scheme: way == .tls ? "https" : "http"))
     }
 
-    /// A scenario of `Tests/Peers/http2_scenarios.py` fails with one of these kinds.
+    /// Expects that a scenario of `Tests/Peers/http2_scenarios.py` fails with one of these kinds, and returns the error.
     @discardableResult
     func fails(
         _ path: String, with kinds: TrellisError.Kind..., sourceLocation: SourceLocation = #_sourceLocation
@@ -36,7 +36,7 @@ struct HTTP2Peer: Sendable {
         await expectFailure(kinds, sourceLocation) { try await session.data(request(path)) }
     }
 
-    /// The next request is answered, and after the session's shutdown the server has no connection.
+    /// Checks that the next request gets its response, and that the server has no connection after the session's shutdown.
     func isHealthyAndLeavesNothing(sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let (data, response) = try await session.data(request("/ok/1000"))
         #expect(data.count == 1000, sourceLocation: sourceLocation)

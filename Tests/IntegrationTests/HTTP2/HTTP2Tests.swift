@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// What works over HTTP/2.
+/// Uploads, downloads, trailers and many requests at once work over HTTP/2.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
@@ -23,13 +23,13 @@ struct HTTP2Tests {
     func manyRequestsAtOnce(_ way: HTTP2Peer.Way) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
         let request = try peer.request("/together/\(UUID())/50")
-        // None is answered before all are there.
+        // The server responds when all requests are there.
         let responses = try await withThrowingTaskGroup(of: Response.self) { group in
             for _ in 0..<50 { group.addTask { try await peer.session.data(request).1 } }
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(responses.allSatisfy { $0.status == .ok })
-        // Where streams share connections, a burst opens one.
+        // A burst opens one connection if streams share connections.
         let connections = responses.count { !$0.metrics.reusedConnection }
         #expect(connections == (RunningLibcurl.hasHTTP3 ? 1 : 50))
         try await peer.isHealthyAndLeavesNothing()
@@ -53,7 +53,7 @@ struct HTTP2Tests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// RFC 9113, section 8.1: the answer counts, whatever becomes of the rest of the upload.
+    /// A response before the end of the upload counts, independently of the rest of the upload (RFC 9113, section 8.1).
     @Test(arguments: [200, 413])
     func answerBeforeTheUploadEnds(_ status: Int) async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)

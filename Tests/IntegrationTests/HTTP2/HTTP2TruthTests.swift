@@ -3,8 +3,8 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// An answer over HTTP/2 is whole, or it is an error: also where it says nothing of its length, so that only END_STREAM (RFC
-/// 9113, section 8.1) tells.
+/// A response over HTTP/2 is whole, or it is an error, also without a length, so that only END_STREAM (RFC 9113, section 8.1)
+/// marks the end.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
@@ -15,7 +15,8 @@ struct HTTP2TruthTests {
         "large-frame", "settings-length", "data-of-no-stream", "interleaved", "window-overflow", "compression",
     ]
 
-    /// The server does not close the connection, as that would be another kind of end.
+    /// A body without a length on a broken connection is an error. The server does not close the connection, as that would be
+    /// another kind of end.
     @Test(arguments: HTTP2Peer.Way.allCases, violations.product(["after-head", "in-body", "at-once"]))
     func bodyWithoutLengthOnABrokenConnection(_ way: HTTP2Peer.Way, _ row: Pair) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
@@ -38,7 +39,7 @@ struct HTTP2TruthTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// The connection goes here too, but in order.
+    /// A whole body without a length arrives before the end that a GOAWAY announces: the connection ends here, too, but in order.
     @Test(arguments: HTTP2Peer.Way.allCases, ["before-head", "in-body"].product(["at-once", "own"]))
     func wholeBodyWithoutLengthBeforeTheEndThatGoAwayAnnounces(_ way: HTTP2Peer.Way, _ row: Pair) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
@@ -47,7 +48,7 @@ struct HTTP2TruthTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A GOAWAY excuses the end of the connection, and not that the answer has none.
+    /// A GOAWAY excuses the end of the connection, but not a missing end of the response.
     @Test(
         arguments: HTTP2Peer.Way.allCases,
         violations.product(["own/NO_ERROR", "at-once/NO_ERROR", "own/INTERNAL_ERROR"]))
@@ -62,7 +63,7 @@ struct HTTP2TruthTests {
         let peer = try await HTTP2Peer(Self.started, way)
         let key = UUID().uuidString
         async let answer = peer.session.data(peer.request("/goaway-pinged/\(key)"))
-        // libcurl is through with the PING when another connection has its turn, and then the answer ends.
+        // libcurl has handled the PING when another connection has its turn, and then the response ends.
         for path in ["/pinged/\(key)", "/go-on/\(key)"] {
             let scheme = way == .tls ? "https" : "http"
             _ = try await peer.session.data(peer.peer.url("other-\(way.rawValue)", path, scheme: scheme))
@@ -71,7 +72,7 @@ struct HTTP2TruthTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// The request goes out again over HTTP/1.1 only where nothing has been answered.
+    /// A request is repeated over HTTP/1.1 only if no part of a response has come.
     @Test(
         arguments: [HTTPRequest.Method.get, .post],
         ["after-head", "in-body"].product(["with-length", "without-length"]))
@@ -91,7 +92,7 @@ struct HTTP2TruthTests {
     }
 }
 
-/// Two arguments of a test in one.
+/// A pair of arguments of a test.
 struct Pair: Sendable, CustomTestStringConvertible {
     let first: String
     let second: String
@@ -99,7 +100,7 @@ struct Pair: Sendable, CustomTestStringConvertible {
 }
 
 extension [String] {
-    /// Each of these with each of the others.
+    /// Returns each of these strings with each of the others.
     func product(_ others: [String]) -> [Pair] {
         flatMap { first in others.map { Pair(first: first, second: $0) } }
     }

@@ -1,17 +1,18 @@
 import Foundation
 import TrellisTesting
 
-/// HTTP/2 with prior knowledge as bytes, for what a well-behaved library would not send, or not in one piece.
+/// A server of HTTP/2 with prior knowledge that sends raw bytes, for frames that a correct library would not send, or not in one
+/// piece.
 struct RawHTTP2 {
-    /// Frame types and flags (RFC 9113, section 6).
+    /// The frame types and flags (RFC 9113, section 6).
     static let data: UInt8 = 0, headers: UInt8 = 1, settings: UInt8 = 4
     static let endStream: UInt8 = 1, acknowledgement: UInt8 = 1, endHeaders: UInt8 = 4
-    /// `:status: 200`, from HPACK's table (RFC 7541, appendix A).
+    /// The field `:status: 200`, from HPACK's table (RFC 7541, appendix A).
     static let statusOK: [UInt8] = [0x88]
 
     let connection: LoopbackServer.Connection
 
-    /// Reads the client's preface up to the head of its first request; returns that request's stream.
+    /// Reads the client's preface up to the head of its first request, and returns the stream of that request.
     func readRequest() throws -> UInt32 {
         _ = try connection.read(exactly: 24)
         try connection.write(Self.frame(Self.settings, 0, stream: 0))
@@ -32,12 +33,12 @@ struct RawHTTP2 {
             + (0..<4).map { UInt8(truncatingIfNeeded: stream >> (24 - 8 * $0)) } + payload
     }
 
-    /// A field as HPACK has it without any table (RFC 7541, section 6.2.2).
+    /// Returns a field in the form of HPACK without any table (RFC 7541, section 6.2.2).
     static func field(_ name: String, _ value: String) -> [UInt8] {
         [0, UInt8(name.utf8.count)] + name.utf8 + [UInt8(value.utf8.count)] + value.utf8
     }
 
-    /// A body in frames of at most so many bytes.
+    /// Returns a body in frames of at most `size` bytes.
     static func body(_ bytes: Data, inPiecesOf size: Int, stream: UInt32, endsStream: Bool) -> [UInt8] {
         stride(from: 0, to: bytes.count, by: size).flatMap { start in
             let piece = [UInt8](bytes[start..<min(start + size, bytes.count)])

@@ -2,14 +2,15 @@ import Foundation
 import Testing
 import Trellis
 
-/// Requests that an HTTP/2 server says it has not processed (RFC 9113, sections 6.8 and 8.7), and others of which it does not.
+/// Requests that an HTTP/2 server reports as not processed (RFC 9113, sections 6.8 and 8.7) are repeated, and others only if that
+/// does no harm.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
 struct RefusedStreamTests {
     static let started = Peer.started("http2.py")
 
-    /// Whether the request is the first on its connection.
+    /// The place of the request on its connection: the first, or a later one.
     enum Place: CaseIterable, Sendable { case fresh, kept }
 
     private func peer(_ way: HTTP2Peer.Way, _ place: Place) async throws -> HTTP2Peer {
@@ -41,7 +42,7 @@ struct RefusedStreamTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// Part of the body may have gone: it is made again.
+    /// An upload is repeated with a new body, even if a part of the body was sent.
     @Test(arguments: HTTP2Peer.Way.allCases)
     func anUploadThatCanBeMadeAgainGoesAgain(_ way: HTTP2Peer.Way) async throws {
         let peer = try await peer(way, .kept)
@@ -59,7 +60,8 @@ struct RefusedStreamTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// libcurl repeats a refused request by itself; what becomes of that is another matter than the refusal.
+    /// A POST that is refused and then reset is not repeated: libcurl repeats a refused request by itself, and the reset is
+    /// another matter than the refusal.
     @Test(arguments: HTTP2Peer.Way.allCases, Place.allCases)
     func aPostThatIsRefusedAndThenResetIsNotRepeated(_ way: HTTP2Peer.Way, _ place: Place) async throws {
         let peer = try await peer(way, place)
@@ -72,7 +74,8 @@ struct RefusedStreamTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// Whether it was processed is not known, and no harm is done. (Over TLS: with prior knowledge 7.88 keeps no connection.)
+    /// A GET on a kept connection that ends is repeated: it may have been processed, but a repetition does no harm. (Over TLS:
+    /// with prior knowledge 7.88 keeps no connection.)
     @Test(arguments: ["/without-goaway", "/with-goaway"])
     func aGetOnAKeptConnectionThatEndsGoesAgain(_ goaway: String) async throws {
         let peer = try await peer(.tls, .kept)
@@ -81,7 +84,7 @@ struct RefusedStreamTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// It may have been processed: whoever sends it again does so knowingly.
+    /// A POST that may have been processed is not repeated: a caller that repeats the request has to decide that.
     @Test(
         arguments: [
             "rst-once/INTERNAL_ERROR", "rst-once/CANCEL", "rst-once/NO_ERROR", "rst-once/ENHANCE_YOUR_CALM",

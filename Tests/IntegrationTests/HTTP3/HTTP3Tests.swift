@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// HTTP/3, where the running libcurl has it.
+/// Requests work over HTTP/3, if the running libcurl supports HTTP/3.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(
@@ -73,7 +73,7 @@ struct HTTP3Tests {
         try await isHealthyAndLeavesNothing()
     }
 
-    /// TCP has a server on the port, UDP has none.
+    /// A port with a server for TCP, but none for UDP, refuses the connection.
     @Test func refusedConnection() async throws {
         let overTCP = try LoopbackServer { _ in }
         await expectFailure([.connect, .http3]) { try await session.data(overTCP.url(scheme: "https")) }
@@ -111,7 +111,7 @@ struct HTTP3Tests {
     }
 }
 
-/// HTTP/3 where the running libcurl has none.
+/// HTTP/3 is unsupported or left out if the running libcurl does not support HTTP/3.
 @Suite(.timeLimit(.minutes(1)), .enabled(if: !RunningLibcurl.hasHTTP3, "not for a libcurl with HTTP/3"))
 struct HTTP3MissingTests {
     @Test func demandedHTTP3IsUnsupported() async throws {

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Through tinyproxy, which asks for a name and a password, to servers as they are in the world.
+/// Requests pass through tinyproxy, which asks for a name and a password, to real servers.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("tinyproxy"))
 struct RealProxyTests {
     private static let started = Peer.started("real_servers.py")
@@ -64,7 +64,7 @@ struct RealProxyTests {
         await session.shutdown()
     }
 
-    /// Of a wrong password tinyproxy speaks with the status that is for servers.
+    /// A tunnel without the right password is refused. For a wrong password tinyproxy uses the status of servers.
     @Test(arguments: pairs, [("wrong", 401), (nil, 407)] as [(String?, Int)])
     func noTunnel(_ pair: RealServerTests.Pair, _ refusal: (password: String?, status: Int)) async throws {
         let session = try session(password: refusal.password)
@@ -84,7 +84,7 @@ struct RealProxyTests {
         await session.shutdown()
     }
 
-    /// Only to the ports of the servers.
+    /// A tunnel to a port that is not one of the servers' is forbidden.
     @Test func aTunnelThatIsForbidden() async throws {
         let session = try session()
         let error = await expectFailure([.proxy]) { try await session.data("https://127.0.0.1:9/") }
@@ -93,7 +93,7 @@ struct RealProxyTests {
         await session.shutdown()
     }
 
-    /// Which goes over UDP, and so past no such proxy.
+    /// HTTP/3 is not used through a proxy: it goes over UDP, which such a proxy does not forward.
     @Test(.enabled(if: RunningLibcurl.hasHTTP3))
     func noHTTP3() async throws {
         let session = try session()

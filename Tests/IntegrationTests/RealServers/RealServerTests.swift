@@ -2,21 +2,21 @@ import Foundation
 import Testing
 import Trellis
 
-/// Servers as they are in the world: caddy for HTTP/1.1, 2 and 3, nghttpd for HTTP/2.
+/// Real servers are understood: caddy for HTTP/1.1, 2 and 3, nghttpd for HTTP/2.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers)
 struct RealServerTests {
     private static let started = Peer.started("real_servers.py")
 
-    /// A server and a version of HTTP that it speaks.
+    /// A server, with a version of HTTP that the server supports.
     struct Pair: Sendable, CustomTestStringConvertible {
         let server: String
         let policy: HTTPVersionPolicy
         let version: HTTPVersion
 
-        /// The server answers every one of many streams that are open at once.
+        /// A Boolean value: the server responds on each of many streams that are open at once.
         ///
-        /// caddy 2.6 does not: about one in a thousand answers over HTTP/2 never leaves it, although its handler has returned. The
-        /// scheduler of frames in Go 1.19 loses it (golang/go issue 42534).
+        /// caddy 2.6 does not: about one in a thousand responses over HTTP/2 is never sent, although its handler has returned.
+        /// The scheduler of frames in Go 1.19 loses the response (golang/go issue 42534).
         var answersManyStreams: Bool { server != "caddy" || version != .http2 }
 
         var testDescription: String { "\(server) over HTTP/\(version)" }
@@ -58,7 +58,7 @@ struct RealServerTests {
         await session.shutdown()
     }
 
-    /// Over one connection as streams, over several, or in one piece where there are no parts.
+    /// Files arrive in parts: over one connection as streams, over several, or in one piece if the server serves no parts.
     @Test(arguments: Pair.all)
     func filesInParts(_ pair: Pair) async throws {
         var options = DownloadOptions()
@@ -88,7 +88,7 @@ struct RealServerTests {
             for _ in 0..<50 { group.addTask { try await session.data(small).0.count } }
             for _ in 0..<5 {
                 group.addTask {
-                    // Left after the first chunk, which ends the transfer.
+                    // The loop is left after the first chunk, which ends the transfer.
                     for try await chunk in try await session.stream(large).body where !chunk.isEmpty { return 11 }
                     return 0
                 }

@@ -3,13 +3,13 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Many requests that are cancelled at moments nobody chose: nothing is reported by a sanitizer, nothing stays behind.
+/// Many requests that are cancelled at random moments cause no report of a sanitizer, and leave nothing behind.
 @Suite(.serialized)
 struct CancellationSoakTests {
-    /// 100,000 under the sanitizers (`TRELLIS_SOAK_REQUESTS`), fewer in the everyday loop.
+    /// The number of requests: 100,000 under the sanitizers (`TRELLIS_SOAK_REQUESTS`), fewer in the everyday loop.
     static let requests = ProcessInfo.processInfo.environment["TRELLIS_SOAK_REQUESTS"].flatMap(Int.init) ?? 10_000
     static let tasks = 8
-    /// No other test runs in this process, so that its descriptors can be counted.
+    /// A Boolean value: this process runs no other test, so that its descriptors can be counted.
     static let isAlone = ProcessInfo.processInfo.environment["TRELLIS_SOAK_REQUESTS"] != nil
 
     @Test(.timeLimit(.minutes(20)))
@@ -20,12 +20,12 @@ struct CancellationSoakTests {
             let server = try LoopbackServer.http { _ in .text(String(repeating: "x", count: 100)) }
             let session = Session()
             outcomes = await Self.run(session, server.url())
-            // The session is as good as new.
+            // The session still works.
             let (data, _) = try await session.data(server.url())
             #expect(data.count == 100)
             #expect(await session.liveRequestCount == 0)
             await session.shutdown()
-            // Whatever was opened has been closed on this side.
+            // Each connection that was opened has been closed on this side.
             try await server.waitUntilClosed(count: server.acceptedCount)
             server.stop()
         }
@@ -35,6 +35,7 @@ struct CancellationSoakTests {
         if Self.isAlone { #expect(openDescriptors() == before) }
     }
 
+    /// The numbers of requests by their ends.
     struct Outcomes: Sendable {
         var answered = 0
         var cancelled = 0
@@ -52,7 +53,7 @@ struct CancellationSoakTests {
         }
     }
 
-    /// Sends its share, some collected, some streamed, and cancels most of them after a random number of yields.
+    /// Sends its share of requests, some collected, some streamed, and cancels most of them after a random number of yields.
     private static func worker(_ session: Session, _ url: String, seed: UInt64) async -> Outcomes {
         var random = SplitMix64(state: seed)
         var outcomes = Outcomes()
@@ -86,7 +87,7 @@ struct CancellationSoakTests {
     }
 }
 
-/// Repeatable randomness.
+/// A generator of random numbers that are the same in every run.
 struct SplitMix64: RandomNumberGenerator {
     var state: UInt64
 

@@ -6,11 +6,11 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// An hour of a busy client in a few minutes: thousands of origins, some of them dead, with all that surrounds requests. Whatever there
-/// is of it after a tenth is what there is at the end.
+/// The footprint of a client does not grow: after a tenth of the requests it is the same as at the end. The test packs an hour of
+/// a busy client into a few minutes: thousands of origins, some of them dead, with all the steps that surround requests.
 ///
-/// Runs in a process of its own, so that memory, descriptors and threads are those of the client, and only where
-/// `TRELLIS_SOAK_ORIGINS_REQUESTS` says how many requests: 40 to each origin, 200,000 to 5,000.
+/// The test runs in a process of its own, so that memory, descriptors and threads are those of the client, and only if
+/// `TRELLIS_SOAK_ORIGINS_REQUESTS` gives the number of requests: 40 to each origin, 200,000 to 5,000.
 struct OriginsSoakTests {
     static let requests = ProcessInfo.processInfo.environment["TRELLIS_SOAK_ORIGINS_REQUESTS"].flatMap(Int.init)
 
@@ -27,7 +27,7 @@ struct OriginsSoakTests {
         #expect(server.errors.isEmpty)
     }
 
-    /// Answers by path. Remembers nothing.
+    /// Responds by path, and keeps no record of requests.
     private static func serve(_ connection: LoopbackServer.Connection) throws {
         var count = 0
         while true {
@@ -57,7 +57,7 @@ struct OriginsSoakTests {
     }
 }
 
-/// The client of the soak, in a process of its own.
+/// The client of the test, in a process of its own.
 private struct OriginsSoak: Sendable {
     let requests: Int
     let port: Int
@@ -65,14 +65,14 @@ private struct OriginsSoak: Sendable {
     private static let workers = 32
     private var origins: Int { max(20, requests / 40) }
 
-    /// Counts what is alive of all requests: whatever keeps a request keeps what is attached to it.
+    /// A token that counts the live requests: an object that keeps a request also keeps the attachment of that request.
     private final class Token: RequestAttachment {
         static let count = Locked(0)
         init() { Self.count.withLock { $0 += 1 } }
         deinit { Self.count.withLock { $0 -= 1 } }
     }
 
-    /// What a process has.
+    /// The resources of the process and of the session.
     struct Footprint {
         var bytes: Int
         var descriptors: Int
@@ -81,6 +81,7 @@ private struct OriginsSoak: Sendable {
         var timers: Int
     }
 
+    /// The numbers of requests by their ends.
     private struct Outcomes {
         var answered = 0
         var cancelled = 0
@@ -115,16 +116,16 @@ private struct OriginsSoak: Sendable {
         let late = await footprint(session, sockets: sockets)
         print("soak: \(requests) requests to \(origins) origins in \(clock.now - start): \(outcomes)")
         print("soak: after a tenth \(early), at the end \(late)")
-        // All of it happened.
+        // Each kind of end has occurred.
         #expect(outcomes.answered > requests / 3 && outcomes.cancelled > 0 && outcomes.abandoned > 0)
         #expect(outcomes.failed[.connect] ?? 0 > 0 && outcomes.failed[.circuitOpen] ?? 0 > 0)
         #expect(Set(outcomes.failed.keys).isSubset(of: [.connect, .circuitOpen]))
-        // Nothing of it is left.
+        // All resources of the requests are released.
         #expect(late.requests == 0 && early.requests == 0 && Token.count.withLock { $0 } == 0)
         #expect(late.descriptors == early.descriptors)
         #expect(late.threads <= early.threads + 2 && late.timers <= early.timers + 2)
-        // The allocator keeps pages that are half empty, and tables of hosts and cookies fill up to their limits: a tenth more, and
-        // 4 MiB. A leak of 100 bytes for each of 200,000 requests is 18 MB.
+        // The allocator keeps pages that are half empty, and tables of hosts and cookies fill up to their limits: a tenth more
+        // and 4 MiB are allowed. A leak of 100 bytes for each of 200,000 requests is 18 MB.
         #expect(late.bytes <= early.bytes + early.bytes / 10 + 4 << 20)
         await session.shutdown()
         #expect(Self.openDescriptors() == before)
@@ -149,7 +150,7 @@ private struct OriginsSoak: Sendable {
         for _ in 0..<count {
             let kind = Int(random.next() % 100), origin = Int(random.next() % UInt64(origins))
             let yields = Int(random.next() % 48)
-            // A tenth of them are dead: nobody listens there.
+            // A tenth of the origins are dead: their port has no listener.
             let base = origin % 10 == 0 ? "http://o\(origin).localhost:1" : "http://o\(origin).localhost:\(port)"
             do {
                 switch kind {
@@ -187,9 +188,9 @@ private struct OriginsSoak: Sendable {
         return request
     }
 
-    // MARK: What is there
+    // MARK: Footprint
 
-    /// What is there when nothing is under way: no request, and no socket that was not there before the session.
+    /// Returns the footprint when nothing is under way: no request, and no socket that did not exist before the session.
     private func footprint(_ session: Session, sockets: Int) async -> Footprint {
         while true {
             let live = await session.liveRequestCount
@@ -202,7 +203,8 @@ private struct OriginsSoak: Sendable {
             requests: await session.liveRequestCount, timers: await timerCount(session))
     }
 
-    /// Gives back to the system what the allocator keeps: `malloc_trim`, which its module does not show.
+    /// Returns the memory that the allocator keeps to the system, with `malloc_trim`, which the module of the C library does not
+    /// export.
     private static func trimHeap() {
         guard let symbol = unsafe dlsym(nil, "malloc_trim") else { return }
         typealias Trim = @convention(c) (Int) -> Int32

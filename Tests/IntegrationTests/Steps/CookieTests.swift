@@ -3,10 +3,10 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Cookies as servers really write them.
+/// Cookies are kept as real servers write them.
 @Suite(.timeLimit(.minutes(1)))
 struct CookieTests {
-    /// What comes back of a cookie that was set with these bytes, beside one that is as it should be.
+    /// Returns the cookies that a request sends after a response has set a cookie with these bytes and a correct one.
     private func sent(after bytes: [UInt8], in jar: any CookieStorage) async throws -> [UInt8]? {
         let server = try LoopbackServer { connection in
             while let request = try connection.readHead() {
@@ -33,7 +33,8 @@ struct CookieTests {
         arguments: [
             (Array("a=b".utf8), "good=1; a=b"), (Array("a=b\tc".utf8), "good=1; a=b\tc"),
             (Array("a=ü".utf8), "good=1; a=ü"),
-            // A control character is the end of all of it, and no blank is put in its place (RFC 6265bis, section 5.6, step 1).
+            // A control character makes the whole cookie invalid, and is not replaced by a blank (RFC 6265bis, section 5.6, step
+            // 1).
             (Array("a=b\u{1}c".utf8), "good=1"), (Array("a\u{b}=b".utf8), "good=1"),
             (Array("a=b; x=\u{1f}".utf8), "good=1"),
             (Array("a=b\u{7f}".utf8), "good=1"),
@@ -42,7 +43,7 @@ struct CookieTests {
         #expect(try await sent(after: bytes, in: CookieJar()) == Array(expected.utf8))
     }
 
-    /// A value is octets, whatever they mean (RFC 6265bis, section 5.6). A name is too.
+    /// Octets that are not text come back: a value is octets of any meaning (RFC 6265bis, section 5.6), and so is a name.
     @Test(
         arguments: [[0xfc], [0x62, 0xff, 0x63], [0xc0, 0x80], [0xc3, 0xbc, 0xfc], [0xee, 0xbf, 0xbc], [0xc3]],
         [false, true])
@@ -54,7 +55,7 @@ struct CookieTests {
         let all = Array("good=1; ".utf8) + pair
         #expect(try await sent(after: pair + Array("; Path=/".utf8), in: jar) == all)
         guard isInFile else { return }
-        // The next run of the program.
+        // The second session stands for the next run of the program.
         #expect(try await sent(after: Array("good=1".utf8), in: CookieFile(path: path)) == all)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Redirects between servers that are really there.
+/// Redirects lead from one real server to another.
 @Suite(.timeLimit(.minutes(1)))
 struct RedirectTests {
     typealias Answer = LoopbackServer.Answer
@@ -13,7 +13,7 @@ struct RedirectTests {
         Answer(status, headers: [(name: "Location", value: location)], body: Data("elsewhere".utf8))
     }
 
-    /// The names of the field lines that arrived.
+    /// Returns the names of the field lines that arrived, in lower case.
     private func names(_ server: LoopbackServer) throws -> Set<String> {
         Set(try #require(server.requests.last).fields.map { $0.name.lowercased() })
     }
@@ -47,7 +47,7 @@ struct RedirectTests {
         await session.shutdown()
     }
 
-    /// What a client must not be led to.
+    /// A location that a client must not follow is refused.
     @Test(
         arguments: [
             "file:///etc/passwd", "javascript:alert(1)", "ftp://127.0.0.1/", "data:text/plain,x", "http://", "//",
@@ -60,7 +60,7 @@ struct RedirectTests {
         #expect(error?.kind == .redirectRefused, "\(String(describing: error))")
         #expect(error?.response?.status == .found)
         #expect(server.requests.count == 1)
-        // The session goes on.
+        // The session still works.
         #expect(try await session.string(server.url("/end")) == "end")
         await session.shutdown()
     }
@@ -74,7 +74,7 @@ struct RedirectTests {
         let error = await #expect(throws: TrellisError.self) { try await session.data(server.url("/10000")) }
         #expect(error?.kind == .tooManyRedirects)
         #expect(server.requests.count == 21)
-        // Who wants to, may: one connection, and memory for the list.
+        // A caller may raise the limit: the cost is one connection, and memory for the list.
         let request = Request(server.url("/1000")).withSteps { $0.redirects = RedirectPolicy(maximumRedirects: 1000) }
         let (data, response) = try await session.data(request)
         #expect(String(decoding: data, as: UTF8.self) == "end")
@@ -110,7 +110,7 @@ struct RedirectTests {
         let (data, response) = try await session.data(upload)
         #expect(String(decoding: data, as: UTF8.self) == (status < 307 ? "GET " : "POST body"))
         #expect(response.redirects.first?.to == server.url("/end?q"))
-        // A body that can be read once: 307 and 308 want it again.
+        // A body that can be read once is not enough for 307 and 308, which send the body again.
         let chunks = AsyncStream {
             $0.yield(Data("body".utf8)); $0.finish()
         }

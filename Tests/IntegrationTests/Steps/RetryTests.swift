@@ -5,7 +5,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Attempts that fail on real connections, and those that follow.
+/// Attempts that fail on real connections are followed by others.
 @Suite(.timeLimit(.minutes(1)))
 struct RetryTests {
     typealias Answer = LoopbackServer.Answer
@@ -34,7 +34,7 @@ struct RetryTests {
         await session.shutdown()
     }
 
-    /// It cannot be known how much of a body has been acted on.
+    /// A lost response is followed by another attempt, although the progress of the server is unknown.
     @Test(arguments: ["cut off", "reset", "half a head"])
     func lostAnswers(_ how: String) async throws {
         let server = try LoopbackServer { connection in

@@ -1,10 +1,11 @@
 import Foundation
 
-/// Sources of request bodies that behave in one way or another.
+/// Sources of request bodies, correct and broken.
 enum BodySource {
+    /// The error of a source that breaks off.
     struct Broken: Error {}
 
-    /// Gives these chunks and ends.
+    /// Returns a source that yields these chunks and ends.
     static func chunks(_ texts: String...) -> AsyncStream<Data> {
         AsyncStream { continuation in
             for text in texts { continuation.yield(Data(text.utf8)) }
@@ -12,14 +13,14 @@ enum BodySource {
         }
     }
 
-    /// Gives these chunks and then nothing, until its task is cancelled.
+    /// Returns a source that yields these chunks and then nothing, until its task is cancelled.
     static func stalled(after texts: String...) -> AsyncStream<Data> {
         AsyncStream { continuation in
             for text in texts { continuation.yield(Data(text.utf8)) }
         }
     }
 
-    /// Gives these chunks and throws ``Broken``.
+    /// Returns a source that yields these chunks and throws ``Broken``.
     static func broken(after texts: String...) -> AsyncThrowingStream<Data, any Error> {
         AsyncThrowingStream { continuation in
             for text in texts { continuation.yield(Data(text.utf8)) }
@@ -27,6 +28,6 @@ enum BodySource {
         }
     }
 
-    /// Gives chunks of 16 KiB for ever.
+    /// Returns a source that yields chunks of 16 KiB forever.
     static func endless() -> AsyncStream<Data> { AsyncStream { Data(count: 16 << 10) } }
 }

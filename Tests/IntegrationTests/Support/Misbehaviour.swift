@@ -3,13 +3,13 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A server that answers `/good` well and anything else as a script says, and a session to try it on.
+/// A server that responds correctly to `/good`, and to any other path as a script says, with a session for the test.
 ///
-/// Each test ends with ``isHealthyAndLeavesNothing(_:)``: whatever happened, the session serves the next request, and
-/// once it is shut down no connection is left.
+/// Each test ends with ``isHealthyAndLeavesNothing(_:)``: the session still serves the next request, and once the session is shut
+/// down no connection is left.
 struct Misbehaviour: Sendable {
-    /// What happens after the head of a request other than `/good` was read. When it returns, the connection goes on to
-    /// its next request, so that a client that should have closed it is found out.
+    /// A script that runs after the head of a request other than `/good` was read. When the script returns, the connection goes
+    /// on to its next request, so that a client that should have closed the connection is noticed.
     typealias Script = @Sendable (LoopbackServer.Connection, LoopbackServer.ReceivedRequest) throws -> Void
 
     let server: LoopbackServer
@@ -28,7 +28,7 @@ struct Misbehaviour: Sendable {
         session = Session(configuration: configuration)
     }
 
-    /// A server that answers with fixed text, and then as ``Ending`` says.
+    /// Starts a server that responds with fixed text, and then ends as ``Ending`` says.
     init(answering text: String, then ending: Ending = .keepOpen, _ configuration: SessionConfiguration = .init())
         throws
     {
@@ -38,10 +38,10 @@ struct Misbehaviour: Sendable {
         }
     }
 
-    /// A GET of something other than `/good`.
+    /// A GET of another path than `/good`.
     var request: Request { Request(server.url("/bad")) }
 
-    /// The request fails with one of these kinds.
+    /// Expects that the request fails with one of these kinds, and returns the error.
     @discardableResult
     func fails(
         with kinds: TrellisError.Kind..., sending request: Request? = nil,
@@ -50,14 +50,15 @@ struct Misbehaviour: Sendable {
         await expectFailure(kinds, sourceLocation) { try await session.data(request ?? self.request) }
     }
 
-    /// The next request on the session is answered, and after its shutdown the server holds no connection of it.
+    /// Checks that the next request on the session gets its response, and that the server holds no connection after the session's
+    /// shutdown.
     func isHealthyAndLeavesNothing(sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let (data, _) = try await session.data(server.url("/good"))
         #expect(String(decoding: data, as: UTF8.self) == "good", sourceLocation: sourceLocation)
         try await leavesNothing(sourceLocation: sourceLocation)
     }
 
-    /// After the session's shutdown the server holds no connection of it.
+    /// Checks that the server holds no connection after the session's shutdown.
     func leavesNothing(sourceLocation: SourceLocation = #_sourceLocation) async throws {
         await session.shutdown()
         try await server.waitUntilAllClosed()
@@ -65,13 +66,13 @@ struct Misbehaviour: Sendable {
     }
 }
 
-/// How a scripted answer ends.
+/// The end of a scripted response.
 enum Ending: String, Sendable, CaseIterable {
-    /// It does not: the connection stays open.
+    /// An open connection, without an end.
     case keepOpen
-    /// In order, with a FIN.
+    /// An orderly end, with a FIN.
     case close
-    /// With a RST.
+    /// A reset, with a RST.
     case reset
 
     func apply(to connection: LoopbackServer.Connection) {
@@ -83,7 +84,8 @@ enum Ending: String, Sendable, CaseIterable {
     }
 }
 
-/// The work fails with a ``TrellisError`` of one of these kinds, which reads as a sentence.
+/// Expects that the work fails with a ``TrellisError`` of one of these kinds, whose description is a sentence, and returns the
+/// error.
 @discardableResult
 func expectFailure<Success>(
     _ kinds: [TrellisError.Kind], _ sourceLocation: SourceLocation = #_sourceLocation,

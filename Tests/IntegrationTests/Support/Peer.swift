@@ -3,9 +3,9 @@ import Testing
 
 /// A Python server of `Tests/Peers`, run as a child process that ends with this one.
 final class Peer: Sendable {
-    /// What a peer prints when it listens.
+    /// The line that a peer prints when it listens.
     struct Announcement: Decodable, Sendable {
-        /// The certificate authority that vouches for it.
+        /// The path of the certificate authority that has signed the peer's certificates.
         let ca: String
         let ports: [String: Int]
     }
@@ -18,7 +18,7 @@ final class Peer: Sendable {
         self.announcement = announcement
     }
 
-    /// Starts a peer, once per file: `static let` it.
+    /// Starts a peer. Keep the task in a `static let`, so that each file starts once.
     static func started(_ file: String, _ arguments: String...) -> Task<Peer, any Error> {
         Task {
             let process = try PythonProcess(["\(folder)/\(file)"] + arguments)
@@ -34,12 +34,12 @@ final class Peer: Sendable {
         return "\(scheme)://\(host):\(number)\(path)"
     }
 
-    /// What the peer answers to a question of its own.
+    /// Returns the peer's reply to a question.
     func answer<Answer: Decodable>(_ type: Answer.Type = Answer.self, to question: String) async throws -> Answer {
         try JSONDecoder().decode(Answer.self, from: Data(try await process.ask(question).utf8))
     }
 
-    /// Returns when the peer has no connection.
+    /// Waits until the peer has no connection.
     func waitUntilAllClosed() async throws {
         let answer = try await process.ask("drained")
         #expect(answer == #"{"open": 0}"#)
@@ -50,13 +50,13 @@ extension Peer {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../Peers").standardizedFileURL.path
 
-    /// The Python with the peers' packages; nil where `Tests/run.sh` did not set it up.
+    /// The path of Python with the peers' packages; `nil` if `Tests/run.sh` did not set up the packages.
     static let python = ProcessInfo.processInfo.environment["TRELLIS_TEST_PYTHON"]
 
-    /// Whether suites with peers run. In CI they do in any case, and fail without them.
+    /// A Boolean value: suites with peers run. In CI they run in any case, and fail without peers.
     static let isExpected = python != nil || ProcessInfo.processInfo.environment["CI"] == "true"
 
-    /// Whether a server of Debian's is there. In CI every one is expected.
+    /// Returns whether a server from Debian's packages is installed. In CI every server is expected.
     static func isInstalled(_ name: String) -> Bool {
         let environment = ProcessInfo.processInfo.environment
         let folders = (environment["PATH"] ?? "").split(separator: ":")
@@ -64,17 +64,17 @@ extension Peer {
             || folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
     }
 
-    /// Runs a program of `Tests/Peers` that ends by itself, and returns the line it printed.
+    /// Runs a program of `Tests/Peers` that ends by itself, and returns the line that the program has printed.
     static func output(of file: String, _ arguments: [String]) async throws -> String {
         try await PythonProcess(["\(folder)/\(file)"] + arguments).nextLine()
     }
 }
 
 extension Trait where Self == ConditionTrait {
-    /// Needs a server of Debian's.
+    /// Enables a test only if a server from Debian's packages is installed.
     static func requires(_ name: String) -> Self { .enabled(if: Peer.isInstalled(name), "needs \(name)") }
 
-    /// Needs the Python peers.
+    /// Enables a test only if the Python peers can run.
     static var requiresPeers: Self {
         .enabled(if: Peer.isExpected, "needs the Python servers that Tests/run.sh sets up (TRELLIS_TEST_PYTHON)")
     }

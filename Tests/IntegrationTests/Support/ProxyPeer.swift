@@ -3,14 +3,15 @@ import Foundation
 import Trellis
 import TrellisTesting
 
-/// What an HTTP proxy says. It plays the servers behind it as well: after a tunnel is made, it answers in it.
+/// The behaviour of an HTTP proxy, and of the servers behind the proxy: after a tunnel is made, the same script responds in the
+/// tunnel.
 enum ProxyPeer {
     typealias Request = LoopbackServer.ReceivedRequest
 
     static let username = "J\u{e4}s\u{f8}n"
     static let password = #"Secret, or "not"?"#
 
-    /// The proxy of a session, with or without the credentials.
+    /// Returns a configuration with the proxy, with or without the credentials.
     static func configuration(
         _ server: LoopbackServer, _ authentication: ProxyConfiguration.Authentication? = nil,
         password: String = password
@@ -26,7 +27,7 @@ enum ProxyPeer {
         return configuration
     }
 
-    /// Lets those through who prove the password.
+    /// Starts a proxy that opens a tunnel only for the right password.
     static func digest(closesAfterChallenge: Bool = false) throws -> LoopbackServer {
         try LoopbackServer.http { request in
             guard request.method == "CONNECT" else { return .text("through the tunnel") }
@@ -47,7 +48,7 @@ enum ProxyPeer {
         }
     }
 
-    /// RFC 7616, section 3.4.1.
+    /// Returns whether the response of a Digest challenge is right (RFC 7616, section 3.4.1).
     private static func isDigest(of request: Request) -> Bool {
         guard let field = request["Proxy-Authorization"], field.hasPrefix("Digest ") else { return false }
         func value(_ name: String) -> String? {

@@ -2,15 +2,18 @@ import Foundation
 import Glibc
 import Testing
 
-/// A Python process whose stdin and stdout are lines.
+/// A Python process whose standard input and output are lines.
 final class PythonProcess: @unchecked Sendable {
     // Unchecked: `state` is only reached inside `withState`, which holds the lock.
+
+    /// The end of the process before the next line.
     struct Ended: Error {}
 
+    /// The lines of the output, and their readers.
     private struct State {
-        /// Lines that nobody has asked for yet.
+        /// The lines that have no reader yet.
         var lines: [String] = []
-        /// Those who wait for the next lines: first come, first served.
+        /// The continuations of the readers of the next lines: first come, first served.
         var readers: [CheckedContinuation<String, any Error>] = []
         var hasEnded = false
     }
@@ -29,7 +32,7 @@ final class PythonProcess: @unchecked Sendable {
         close(stdout.writing)
         input = FileHandle(fileDescriptor: stdin.writing)
         let output = FileHandle(fileDescriptor: stdout.reading)
-        // A thread of its own: a blocking read would hold up the concurrency pool.
+        // A blocking read has a thread of its own, because it would hold up the concurrency pool.
         Thread.detachNewThread { [self] in
             var buffer = Data()
             while case let data = output.availableData, !data.isEmpty {
@@ -39,14 +42,14 @@ final class PythonProcess: @unchecked Sendable {
                     buffer = Data(buffer[buffer.index(after: end)...])
                 }
             }
-            // Until it is, Swift Testing sees no other child end, and its exit tests wait for ever.
+            // The process is waited for, because otherwise Swift Testing sees no other child end, and its exit tests wait forever.
             _ = waitpid(pid, nil, 0)
             ended()
         }
     }
 
     func ask(_ command: String) async throws -> String {
-        // Written inside the lock, so that answers come in the order of their readers.
+        // The command is written inside the lock, so that replies come in the order of their readers.
         try await nextLine { [self] in try? input.write(contentsOf: Data("\(command)\n".utf8)) }
     }
 
@@ -84,8 +87,8 @@ final class PythonProcess: @unchecked Sendable {
     }
 }
 
-/// Foundation's `Process` reads beyond a buffer when it looks for open files (the address sanitizer stops there), so
-/// the process is started with what the C library has.
+/// The start of the process with functions of the C library: Foundation's `Process` reads beyond a buffer when it looks for open
+/// files (the address sanitizer stops there).
 extension PythonProcess {
     private static func pipe() throws -> (reading: CInt, writing: CInt) {
         var ends: [CInt] = [-1, -1]

@@ -1,7 +1,7 @@
 import Testing
 import Trellis
 
-/// One case of a table: what a server sends, and what it ends with.
+/// A row of a table: the response of a server, and its end.
 struct Row: Sendable, CustomTestStringConvertible {
     let name: String
     let answer: String
@@ -17,11 +17,11 @@ struct Row: Sendable, CustomTestStringConvertible {
 }
 
 extension Timeouts {
-    /// Gives up quickly on silence, and on nothing else.
+    /// Limits that give up quickly on silence, and on nothing else.
     static let impatient = Timeouts(idle: .milliseconds(300))
 }
 
-/// A text that is shown escaped, because it holds control characters.
+/// A text that is shown escaped, because the text holds control characters.
 struct Escaped: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertible {
     let text: String
 

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder of this process, in the system's place for such.
+/// Creates a folder for this process in the system's temporary folder, and returns its path.
 func temporaryFolder(_ name: String) throws -> String {
     let folder = FileManager.default.temporaryDirectory
         .appending(path: "trellis-tests-\(ProcessInfo.processInfo.processIdentifier)/\(name)")

@@ -1,13 +1,13 @@
 import Foundation
 import TrellisTesting
 
-/// Chunks of a request's body whose reader is watched: when it is made, and when it is let go.
+/// A source of chunks of a request's body, which reports when its iterator is created, and when it is released.
 struct WatchedSource: AsyncSequence, Sendable {
-    /// What comes after ``first``.
+    /// The chunks after ``first``.
     enum Rest: String, Sendable, CaseIterable {
-        /// More of it for ever.
+        /// More chunks, forever.
         case endless
-        /// Nothing, until the task is cancelled.
+        /// A wait, until the task is cancelled.
         case stalled
     }
 
@@ -42,7 +42,7 @@ struct WatchedSource: AsyncSequence, Sendable {
             switch source.rest {
             case .endless: return Data(count: 16 << 10)
             case .stalled:
-                // Nobody opens this one.
+                // The gate is never opened.
                 try await LoopbackServer.Gate().opened()
                 return nil
             }

@@ -2,7 +2,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// TLS servers that must not be trusted, or cannot be spoken to.
+/// TLS servers that must not be trusted, or that fail, cause an error, and leave the session usable.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
@@ -26,7 +26,8 @@ struct TLSFailureTests {
         try await isHealthyAndLeavesNothing()
     }
 
-    /// A burst on a new session waits for the first handshake, which may bring HTTP/2, and not for the first answer.
+    /// A burst on a new session to a server without HTTP/2 waits for the first handshake, which may bring HTTP/2, and not for the
+    /// first response.
     @Test func manyRequestsAtOnceToAServerWithoutHTTP2() async throws {
         let url = try peer.url("together")
         try await withThrowingTaskGroup(of: Int.self) { [session] group in
@@ -43,7 +44,7 @@ struct TLSFailureTests {
         try await isHealthyAndLeavesNothing()
     }
 
-    /// RFC 9110, section 4.3.4: the common name counts for nothing.
+    /// A certificate with only a common name is not trusted (RFC 9110, section 4.3.4).
     @Test(arguments: ["127.0.0.1", "localhost"])
     func commonNameAloneIsNotTrusted(_ host: String) async throws {
         await expectFailure([.untrusted]) { try await session.data(peer.url("no-san", host: host)) }

@@ -4,13 +4,13 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Transfers of one session that share a limit. Bytes are counted, not time.
+/// Transfers of one session share a limit equally. Bytes are counted, not time.
 @Suite(.timeLimit(.minutes(1)))
 struct BandwidthFairnessTests {
     private static let limit = BandwidthLimit(bytesPerSecond: 8 << 20)
     private static let enough = 6 << 20
 
-    /// Counts for two, and tells when both together have enough.
+    /// The byte counts of two transfers, with a gate that opens when both together have enough.
     private final class Counts: Sendable {
         private let counts = Locked((0, 0))
         private let start = ContinuousClock.now
@@ -25,7 +25,7 @@ struct BandwidthFairnessTests {
 
         var values: (Int, Int) { counts.withLock { $0 } }
 
-        /// What the limit has brought at most up to now. However slow the machine is, no more may have come.
+        /// The greatest number of bytes that the limit allows up to now, which holds on a slow machine, too.
         var allowed: Int {
             let (seconds, attoseconds) = (ContinuousClock.now - start).components
             let time = Double(seconds) + Double(attoseconds) / 1e18
@@ -40,7 +40,7 @@ struct BandwidthFairnessTests {
         let server = try LoopbackServer.http { request in
             .init(
                 body: .chunked { body in
-                    // One comes in much smaller pieces than the other.
+                    // The chunks of one response are much smaller than those of the other.
                     let piece = [UInt8](repeating: 7, count: request.path == "/0" ? 1000 : 500_000)
                     while true { try body.write(piece) }
                 })
@@ -84,7 +84,7 @@ struct BandwidthFairnessTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// Each waits for its turn before anything of it has come, and gets it.
+    /// Many short transfers all arrive: each waits for its turn before its first byte, and gets the turn.
     @Test(arguments: [HTTPVersionPolicy.automatic, .http1Only])
     func manyShortTransfersAllArrive(_ version: HTTPVersionPolicy) async throws {
         var configuration = SessionConfiguration()

@@ -3,13 +3,13 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Large bodies one after the other on the same few connections, for readers who are slower than the server.
+/// Large bodies arrive one after the other on the same few connections, with readers that are slower than the server.
 @Suite(.timeLimit(.minutes(2)))
 struct KeptConnectionTests {
     private static let content = noise(3 << 20)
 
-    /// A transfer that takes a kept connection, and is paused and let go on before libcurl has said which, is not taken for an
-    /// idle connection on which bytes come that nobody has asked for.
+    /// A transfer on a kept connection gets every byte, also if it is paused and resumed before libcurl has named the connection:
+    /// that connection is not taken for an idle one with unrequested bytes.
     @Test func everyByteArrives() async throws {
         let server = try LoopbackServer.http { _ in .init(body: .bytes(Self.content)) }
         var configuration = SessionConfiguration()

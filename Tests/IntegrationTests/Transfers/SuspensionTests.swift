@@ -4,13 +4,14 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Suspending stops the traffic of a socket, and resuming starts it: beyond what the buffers of two kernels hold, nothing moves.
+/// Suspending stops the traffic of a socket, and resuming starts it again: no more bytes move than the buffers of two kernels
+/// hold.
 @Suite(.timeLimit(.minutes(1)))
 struct SuspensionTests {
-    /// Several times what a loopback connection can hold.
+    /// A size that is several times the capacity of a loopback connection.
     private static let size = 96 << 20
 
-    /// The loop of the session goes round, and more than once.
+    /// Lets the loop of the session run many turns.
     private func goRound(_ session: Session, _ server: LoopbackServer) async throws {
         for _ in 0..<100 { _ = try await session.data(server.url("/other")) }
     }

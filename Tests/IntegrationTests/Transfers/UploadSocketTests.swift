@@ -3,9 +3,10 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Uploads that are sent again, and their progress, on a socket.
+/// Uploads over a socket are repeated from their beginning, and report their progress.
 @Suite(.timeLimit(.minutes(1)))
 struct UploadSocketTests {
+    /// A kind of request body.
     enum Kind: String, CaseIterable, Sendable { case data, file, stream, form }
 
     private static let size = 5_000_000
@@ -51,7 +52,8 @@ struct UploadSocketTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// A kept connection ends instead of answering: what went into it does not count.
+    /// The progress begins anew with another connection: the bytes into a kept connection that ended without a response do not
+    /// count.
     @Test(arguments: [Kind.stream, .file])
     func progressBeginsAnewWithAnotherConnection(_ kind: Kind) async throws {
         let server = try LoopbackServer { connection in
@@ -61,7 +63,7 @@ struct UploadSocketTests {
             }
             guard let head = try connection.readHead() else { return }
             let request = try connection.readBody(of: head, storing: false)
-            // What libcurl takes for a connection that had gone stale.
+            // The end makes libcurl take the connection for a stale one.
             if connection.ordinal == 1 { return connection.close() }
             let text = "\(request.bodyLength)"
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")
@@ -76,7 +78,7 @@ struct UploadSocketTests {
         await session.shutdown()
     }
 
-    /// An early redirect, or a refusal that a retrier takes for passing, and the whole body after it.
+    /// A body is sent again from its beginning after an early redirect, or after a refusal that a retrier repeats.
     @Test(arguments: Kind.allCases, [307, 401, 503])
     func aBodyIsSentAgainFromItsBeginning(_ kind: Kind, _ status: Int) async throws {
         let server = try Misbehaviour { connection, head in
@@ -116,7 +118,7 @@ struct UploadSocketTests {
     }
 }
 
-/// Sends a failed request once more, with credentials.
+/// An interceptor that repeats a failed request once, with credentials.
 private struct Second: RequestInterceptor {
     func adapt(_ request: Request, context: CallContext) async throws -> Request {
         context.attempt == 1 ? request : request.withHeader(.authorization(bearerToken: "x"))

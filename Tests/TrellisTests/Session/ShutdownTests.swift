@@ -157,8 +157,7 @@ struct ShutdownTests {
             $0.adapters.append(
                 Adapter { request, _ in
                     entered.open()
-                    // Takes no notice of its cancellation.
-                    try await Task.detached { try await LoopbackServer.Gate().opened() }.value
+                    try await LoopbackServer.Gate().opened()
                     return request
                 })
         }
@@ -179,7 +178,7 @@ struct ShutdownTests {
             $0.adapters.append(
                 Adapter { request, _ in
                     entered.open()
-                    try await Task.detached { try await LoopbackServer.Gate().opened() }.value
+                    try await LoopbackServer.Gate().opened()
                     return request
                 })
         }

@@ -20,61 +20,70 @@ struct StepEndTests {
         }
     }
 
-    @Test func anAdapterThatHangsCannotOutliveTheDeadline() async throws {
+    /// A verb's steps run in its caller's task, and none outlives its call: a step that takes no notice of the deadline holds the call.
+    @Test(arguments: [true, false])
+    func theDeadlineIsTheErrorOfACallWhoseStepTookNoNotice(_ isHandle: Bool) async throws {
         let clock = TestClock()
         let transport = MockTransport { _ in MockResponse() }
         let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)
         let adapter = Hanging()
         var request = Request("http://a.example/").withAdapter(adapter)
         request.timeouts = Timeouts(total: .seconds(5))
-        let answer = Task { [request] in try await session.data(request) }
+        let answer = Task { [request] in
+            isHandle ? try await session.request(request).response() : try await session.data(request)
+        }
         try await adapter.begun.opened()
         await session.settle()
         clock.advance(by: .seconds(5))
+        await session.settle()
+        if !isHandle { adapter.end.open() }
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(error?.kind == .deadline)
         #expect(error?.elapsed == .seconds(5))
-        adapter.end.open()
+        if isHandle { adapter.end.open() }
         await session.settle()
         #expect(transport.startedCount == 0)
     }
 
-    @Test func aCancelledTaskLeavesAStepThatHangs() async throws {
+    @Test func aStepHasEndedWhenItsCallReturns() async throws {
         let session = Session(transport: MockTransport { _ in MockResponse() })
-        let adapter = Hanging()
-        let answer = Task { try await session.data(Request("http://a.example/").withAdapter(adapter)) }
-        try await adapter.begun.opened()
+        let begun = LoopbackServer.Gate()
+        let diary = StepOrderTests.Diary()
+        let answer = Task {
+            defer { diary.write("call") }
+            _ = try await session.data(
+                Request("http://a.example/").withAdapter(
+                    Adapter { request, _ in
+                        defer { diary.write("step") }
+                        begun.open()
+                        try await LoopbackServer.Gate().opened()
+                        return request
+                    }))
+        }
+        try await begun.opened()
         answer.cancel()
         await #expect(throws: CancellationError.self) { try await answer.value }
-        adapter.end.open()
+        #expect(diary.all == ["step", "call"])
     }
 
-    /// Whoever hangs behind an attempt, and takes no notice of anything.
-    @Test(arguments: [true, false])
-    func aRetrierThatHangsIsLeftByWhoIsCancelledAndAtTheDeadline(_ isCancelled: Bool) async throws {
+    /// At the deadline, too, a step hears that its task is cancelled.
+    @Test func aRetrierIsCancelledAtTheDeadline() async throws {
         let clock = TestClock()
         let transport = MockTransport { _ in MockResponse(status: 503) }
         let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)
-        let begun = LoopbackServer.Gate(), end = LoopbackServer.Gate()
+        let begun = LoopbackServer.Gate()
         let request = Request("http://a.example/").withTimeouts(Timeouts(total: .seconds(5))).withRetrier(
             Retrier { _, _ in
                 begun.open()
-                await Task { try? await end.opened() }.value
+                try? await LoopbackServer.Gate().opened()
                 return .retry
             })
         let answer = Task { try await session.data(request) }
         try await begun.opened()
-        if isCancelled {
-            answer.cancel()
-            await #expect(throws: CancellationError.self) { try await answer.value }
-        } else {
-            await session.settle()
-            clock.advance(by: .seconds(5))
-            let error = await #expect(throws: TrellisError.self) { try await answer.value }
-            #expect(error?.kind == .deadline)
-        }
-        end.open()
         await session.settle()
+        clock.advance(by: .seconds(5))
+        let error = await #expect(throws: TrellisError.self) { try await answer.value }
+        #expect(error?.kind == .deadline)
         #expect(transport.startedCount == 1)
     }
 

@@ -10,11 +10,10 @@ extension CallContext {
         clock: TestClock = TestClock(), engine: EngineExecutor? = nil
     ) -> CallContext {
         let time = clock.engineSide
-        let deadline = CallDeadline(start: time.now(), limit: remaining?.clampedNanoseconds, clock: time)
         var context = CallContext(
-            CallSituation(
-                id: id, deadline: deadline, engine: engine ?? EngineExecutor(clock: time),
-                surroundings: AttachedSteps(Steps())))
+            Call(
+                Request("http://a.example/"), id: id, delivery: .memory, start: time.now(),
+                limit: remaining?.clampedNanoseconds, engine: engine ?? EngineExecutor(clock: time), clock: time))
         context.attempt = attempt
         context.redirects = redirects
         return context

@@ -4,10 +4,11 @@ import Synchronization
 
 /// The media types of files by the last extension of their name.
 struct MIMETypes: Sendable {
+    /// The media types by extension, in lower case.
     private var types: [String: String]
 
-    /// What the system's tables say, and a small table of this library where they say nothing. Read once: by ``load()``, or
-    /// where a type is needed before that, by the caller's thread.
+    /// The tables of the system, completed by a small table of this library. The tables are read once: by ``load()``, or by the
+    /// caller's thread if a type is needed before that.
     static let system = {
         let types = MIMETypes(
             mimeTypes: text(ofFileAt: "/etc/mime.types"), globs: text(ofFileAt: "/usr/share/mime/globs2"))
@@ -15,20 +16,21 @@ struct MIMETypes: Sendable {
         return types
     }()
 
-    /// Whether the system's tables are read.
+    /// Indicates whether the tables of the system have been read.
     static let isLoaded = Atomic(false)
 
-    /// Reads the system's tables on a thread that may wait for a disk, unless they are read.
+    /// Reads the tables of the system on a thread that may wait for a disk, unless the tables have been read.
     static func load() async {
         guard !isLoaded.load(ordering: .acquiring) else { return }
         await WaitingThread.run { _ = system }
     }
 
-    /// The tables, in the order in which they count.
+    /// Creates a table from texts. The first source that lists an extension wins: `mimeTypes`, then `globs`, then the built-in
+    /// table.
     ///
     /// - Parameters:
-    ///   - mimeTypes: Lines of a type and its extensions, as in `/etc/mime.types`.
-    ///   - globs: Lines of a weight, a type and a pattern, as in `/usr/share/mime/globs2` of the freedesktop.org
+    ///   - mimeTypes: The lines of a type and its extensions, as in `/etc/mime.types`.
+    ///   - globs: The lines of a weight, a type and a pattern, as in `/usr/share/mime/globs2` of the freedesktop.org
     ///     specification: the heaviest first.
     init(mimeTypes: String, globs: String) {
         types = Self.parse(mimeTypes: mimeTypes)
@@ -36,7 +38,7 @@ struct MIMETypes: Sendable {
         types.merge(Self.builtIn) { first, _ in first }
     }
 
-    /// The type of a file with that name, `nil` where nobody knows.
+    /// Returns the type of a file with a name; `nil`: the extension is unknown.
     func type(ofFileNamed name: String) -> String? {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")) else { return nil }
         return types[name[name.utf8.index(after: dot)...].lowercased()]
@@ -71,7 +73,7 @@ struct MIMETypes: Sendable {
         return types
     }
 
-    /// A type that can stand in a field, of two tokens (RFC 9110, section 8.3.1).
+    /// Returns a type as text if it can be a field value of two tokens (RFC 9110, section 8.3.1); `nil` otherwise.
     private static func mediaType(_ bytes: Substring.UTF8View) -> String? {
         let isType = bytes.allSatisfy { byte in
             switch byte {
@@ -86,6 +88,7 @@ struct MIMETypes: Sendable {
         return String(Substring(bytes))
     }
 
+    /// The table of this library, for extensions that the system does not list.
     private static let builtIn: [String: String] = [
         "aac": "audio/aac", "avif": "image/avif", "bin": "application/octet-stream", "bmp": "image/bmp",
         "bz2": "application/x-bzip2", "css": "text/css", "csv": "text/csv", "docx": word,

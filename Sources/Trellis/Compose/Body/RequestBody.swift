@@ -1,20 +1,22 @@
 public import FoundationEssentials
 
-/// The body of a request: bytes in memory, a file, a form, or chunks that are made while they are sent.
+/// The body of a request: bytes in memory, a file, a form, or chunks that are made while the body is sent.
 public struct RequestBody: Sendable {
-    /// Makes the chunks of one sending.
+    /// A closure that makes the chunks of a body and passes them to `send`, once for each sending.
     package typealias Chunks = @Sendable (_ send: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
 
+    /// The source of a body's bytes.
     package enum Source: Sendable {
         case data(Data)
         case file(path: String)
-        /// `isReplayable`: the chunks can be made again, for a request that is sent again.
+        /// A sequence of chunks. `isReplayable`: the chunks can be made again, for a request that is sent again.
         case stream(length: Int64?, isReplayable: Bool, chunks: Chunks)
         case multipart(MultipartFormData)
     }
 
+    /// The source of the body's bytes.
     package let source: Source
-    /// The `Content-Type` that is sent unless the request has one of its own.
+    /// The `Content-Type` that is sent unless the request has a field of its own.
     public var contentType: String?
 
     package init(_ source: Source, contentType: String?) {
@@ -22,8 +24,8 @@ public struct RequestBody: Sendable {
         self.contentType = contentType
     }
 
-    /// The body can be sent again: after a redirect, for a retry. Everything can but chunks from a sequence that is iterated
-    /// once.
+    /// Indicates whether the body can be sent again, after a redirect or for a retry. All bodies can, except chunks from a
+    /// sequence that is iterated once.
     public var isReplayable: Bool {
         switch source {
         case .data, .file: true
@@ -32,35 +34,36 @@ public struct RequestBody: Sendable {
         }
     }
 
-    /// It is made while it is sent: a file, a form or a sequence.
+    /// Indicates whether the body is made while it is sent: a file, a form or a sequence.
     var isPulled: Bool { if case .data = source { false } else { true } }
 
-    /// Bytes in memory.
+    /// Returns a body of bytes in memory.
     public static func data(_ data: Data, contentType: String? = nil) -> RequestBody {
         RequestBody(.data(data), contentType: contentType)
     }
 
-    /// A text, sent as UTF-8.
+    /// Returns a body with a text, sent as UTF-8.
     public static func string(_ text: String, contentType: String? = "text/plain; charset=utf-8") -> RequestBody {
         RequestBody(.data(Data(text.utf8)), contentType: contentType)
     }
 
-    /// A file, read while it is sent. Its size when the sending begins is the length of the body.
+    /// Returns a body with the contents of a file, which is read while it is sent. The size of the file when sending begins is
+    /// the length of the body.
     ///
-    /// A file that is missing, no regular file or unreadable is an error before anything is sent; one that shrinks while
-    /// it is read is an error then.
+    /// A file that is missing, unreadable or not a regular file is an error before anything is sent; a file that shrinks while it
+    /// is read is an error at that time.
     public static func file(_ path: String, contentType: String? = nil) -> RequestBody {
         RequestBody(.file(path: path), contentType: contentType)
     }
 
-    /// Chunks of bytes from an asynchronous sequence, pulled at the pace of the network.
+    /// Returns a body with chunks of bytes from an asynchronous sequence, read at the pace of the network.
     ///
     /// - Parameters:
-    ///   - chunks: The sequence, `Data` or `[UInt8]` or the like. It is iterated once, in a task of its own that is
-    ///     cancelled when the request ends. What it throws ends the request with an error of kind
-    ///     ``TrellisError/Kind/file`` or ``TrellisError/Kind/other``, and is that error's ``TrellisError/underlying``.
-    ///   - length: The number of bytes, where it is known. More or fewer bytes than that are an error. Without it
-    ///     HTTP/1.1 sends the body chunked.
+    ///   - chunks: The sequence, of `Data`, `[UInt8]` or similar elements. The sequence is iterated once, in a task of its own
+    ///     that is cancelled when the request ends. An error that the sequence throws ends the request with an error of kind
+    ///     ``TrellisError/Kind/file`` or ``TrellisError/Kind/other``, as that error's ``TrellisError/underlying``.
+    ///   - length: The number of bytes, if known. More or fewer bytes are an error. Without a length, HTTP/1.1 sends the body
+    ///     chunked.
     ///   - contentType: The `Content-Type`.
     public static func stream<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, contentType: String? = nil
@@ -70,11 +73,11 @@ public struct RequestBody: Sendable {
             contentType: contentType)
     }
 
-    /// As ``stream(_:length:contentType:)``, with a sequence that can be made again: a request that has to be sent again,
-    /// after a redirect or for a retry, is.
+    /// Returns a body like ``stream(_:length:contentType:)``, with a sequence that can be made again, so that the request can be
+    /// sent again after a redirect or for a retry.
     ///
-    /// - Parameter makeChunks: Makes the sequence anew for each sending, in the task that sends. The bytes must be the
-    ///   same each time.
+    /// - Parameter makeChunks: The closure that makes the sequence for each sending, in the task that sends. The bytes must be
+    ///   the same each time.
     public static func stream<Chunks: AsyncSequence & SendableMetatype>(
         length: Int64? = nil, contentType: String? = nil,
         makingChunks makeChunks: @escaping @Sendable () async throws -> Chunks
@@ -84,17 +87,18 @@ public struct RequestBody: Sendable {
             contentType: contentType)
     }
 
-    /// A form, streamed from its parts. Sent with its exact length where that of every part is known.
+    /// Returns a body with a form, streamed from its parts. The form is sent with its exact length if the length of every part is
+    /// known.
     ///
-    /// A `Content-Type` field of the request's own would have to name the form's ``MultipartFormData/boundary``.
+    /// If the request has a `Content-Type` field of its own, the field must contain the form's ``MultipartFormData/boundary``.
     public static func multipart(_ form: MultipartFormData) -> RequestBody {
         RequestBody(.multipart(form), contentType: form.contentType)
     }
 
-    /// Parts without names, as `multipart/mixed` (RFC 2046, section 5.1.3): a body for itself, or one part of a form that
-    /// holds several files.
+    /// Returns a body of parts without names, as `multipart/mixed` (RFC 2046, section 5.1.3): a body of its own, or a single part
+    /// of a form that holds several files.
     ///
-    /// - Parameter boundary: What separates the parts; random unless given.
+    /// - Parameter boundary: The boundary between the parts; random by default.
     public static func multipartMixed(_ parts: [MultipartFormData.Part], boundary: String? = nil) -> RequestBody {
         var form = MultipartFormData(boundary: boundary)
         form.subtype = .mixed
@@ -104,6 +108,7 @@ public struct RequestBody: Sendable {
 }
 
 extension AsyncSequence where Element: DataProtocol {
+    /// Passes each element to `send` as `Data`.
     fileprivate func send(to send: (Data) async throws -> Void) async throws {
         for try await chunk in self { try await send((chunk as? Data) ?? Data(chunk)) }
     }

@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// How the body of a request is compressed before it is sent.
+/// The compression of a request's body before it is sent.
 ///
 /// ```swift
 /// request.compression = .gzip
@@ -9,56 +9,56 @@ import HTTPTypes
 /// }
 /// ```
 ///
-/// A body in memory is compressed whole, in the caller's task, and sent with its length: a task that prefers
-/// ``Session/executor`` holds up the session's other requests meanwhile. Files, forms and streams are
-/// compressed while they are sent, off the session's thread, and without a length: HTTP/1.1 sends them chunked, which not
-/// every server takes. A request without a body, or with an empty one, is left as it is.
+/// A body in memory is compressed as a whole, in the caller's task, and sent with its length: if the task prefers
+/// ``Session/executor``, the session's other requests wait meanwhile. Files, forms and streams are compressed while they are
+/// sent, off the session's thread, and without a length: HTTP/1.1 sends them chunked, which some servers do not accept. A request
+/// without a body, or with an empty one, is left as it is.
 ///
-/// Only for servers that are known to take such bodies: nothing in HTTP tells beforehand (RFC 9110, section 8.4; a server
-/// that does not answers 415).
+/// Use compression only for servers that are known to accept it: HTTP has no way to ask beforehand (RFC 9110, section 8.4; a
+/// server that does not accept the coding responds 415).
 public struct RequestCompression: Sendable {
     /// A content coding.
     public enum Algorithm: String, Sendable, Hashable, CaseIterable {
-        /// RFC 1952. Understood most widely.
+        /// The gzip format (RFC 1952), the most widely supported coding.
         case gzip
         /// A zlib stream (RFC 1950).
         case deflate
-        /// RFC 7932, where the system has its encoder, `libbrotlienc`; an error of kind
-        /// ``TrellisError/Kind/unsupported`` where it has not.
+        /// The Brotli format (RFC 7932), if the system has its encoder, `libbrotlienc`; otherwise an error of kind
+        /// ``TrellisError/Kind/unsupported``.
         case brotli = "br"
-        /// RFC 8878, where libcurl or the system has `libzstd`; an error of kind ``TrellisError/Kind/unsupported`` where
-        /// neither has.
+        /// The Zstandard format (RFC 8878), if libcurl or the system has `libzstd`; otherwise an error of kind
+        /// ``TrellisError/Kind/unsupported``.
         case zstd
     }
 
-    /// What to do with a request that has a `Content-Encoding` already, of its own or from the session's defaults.
+    /// The treatment of a request that has a `Content-Encoding` already, of its own or from the session's defaults.
     public enum DuplicateHeaderBehavior: Sendable, Hashable, CaseIterable {
-        /// The request fails with an error of kind ``TrellisError/Kind/invalidRequest``.
+        /// An error of kind ``TrellisError/Kind/invalidRequest``, with which the request fails.
         case error
-        /// The body is compressed, and the field says how; what it said is forgotten.
+        /// Compression of the body, with the coding as the field's new value.
         case replace
-        /// The request is sent as it is.
+        /// The unchanged request.
         case skip
     }
 
-    /// The coding.
+    /// The content coding.
     public var algorithm: Algorithm
-    /// How hard to try, in the coding's own levels: 1 to 9 for gzip and deflate, 0 to 11 for br, 1 to 19 for zstd. `nil`:
-    /// a middle one.
+    /// The compression level, in the coding's own scale: 1 to 9 for gzip and deflate, 0 to 11 for br, 1 to 19 for zstd. `nil`: a
+    /// medium level.
     public var level: Int?
-    /// What to do with a request that has a `Content-Encoding` already.
+    /// The treatment of a request that has a `Content-Encoding` already.
     public var duplicateHeaderBehavior: DuplicateHeaderBehavior
-    /// Whether a request that has a body is to be compressed.
+    /// The closure that returns whether a request with a body is to be compressed.
     public var shouldCompress: @Sendable (Request) -> Bool
 
-    /// Compression.
+    /// Creates a compression.
     ///
     /// - Parameters:
-    ///   - algorithm: The coding, gzip unless given.
-    ///   - level: How hard to try; `nil`: a middle level.
-    ///   - duplicateHeaderBehavior: What to do with a request that has a `Content-Encoding` already; an error unless given.
-    ///   - shouldCompress: Whether a request that has a body is to be compressed; every one unless given. Called once for
-    ///     each sending, in the caller's task.
+    ///   - algorithm: The content coding; gzip by default.
+    ///   - level: The compression level; `nil`: a medium level.
+    ///   - duplicateHeaderBehavior: The treatment of a request that has a `Content-Encoding` already; an error by default.
+    ///   - shouldCompress: The closure that returns whether a request with a body is to be compressed; by default every request
+    ///     is. The closure is called once for each sending, in the caller's task.
     public init(
         _ algorithm: Algorithm = .gzip, level: Int? = nil, duplicateHeaderBehavior: DuplicateHeaderBehavior = .error,
         shouldCompress: @escaping @Sendable (Request) -> Bool = { _ in true }
@@ -69,17 +69,18 @@ public struct RequestCompression: Sendable {
         self.shouldCompress = shouldCompress
     }
 
-    /// `gzip`, for every request.
+    /// The `gzip` coding, for every request.
     public static var gzip: RequestCompression { RequestCompression(.gzip) }
-    /// `deflate`, for every request.
+    /// The `deflate` coding, for every request.
     public static var deflate: RequestCompression { RequestCompression(.deflate) }
 }
 
 extension RequestCompression {
-    /// Whether a request is compressed.
+    /// Returns `true` if the body of a request is to be compressed.
     ///
     /// - Parameter existing: The `Content-Encoding` that the request would be sent with.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest``.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if there is an `existing` coding and
+    ///   ``duplicateHeaderBehavior`` is ``DuplicateHeaderBehavior/error``.
     func applies(to request: Request, existing: String?) throws(TrellisError) -> Bool {
         switch request.body?.source {
         case nil: return false
@@ -92,7 +93,7 @@ extension RequestCompression {
         case .replace: return true
         case .skip: return false
         case .error:
-            throw TrellisError(.invalidRequest(.body("it is to be compressed, and has the coding \(existing) already")))
+            throw TrellisError(.invalidRequest(.body("compression is on, but Content-Encoding is already \(existing)")))
         }
     }
 }

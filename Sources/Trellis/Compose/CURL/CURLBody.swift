@@ -2,24 +2,26 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// The body of a request as curl is told of it.
+/// The body of a request, as options and input of a curl command.
 struct CURLBody {
+    /// The way in which curl gets the body.
     private enum Form {
         case none
-        /// None, but the method sends its length.
+        /// An empty body, whose length of zero the method sends.
         case empty
         case data(Data)
-        /// So many bytes in memory, which are too many to be shown.
+        /// The number of bytes of a body in memory that is too large to be shown.
         case long(Int)
         case file(String)
         case stream
-        /// `--form` and `--form-string` with their arguments, and what they cannot say.
+        /// The `--form` and `--form-string` options with their arguments, and remarks on details that the options cannot express.
         case form([[String]], remarks: [String])
     }
 
     private let form: Form
+    /// The coding that the command applies to the body; `nil`: none.
     private let coding: RequestCompression.Algorithm?
-    /// The body's own type.
+    /// The body's own type; `nil` for a form, whose type curl adds.
     let contentType: String?
 
     init(_ request: Request, _ options: CURLDescriptionOptions) {
@@ -42,10 +44,10 @@ struct CURLBody {
         if case .form = form { coding = nil } else { coding = isCoded ? request.compression?.algorithm : nil }
     }
 
-    /// The `Content-Encoding` that the command gives the body.
+    /// The `Content-Encoding` that the command applies to the body.
     var contentEncoding: String? { coding?.rawValue }
 
-    /// curl adds a `Content-Type` that the request has not.
+    /// Indicates whether curl would add a `Content-Type` that the request does not have.
     var needsTypeSuppressed: Bool {
         switch form {
         case .none, .form: false
@@ -53,6 +55,7 @@ struct CURLBody {
         }
     }
 
+    /// Adds the options, input and remarks of the body to a command.
     func add(to command: inout CURLCommand) {
         switch form {
         case .none: break
@@ -64,20 +67,20 @@ struct CURLBody {
             guard coding == nil, let text = ShellQuoting.showableText(data) else {
                 return read(ShellQuoting.printing(data), &command)
             }
-            // After --data-binary it would name a file.
+            // After --data-binary, a leading @ would name a file.
             command.add(text.hasBytePrefix("@") ? "--data-raw" : "--data-binary", text)
         case .file(let path) where coding == nil: command.add("--data-binary", "@\(CURLForm.path(path))")
         case .file(let path): read("cat \(ShellQuoting.quote(CURLForm.path(path)))", &command)
         case .stream:
             read(nil, &command)
-            command.remarks.append("the body is a stream, to be given on the standard input")
+            command.remarks.append("the body is a stream: give its bytes on the standard input")
         case .form(let groups, let remarks):
             for group in groups { command.add(group[0], group[1]) }
             command.remarks += remarks
         }
     }
 
-    /// Lets curl read what a command prints.
+    /// Adds the options with which curl reads the output of a command; `nil`: curl reads its standard input.
     private func read(_ source: String?, _ command: inout CURLCommand) {
         if let source { command.input.append(source) }
         switch coding {
@@ -93,13 +96,13 @@ struct CURLBody {
     private static func form(_ multipart: MultipartFormData, isCoded: Bool) -> Form {
         let form = CURLForm(multipart)
         if form.remarks.isEmpty, !isCoded { return .form(form.arguments, remarks: []) }
-        // What is in memory can be given as it is sent.
+        // A form that is completely in memory can be given as the bytes to send.
         if let data = try? multipart.pieces().joined() { return .data(data) }
-        let remark = "the body is to be compressed, which curl cannot do"
+        let remark = "curl cannot compress the body"
         return .form(form.arguments, remarks: form.remarks + (isCoded ? [remark] : []))
     }
 
-    /// A URL-encoded form without the values of its secret items.
+    /// Returns a URL-encoded form without the values of its secret items.
     private static func redacted(_ data: Data, ofType type: String?) -> Data {
         guard let type, type.lowercased().hasBytePrefix("application/x-www-form-urlencoded"),
             let text = String(validating: data, as: UTF8.self)
@@ -109,7 +112,7 @@ struct CURLBody {
 }
 
 extension MultipartFormData {
-    /// The bytes of its parts that are in memory.
+    /// The number of bytes of the parts that are in memory.
     fileprivate var countInMemory: Int {
         parts.reduce(0) { count, part in
             switch part.body.source {

@@ -1,34 +1,36 @@
 public import HTTPTypes
 
-/// What ``Request/cURLDescription(_:)`` shows beside the request itself.
+/// The settings of ``Request/cURLDescription(_:)`` besides the request itself.
 public struct CURLDescriptionOptions: Sendable {
-    /// Secrets are shown. Otherwise each is `REDACTED`: user information in the URL, query and form items and fields whose
-    /// names say that they are secret (`Authorization`, `Cookie`, `password`, `api_key` and the like). Secrets inside other
-    /// bodies, such as JSON, are not recognised.
+    /// A Boolean value: secrets are shown; `false` by default. Otherwise each secret becomes `REDACTED`: user information in the
+    /// URL, and the values of query items, form items and fields whose names indicate a secret (`Authorization`, `Cookie`,
+    /// `password`, `api_key` and the like). Secrets inside other bodies, such as JSON, are not recognised.
     public var revealsSecrets = false
-    /// One option a line.
+    /// A Boolean value: each option is on a line of its own; `false` by default.
     public var isMultiline = false
-    /// Fields that are sent unless the request has some of the same name: those of its session.
+    /// The fields that are sent unless the request has fields of the same name: the default fields of the session.
     public var defaultHeaderFields: HTTPFields = [:]
-    /// Limits where the request names none of its own; `nil`: none are shown, unless the request names some.
+    /// The limits on time that apply if the request sets none; `nil`: limits are shown only if the request sets some.
     public var timeouts: Timeouts?
-    /// The versions for a request that says nothing of them.
+    /// The versions of HTTP for a request that does not set its own.
     public var httpVersion = HTTPVersionPolicy.automatic
-    /// Whether compressed responses are asked for where the request says nothing of it.
+    /// A Boolean value: compressed responses are requested if the request does not set its own choice; `false` by default.
     public var decodesContent = false
-    /// Limits on the speed of bodies besides the request's own: those of its session.
+    /// The limits on the speed of bodies besides the request's own: the limits of the session.
     public var bandwidth = BandwidthLimits()
-    /// Bodies in memory that are larger are not shown, but named in a remark; of a form, the parts in memory count together.
+    /// The size limit of a body in memory that is shown. A larger body is named in a remark instead; the parts of a form that are
+    /// in memory count together.
     public var maximumBodySize = ByteLimit.unlimited
-    /// More of curl's options, such as `["--unix-socket", "/run/api.sock"]`; they are quoted.
+    /// Additional curl arguments, such as `["--unix-socket", "/run/api.sock"]`; the arguments are quoted.
     public var furtherArguments: [String] = []
-    /// What the command cannot say, such as `"the digest of the file is not checked"`: more comments behind it.
+    /// Additional comments after the command, for details that the command cannot express, such as
+    /// `"the digest of the file is not checked"`.
     public var furtherRemarks: [String] = []
 
-    /// The defaults: the request alone, its secrets left out, in one line.
+    /// Creates the default options: the request alone, without its secrets, on one line.
     public init() {}
 
-    /// The defaults, with one or the other changed.
+    /// Creates options with a choice for secrets and lines, and with defaults for the rest.
     public init(revealingSecrets: Bool, isMultiline: Bool = false) {
         revealsSecrets = revealingSecrets
         self.isMultiline = isMultiline

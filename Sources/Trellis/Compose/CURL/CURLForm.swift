@@ -4,13 +4,14 @@ import HTTPTypes
 
 /// A form as curl's `--form` options.
 struct CURLForm {
+    /// The options, each with its argument.
     private(set) var arguments: [[String]] = []
-    /// Why the options are not the whole form.
+    /// The reasons why the options do not express the whole form.
     private(set) var remarks: [String] = []
 
     init(_ form: MultipartFormData) { add(form.parts) }
 
-    /// The form without the values of parts whose names say that they are secret.
+    /// Returns the form without the values of parts whose names indicate a secret.
     static func redacted(_ form: MultipartFormData) -> MultipartFormData {
         var result = MultipartFormData(boundary: form.boundary)
         result.subtype = form.subtype
@@ -29,13 +30,13 @@ struct CURLForm {
         return result
     }
 
-    /// A path that curl does not take for its standard input, nor `cat` for an option.
+    /// Returns a path that curl does not take for its standard input, nor `cat` for an option.
     static func path(_ path: String) -> String { path.hasBytePrefix("-") ? "./\(path)" : path }
 
     private mutating func add(_ parts: [MultipartFormData.Part]) {
         for part in parts {
             let name = part.name ?? ""
-            // curl takes what comes before the first equals sign for the name, and knows no way around that.
+            // curl takes the text before the first equals sign for the name, and has no escape for an equals sign.
             if name.utf8.contains(UInt8(ascii: "=")) || part.headerFields.contains(.contentDisposition)
                 || !Self.takes(type: part.effectiveContentType)
             {
@@ -50,7 +51,7 @@ struct CURLForm {
         switch part.body.source {
         case .data(let data):
             guard let text = ShellQuoting.showableText(data) else {
-                remarks.append("the part named \(name.debugDescription) is not text")
+                remarks.append("the part named \(name.debugDescription) is not text, so it cannot be shown")
                 return
             }
             let parameters = parameters(of: part, fileName: part.fileName)
@@ -65,7 +66,7 @@ struct CURLForm {
         case .stream:
             let parameters = parameters(of: part, fileName: part.fileName)
             append("--form", "\(name)=\(part.fileName == nil ? "<" : "@")-\(parameters)", name)
-            remarks.append("the part named \(name.debugDescription) is a stream, to be given on the standard input")
+            remarks.append("the part named \(name.debugDescription) is a stream: give its bytes on the standard input")
         case .multipart(let inner):
             arguments.append(["--form", "\(name)=(;type=multipart/\(inner.subtype.rawValue)"])
             add(inner.parts)
@@ -73,7 +74,7 @@ struct CURLForm {
         }
     }
 
-    /// Adds an option, unless quoting has made more of it than one argument of a program may be (128 KiB on Linux).
+    /// Adds an option, unless quoting has made its argument longer than an argument of a program may be (128 KiB on Linux).
     private mutating func append(_ option: String, _ argument: String, _ name: String) {
         guard argument.utf8.count <= Self.longestArgument else {
             remarks.append("the part named \(name.prefix(100).debugDescription) is too long for an argument")
@@ -82,10 +83,12 @@ struct CURLForm {
         arguments.append([option, argument])
     }
 
+    /// The length of the longest argument, in bytes.
     private static var longestArgument: Int { 130_000 }
 
-    /// Whether curl reads the type as it is written. It stops at one that is not of two words with a slash between them, and
-    /// takes a comma for the end of a file, and a parameter with one of these names for an option of its own.
+    /// Returns `true` if curl reads the type as it is written. curl stops at a type that does not consist of two words with a
+    /// slash between them, takes a comma for the end of a file, and takes a parameter with one of the names below for an option
+    /// of its own.
     private static func takes(type: String?) -> Bool {
         guard let type else { return true }
         let pieces = type.split(atByte: ";", omittingEmptySubsequences: false)
@@ -98,6 +101,7 @@ struct CURLForm {
             && !names.contains { ["type", "filename", "headers", "encoder"].contains($0) }
     }
 
+    /// Returns the parameters of an option: the type, the file name and the fields of a part.
     private func parameters(of part: MultipartFormData.Part, fileName: String?) -> String {
         var text = ""
         if let type = part.effectiveContentType { text += ";type=\(type)" }
@@ -108,7 +112,7 @@ struct CURLForm {
         return text
     }
 
-    /// In double quotes, as curl reads them.
+    /// Returns a text in double quotes, as curl reads them.
     private static func quote(_ text: String) -> String {
         "\"" + text.replacing(byte: "\\", with: "\\\\").replacing(byte: "\"", with: "\\\"") + "\""
     }

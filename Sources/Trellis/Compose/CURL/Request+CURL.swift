@@ -3,20 +3,20 @@ import FoundationEssentials
 import HTTPTypes
 
 extension Request {
-    /// A command line for a POSIX shell with which curl sends the same request.
+    /// Returns a command line for a POSIX shell with which curl sends the same request.
     ///
     /// ```swift
     /// print(request.cURLDescription())
     /// // curl --request PUT --header 'Authorization: Bearer REDACTED' --data-binary @photo.jpg https://example.com/photo
     /// ```
     ///
-    /// It can be given to `sh` as it is: every argument is quoted so that its bytes arrive unchanged. A body in memory is
-    /// an argument where it is text, and comes from `printf` through a pipe where it is not; a compressed one goes through
-    /// `gzip`, `zstd`, `brotli` or `pigz --zlib`. A file is `@path`, a form is `--form`. What curl's options cannot say
-    /// stands behind the command in a comment.
+    /// The command line can be given to `sh` as it is: every argument is quoted so that its bytes arrive unchanged. A body in
+    /// memory is an argument if it is text, and comes from `printf` through a pipe otherwise; a compressed body goes through
+    /// `gzip`, `zstd`, `brotli` or `pigz --zlib`. A file is `@path`, a form is `--form`. A comment after the command lists the
+    /// details that curl's options cannot express.
     ///
-    /// - Parameter options: What the session adds, and whether secrets are shown. ``Session/cURLDescription(of:_:)`` fills
-    ///   it in.
+    /// - Parameter options: The settings of the session, and the choice whether secrets are shown.
+    ///   ``Session/cURLDescription(of:_:)`` fills in the settings.
     public func cURLDescription(_ options: CURLDescriptionOptions = CURLDescriptionOptions()) -> String {
         var command = CURLCommand()
         let body = CURLBody(self, options)
@@ -63,10 +63,10 @@ extension Request {
         }
         for field in fields where field.name != .contentLength && field.name != .transferEncoding {
             let value = options.revealsSecrets ? field.value : SecretFields.redacted(field)
-            // Without a value curl would leave the field out.
+            // curl would leave out a field with a colon and no value.
             command.add("--header", value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(value)")
         }
-        // curl would name a type of its own.
+        // curl would add a type of its own.
         if body.needsTypeSuppressed, !fields.contains(.contentType) { command.add("--header", "Content-Type:") }
     }
 
@@ -108,6 +108,7 @@ extension Request {
 }
 
 extension Duration {
+    /// The duration in seconds as text, with milliseconds if there are any.
     fileprivate var secondsText: String {
         let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
         guard milliseconds % 1000 != 0 else { return "\(milliseconds / 1000)" }
@@ -119,7 +120,8 @@ extension Duration {
 }
 
 extension String {
-    /// curl takes no spaces, control characters or bytes beyond ASCII behind the host.
+    /// The URL with spaces, control characters and non-ASCII bytes after the host percent-encoded, because curl does not accept
+    /// them.
     fileprivate var percentEncodedForCURL: String {
         let start = utf8.firstRange(of: "://".utf8)?.upperBound ?? startIndex
         let path = self[start...].prefix(beforeBytes: "/?").endIndex

@@ -1,6 +1,7 @@
-/// What separates the parts of a multipart body (RFC 2046, section 5.1.1).
+/// The boundary that separates the parts of a multipart body (RFC 2046, section 5.1.1).
 enum MultipartBoundary {
-    /// A boundary that no part holds, except with a probability of one in 2^128 for each of its bytes.
+    /// Returns a random boundary. A part contains the boundary with a probability of only one in 2^128 for each of the part's
+    /// bytes.
     static func random() -> String {
         var random = SystemRandomNumberGenerator()
         let digits = (0..<2).map { _ in
@@ -10,12 +11,13 @@ enum MultipartBoundary {
         return "trellis-" + digits.joined()
     }
 
-    /// Whether a text can be one. A space, which the RFC allows inside, is not: many servers do not.
+    /// Returns `true` if a text is a valid boundary. A space, which the RFC allows inside, is not valid here: many servers do not
+    /// accept it.
     static func isValid(_ text: String) -> Bool {
         1...70 ~= text.utf8.count && text.utf8.allSatisfy { isTokenByte($0) || "(),/:=?".utf8.contains($0) }
     }
 
-    /// As the value of a parameter: in quotes where it is no token (RFC 9110, section 5.6.2).
+    /// Returns the boundary as the value of a parameter: in quotes if it is not a token (RFC 9110, section 5.6.2).
     static func parameter(_ boundary: String) -> String {
         boundary.utf8.allSatisfy(isTokenByte) ? boundary : "\"\(boundary)\""
     }

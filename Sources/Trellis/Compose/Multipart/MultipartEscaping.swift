@@ -1,10 +1,10 @@
-/// Names and file names in a `Content-Disposition`, as the WHATWG HTML standard writes them ("multipart/form-data encoding
-/// algorithm"): UTF-8, and three bytes escaped, no others.
+/// The escaping of names and file names in a `Content-Disposition`, as in the WHATWG HTML standard ("multipart/form-data encoding
+/// algorithm"): UTF-8 with only three bytes escaped.
 enum MultipartEscaping {
-    /// A field's name: its line breaks become CR LF first, as those of a name in a form do.
+    /// Returns the escaped name of a field. Line breaks become CR LF first, as in the names of a form.
     static func name(_ name: String) -> String { escape(withPairedLineBreaks(name.utf8)) }
 
-    /// A file's name.
+    /// Returns the escaped name of a file.
     static func fileName(_ name: String) -> String { escape(name.utf8) }
 
     private static func escape(_ bytes: some Sequence<UInt8>) -> String {

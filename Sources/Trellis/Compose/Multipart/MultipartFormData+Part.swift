@@ -4,16 +4,17 @@ public import HTTPTypes
 extension MultipartFormData {
     /// A part of a form, or of a ``RequestBody/multipartMixed(_:boundary:)``.
     public struct Part: Sendable {
-        /// The name of the field. A form's parts must have one; those of a mixed body have none.
+        /// The name of the field. The parts of a form must have a name; the parts of a mixed body have none.
         public var name: String?
-        /// The name of the file that the part is; `nil` for a ``RequestBody/file(_:contentType:)``: that of the file.
+        /// The file name of the part; `nil` for a ``RequestBody/file(_:contentType:)``: the name of that file.
         public var fileName: String?
-        /// Fields of the part. `Content-Disposition` and `Content-Type` are made unless they are among these.
+        /// The fields of the part. `Content-Disposition` and `Content-Type` are added unless they are among these fields.
         public var headerFields: HTTPFields
-        /// The content. Its ``RequestBody/contentType`` is that of the part; without one it follows from the file's name.
+        /// The content. The body's ``RequestBody/contentType`` is the type of the part; without one, the type follows from the
+        /// file name.
         public var body: RequestBody
 
-        /// A part.
+        /// Creates a part.
         public init(
             _ body: RequestBody, name: String? = nil, fileName: String? = nil, headerFields: HTTPFields = [:]
         ) {
@@ -23,22 +24,23 @@ extension MultipartFormData {
             self.headerFields = headerFields
         }
 
-        /// The file name that is sent.
+        /// The file name that is sent; `nil`: none.
         var effectiveFileName: String? {
             if let fileName { return fileName }
             guard case .file(let path) = body.source else { return nil }
             return String(path.lastPathComponent)
         }
 
-        /// The type that is sent.
+        /// The type that is sent; `nil`: none.
         var effectiveContentType: String? {
             headerFields[.contentType] ?? body.contentType
                 ?? effectiveFileName.map { MIMETypes.system.type(ofFileNamed: $0) ?? "application/octet-stream" }
         }
 
-        /// The field lines, and the empty line after them.
+        /// Returns the field lines, and the empty line after them.
         ///
-        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest``.
+        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a form's part without a name, or a value
+        ///   that contains a line break or a NUL.
         func head(in subtype: MultipartFormData.Subtype) throws(TrellisError) -> String {
             var lines = ""
             if !headerFields.contains(.contentDisposition), let disposition = try disposition(in: subtype) {
@@ -55,6 +57,7 @@ extension MultipartFormData {
             return lines + "\r\n"
         }
 
+        /// Returns the value of `Content-Disposition`; `nil`: the field is not sent.
         private func disposition(in subtype: MultipartFormData.Subtype) throws(TrellisError) -> String? {
             let file = effectiveFileName.map { "; filename=\"\(MultipartEscaping.fileName($0))\"" } ?? ""
             switch (subtype, name) {
@@ -65,7 +68,8 @@ extension MultipartFormData {
             }
         }
 
-        /// What would end a line would begin another field, or the content.
+        /// Checks that a value does not contain a line break or a NUL: the text after a line break would begin another field, or
+        /// the content.
         private static func check(_ value: String, of name: HTTPField.Name) throws(TrellisError) {
             guard !value.utf8.contains(where: { $0 == 10 || $0 == 13 || $0 == 0 }) else {
                 throw TrellisError(.invalidRequest(.headerField(name.rawName)))

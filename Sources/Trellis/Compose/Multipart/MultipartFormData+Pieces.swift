@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 
 extension MultipartFormData {
-    /// What is sent, in order: bytes, files and streams, no forms any more.
+    /// Returns the pieces to send, in order: bytes, files and streams. Forms inside the form are replaced by their pieces.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a part that cannot be written.
     package func pieces() throws(TrellisError) -> [RequestBody.Source] {
@@ -11,13 +11,14 @@ extension MultipartFormData {
         return pieces.all
     }
 
+    /// Appends the form's pieces; `outer` holds the boundaries of the forms around this form.
     private func write(to pieces: inout PieceList, inside outer: [String]) throws(TrellisError) {
         guard MultipartBoundary.isValid(boundary) else {
-            throw TrellisError(.invalidRequest(.body("\(boundary.debugDescription) cannot separate its parts")))
+            throw TrellisError(.invalidRequest(.body("\(boundary.debugDescription) is not a valid boundary")))
         }
-        // The line of the inner one would end a part of the outer one.
+        // The boundary line of the inner form would end a part of the outer form.
         guard !outer.contains(where: boundary.hasBytePrefix) else {
-            throw TrellisError(.invalidRequest(.body("a part has the boundary of the form around it")))
+            throw TrellisError(.invalidRequest(.body("a nested form's boundary begins with the outer form's")))
         }
         for part in parts {
             pieces.append("--\(boundary)\r\n\(try part.head(in: subtype))")
@@ -33,7 +34,7 @@ extension MultipartFormData {
 }
 
 extension [RequestBody.Source] {
-    /// The bytes of all pieces in one; `nil` where one is not in memory.
+    /// Returns the bytes of all pieces joined; `nil`: a piece is not in memory.
     package func joined() -> Data? {
         var all = Data()
         for piece in self {
@@ -44,12 +45,13 @@ extension [RequestBody.Source] {
     }
 }
 
-/// Pieces of a body, small neighbours put together.
+/// The pieces of a body, in which small neighbours are joined.
 private struct PieceList {
-    /// Larger ones are not copied.
+    /// The size in bytes up to which a piece is copied to be joined with its neighbours.
     static let largestCopy = 64 << 10
 
     private var pieces: [RequestBody.Source] = []
+    /// The joined bytes after the last piece.
     private var small = Data()
 
     var all: [RequestBody.Source] { small.isEmpty ? pieces : pieces + [.data(small)] }

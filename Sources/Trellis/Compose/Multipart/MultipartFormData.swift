@@ -1,8 +1,8 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// A form as browsers send it: `multipart/form-data` (RFC 7578), names and file names escaped as the WHATWG HTML standard
-/// says.
+/// A form as browsers send it: `multipart/form-data` (RFC 7578), with names and file names escaped as in the WHATWG HTML
+/// standard.
 ///
 /// ```swift
 /// var form = MultipartFormData()
@@ -11,26 +11,28 @@ public import HTTPTypes
 /// let (data, response) = try await session.upload(multipart: form, to: "https://example.com/pictures")
 /// ```
 ///
-/// It is a description: files are opened when the request is sent, and streamed from where they are; the form as a whole
-/// is never in memory nor in a temporary file. It can be sent as often as you like, unless a part is a stream that can be
-/// read once. A file that is missing, unreadable or a directory is an error of kind ``TrellisError/Kind/file`` that names
-/// it, before anything is sent.
+/// The value is only a description: files are opened when the request is sent, and streamed from their place; the form as a whole
+/// is never in memory or in a temporary file. The form can be sent any number of times, unless a part is a stream that can be
+/// read only once. A file that is missing, unreadable or a directory is an error of kind ``TrellisError/Kind/file`` that names
+/// the file, before anything is sent.
 public struct MultipartFormData: Sendable {
+    /// The subtype of the media type `multipart`.
     enum Subtype: String, Sendable {
         case form = "form-data"
         case mixed
     }
 
-    /// What separates the parts. The parts must not hold it; a random one has 128 random bits, so that no part will.
+    /// The boundary between the parts. The parts must not contain the boundary; a random one has 128 random bits, so that no part
+    /// will.
     public let boundary: String
     /// The parts, in the order in which they are sent.
     public private(set) var parts: [Part] = []
     var subtype = Subtype.form
 
-    /// A form without parts.
+    /// Creates a form without parts.
     ///
-    /// - Parameter boundary: 1 to 70 letters, digits and `'()+_,-./:=?` (RFC 2046, section 5.1.1), for tests and for
-    ///   servers that are particular about it; random if `nil`. One that is none is an error when the form is sent.
+    /// - Parameter boundary: A boundary of 1 to 70 letters, digits and `'()+_,-./:=?` (RFC 2046, section 5.1.1), for tests and
+    ///   for servers with special requirements; random if `nil`. An invalid boundary is an error when the form is sent.
     public init(boundary: String? = nil) { self.boundary = boundary ?? MultipartBoundary.random() }
 
     /// The `Content-Type` of the form.
@@ -41,7 +43,7 @@ public struct MultipartFormData: Sendable {
     /// Adds a part.
     public mutating func append(_ part: Part) { parts.append(part) }
 
-    /// Adds a text, as a browser sends the value of a field: in UTF-8, without a content type.
+    /// Adds a text as a browser sends the value of a field: in UTF-8, without a content type.
     public mutating func append(_ text: String, withName name: String) {
         append(Data(text.utf8), withName: name)
     }
@@ -49,9 +51,10 @@ public struct MultipartFormData: Sendable {
     /// Adds bytes in memory.
     ///
     /// - Parameters:
-    ///   - fileName: The name of the file that the bytes are to be for the server; `nil`: they are a plain value.
-    ///   - mimeType: The part's type; `nil`: by the extension of `fileName`, none without a `fileName`.
-    ///   - headerFields: More fields; one of these wins over the one that would be made.
+    ///   - fileName: The file name of the bytes for the server; `nil`: the bytes are a plain value.
+    ///   - mimeType: The part's type; `nil`: the type for the extension of `fileName`, `application/octet-stream` if the
+    ///     extension is unknown, and none without a `fileName`.
+    ///   - headerFields: Additional fields; a field replaces the generated field of the same name.
     public mutating func append(
         _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headerFields: HTTPFields = [:]
@@ -64,9 +67,9 @@ public struct MultipartFormData: Sendable {
     ///
     /// - Parameters:
     ///   - fileName: The name of the file for the server; `nil`: the last component of its path.
-    ///   - mimeType: The part's type; `nil`: by the extension of the file name, `application/octet-stream` if it says
-    ///     nothing.
-    ///   - headerFields: More fields; one of these wins over the one that would be made.
+    ///   - mimeType: The part's type; `nil`: the type for the extension of the file name, `application/octet-stream` if the
+    ///     extension is unknown.
+    ///   - headerFields: Additional fields; a field replaces the generated field of the same name.
     public mutating func append(
         fileAt path: String, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headerFields: HTTPFields = [:]
@@ -75,8 +78,8 @@ public struct MultipartFormData: Sendable {
             Part(.file(path, contentType: mimeType), name: name, fileName: fileName, headerFields: headerFields))
     }
 
-    /// Adds whatever a request's body can be: ``RequestBody/stream(_:length:contentType:)`` for chunks that are made while
-    /// they are sent, ``RequestBody/multipartMixed(_:boundary:)`` for several files under one name.
+    /// Adds any kind of request body as a part: ``RequestBody/stream(_:length:contentType:)`` for chunks that are made while they
+    /// are sent, ``RequestBody/multipartMixed(_:boundary:)`` for several files under one name.
     ///
     /// ```swift
     /// form.append(.stream(chunks, length: 1_000_000), withName: "log", fileName: "today.log")

@@ -1,4 +1,4 @@
-/// A dictionary whose values are known at run time only, as something that encodes itself.
+/// A dictionary whose values have types known only at run time, as an `Encodable` value.
 struct DynamicParameters: Encodable, Sendable {
     private let values: [String: any Sendable]
 
@@ -7,11 +7,12 @@ struct DynamicParameters: Encodable, Sendable {
     func encode(to encoder: any Encoder) throws { try DynamicValue(values, depth: 0).encode(to: encoder) }
 }
 
-/// One of its values.
+/// A value of the dictionary, or of a dictionary, array or optional inside it.
 private struct DynamicValue: Encodable {
-    /// As many levels as Foundation's decoder of JSON reads.
+    /// The deepest nesting that is encoded: as many levels as Foundation's JSON decoder reads.
     private static let maximumDepth = 512
 
+    /// A dictionary's key as a coding key.
     private struct Key: CodingKey {
         let stringValue: String
         var intValue: Int? { nil }
@@ -22,6 +23,7 @@ private struct DynamicValue: Encodable {
     }
 
     private let value: Any
+    /// The number of dictionaries, arrays and optionals around the value.
     private let depth: Int
 
     init(_ value: Any, depth: Int) {
@@ -62,7 +64,7 @@ private struct DynamicValue: Encodable {
     }
 }
 
-/// An optional of a type that is known at run time only.
+/// An optional whose wrapped type is known only at run time.
 private protocol AnyOptional {
     var wrapped: Any? { get }
 }

@@ -1,4 +1,4 @@
-/// The members of an object.
+/// The encoding container for the members of an object.
 struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     let encoder: FormValueEncoder
 
@@ -29,7 +29,8 @@ struct FormKeyedContainer<Key: CodingKey>: KeyedEncodingContainerProtocol {
     func superEncoder(forKey key: Key) -> any Encoder { child(key, reusing: true) }
 }
 
-/// The standard library's own versions of these would leave `nil` out, and refuse 128 bits.
+/// Encoding of optional and 128-bit members. The default implementations of the standard library would leave out `nil` and refuse
+/// 128-bit integers.
 extension FormKeyedContainer {
     private func encodeOptional<Value: Encodable>(_ value: Value?, _ key: Key) throws {
         if let value { try encode(value, forKey: key) } else { try encodeNil(forKey: key) }

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// What a form writes as one text.
+/// A value that a form writes as a single text.
 protocol FormScalar {
-    /// The text; `nil`: as the type encodes itself.
+    /// Returns the text; `nil`: the value is written as the type encodes itself.
     func formText(_ options: URLEncodedFormEncoder) throws -> String?
 }
 

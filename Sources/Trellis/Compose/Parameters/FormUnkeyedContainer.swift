@@ -1,4 +1,4 @@
-/// The elements of an array.
+/// The encoding container for the elements of an array.
 struct FormUnkeyedContainer: UnkeyedEncodingContainer {
     let encoder: FormValueEncoder
 
@@ -24,7 +24,7 @@ struct FormUnkeyedContainer: UnkeyedEncodingContainer {
     func superEncoder() -> any Encoder { next() }
 }
 
-/// A value without keys.
+/// The encoding container for a value without keys.
 struct FormSingleValueContainer: SingleValueEncodingContainer {
     let encoder: FormValueEncoder
 

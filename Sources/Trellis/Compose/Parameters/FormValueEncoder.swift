@@ -1,20 +1,23 @@
-/// What the encoders of one value share.
+/// The state that the encoders of one top-level value share.
 final class FormContext {
     let options: URLEncodedFormEncoder
-    /// The first mistake in a call that cannot throw.
+    /// The first error of a call that cannot throw. Writing the next value throws this error.
     var failure: EncodingError?
 
     init(_ options: URLEncodedFormEncoder) { self.options = options }
 }
 
-/// Writes a value into a ``FormNode``.
+/// An encoder that writes a value into a ``FormNode``.
 struct FormValueEncoder: Encoder {
-    /// Calls of `encode(to:)` in each other, optionals and other wrappers included, which have no place in the path.
+    /// The limit on nested calls of `encode(to:)`. Calls by optionals and other wrappers count, although they do not appear in
+    /// the coding path.
     private static let maximumCalls = 4 * URLEncodedFormEncoder.maximumDepth
 
+    /// The node that receives the value.
     let node: FormNode
     let context: FormContext
     let codingPath: [any CodingKey]
+    /// The number of `encode(to:)` calls around this one.
     let depth: Int
 
     var userInfo: [CodingUserInfoKey: Any] { context.options.userInfo }
@@ -29,7 +32,8 @@ struct FormValueEncoder: Encoder {
 
     // MARK: For the containers
 
-    /// The encoder of a child, for a value or for a container of its own. Past the limit it writes to nowhere.
+    /// Returns the encoder of a child, for a value or for a nested container. Past the maximum depth, the error is recorded and
+    /// the encoder's node is discarded.
     func child(_ node: FormNode, at key: any CodingKey) -> FormValueEncoder {
         guard codingPath.count < URLEncodedFormEncoder.maximumDepth else {
             fail(Self.tooDeep)
@@ -38,32 +42,34 @@ struct FormValueEncoder: Encoder {
         return FormValueEncoder(node: node, context: context, codingPath: codingPath + [key], depth: depth + 1)
     }
 
-    /// Writes a value into the node.
+    /// Writes a value into the node. A node that already has a value is an error.
     func write<Value: Encodable>(_ value: Value) throws {
         if let failure = context.failure { throw failure }
         guard depth <= Self.maximumCalls else { throw error(Self.tooDeep, Value.self) }
-        guard node.kind == .unset else { throw error("there is a value already", Value.self) }
+        guard node.kind == .unset else { throw error("a value has already been encoded here", Value.self) }
         if let scalar = value as? any FormScalar, let text = try text(of: scalar) { return node.set(text) }
         try value.encode(to: self)
         if let failure = context.failure { throw failure }
     }
 
-    /// Writes `nil` into the node.
+    /// Writes `nil` into the node. A node that already has a value is an error.
     func writeNil() throws {
-        guard node.kind == .unset else { throw error("there is a value already", Never?.self) }
+        guard node.kind == .unset else { throw error("a value has already been encoded here", Never?.self) }
         node.setNull()
     }
 
-    /// The same node, one call further in.
+    /// Returns an encoder for the same node, one call deeper.
     func inner() -> FormValueEncoder {
         FormValueEncoder(node: node, context: context, codingPath: codingPath, depth: depth + 1)
     }
 
     // MARK: Parts
 
+    /// Returns an encoder whose node is an array or an object. If the node already has another kind, the error is recorded and
+    /// the encoder's node is discarded.
     private func opened(as kind: FormNode.Kind) -> FormValueEncoder {
         if node.become(kind) { return self }
-        fail("there is a value of another sort already")
+        fail("a value of another kind has already been encoded here")
         return FormValueEncoder(node: detached(kind), context: context, codingPath: codingPath, depth: depth)
     }
 
@@ -83,11 +89,12 @@ struct FormValueEncoder: Encoder {
         }
     }
 
+    /// Records an error, unless an earlier one is recorded.
     private func fail(_ why: String) {
         if context.failure == nil { context.failure = error(why, Never.self) }
     }
 
-    /// The type stands for the value, which may be secret, or too deep to be described.
+    /// Returns an error with the type in place of the value, which may be secret, or too deep to be described.
     private func error(_ why: String, _ type: Any.Type) -> EncodingError {
         .invalidValue(type, .init(codingPath: codingPath, debugDescription: why))
     }
@@ -95,7 +102,7 @@ struct FormValueEncoder: Encoder {
     private static var tooDeep: String { "it is nested in more than \(URLEncodedFormEncoder.maximumDepth) others" }
 }
 
-/// The place of an element in an array.
+/// The coding key of an array's element.
 struct FormIndex: CodingKey {
     let intValue: Int?
     var stringValue: String { "Index \(intValue ?? 0)" }
@@ -105,7 +112,7 @@ struct FormIndex: CodingKey {
     init?(stringValue: String) { return nil }
 }
 
-/// The key that a super encoder has unless one is given.
+/// The coding key of a super encoder that was requested without a key.
 struct FormSuperKey: CodingKey {
     let stringValue = "super"
     var intValue: Int? { nil }

@@ -1,6 +1,6 @@
-/// Makes names and values of what an encoder has written.
+/// A writer that turns a tree of nodes into the names and values of a form.
 struct FormWriter {
-    /// A member of an object: its key as it is written and as it was.
+    /// A member of an object: the key as written, the original key, and the value.
     private struct Member {
         let written: String
         let key: String
@@ -10,8 +10,9 @@ struct FormWriter {
             (self.written, self.key, self.value) = (written, key, value)
         }
 
-        /// In the order of the Unicode scalars, which is that of the bytes of UTF-8; `String` compares composed characters.
-        /// Keys that have become the same must not come in the order of a dictionary, which changes with every process.
+        /// Compares the written keys by Unicode scalars, which is the order of their UTF-8 bytes; `String` would compare composed
+        /// characters. Equal written keys are compared by their original keys, because the order of a dictionary changes with
+        /// every process.
         static func < (one: Member, other: Member) -> Bool {
             if one.written.utf8.elementsEqual(other.written.utf8) {
                 return one.key.utf8.lexicographicallyPrecedes(other.key.utf8)
@@ -25,10 +26,10 @@ struct FormWriter {
 
     init(_ options: URLEncodedFormEncoder) { self.options = options }
 
-    /// What has been written, ASCII.
+    /// The text written so far, in ASCII.
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Writes an object; `name` is its own, `nil` at the top. The depth is limited by who made the node.
+    /// Writes a node under a name; `nil`: the top-level object. The encoder that made the node has limited the depth.
     mutating func write(_ node: FormNode, name: String? = nil) {
         switch node.kind {
         case .unset: break

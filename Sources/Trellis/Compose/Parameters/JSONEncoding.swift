@@ -1,33 +1,34 @@
 public import FoundationEssentials
 
-/// Sends a dictionary as a JSON body.
+/// An encoding that sends a dictionary as a JSON body.
 ///
 /// Values that are nested in more than 512 dictionaries and arrays are an error.
 public struct JSONEncoding: ParameterEncoding {
-    /// With a `JSONEncoder` as it comes.
+    /// An encoding with a `JSONEncoder` in its default configuration.
     public static let `default` = JSONEncoding()
 
-    /// What makes the body.
+    /// The encoder that makes the body.
     public let encoder: JSONParameterEncoder
 
-    /// With a `JSONEncoder`, for dates, keys and formatting of your choice. Don't change it afterwards.
+    /// Creates an encoding with a `JSONEncoder`, for dates, keys and formatting of your choice. Do not change the encoder
+    /// afterwards.
     public init(encoder: JSONEncoder = JSONEncoder()) { self.encoder = JSONParameterEncoder(encoder: encoder) }
 
     fileprivate init(_ encoder: JSONParameterEncoder) { self.encoder = encoder }
 
-    /// Makes the parameters the body of the request.
+    /// Replaces the body of the request with the encoded parameters.
     public func encode(_ parameters: [String: any Sendable], into request: inout Request) throws {
         try encoder.encode(DynamicParameters(parameters), into: &request)
     }
 }
 
 extension ParameterEncoding where Self == JSONEncoding {
-    /// A JSON body.
+    /// The encoding as a JSON body.
     public static var json: JSONEncoding { .default }
 
-    /// A JSON body, for people to read.
+    /// The encoding as a JSON body that is formatted for people to read.
     public static var prettyPrinted: JSONEncoding { JSONEncoding(.prettyPrinted) }
 
-    /// A JSON body, its keys in order: the same parameters are the same bytes.
+    /// The encoding as a JSON body with sorted keys: the same parameters give the same bytes.
     public static var sortedKeys: JSONEncoding { JSONEncoding(.sortedKeys) }
 }

@@ -1,17 +1,18 @@
 public import FoundationEssentials
 
-/// Sends parameters as a JSON body (RFC 8259), with the type `application/json`.
+/// An encoder that sends parameters as a JSON body (RFC 8259) of the type `application/json`.
 ///
-/// The body is written with any method: choose one that has a body. How deep parameters may be nested is up to `JSONEncoder`,
-/// which has no limit but the thread's stack, some thousand levels.
+/// The body is written for any method: choose a method that has a body. The nesting depth of parameters is limited only by
+/// `JSONEncoder`, and there only by the thread's stack, to some thousand levels.
 public struct JSONParameterEncoder: ParameterEncoder {
-    /// With a `JSONEncoder` as it comes.
+    /// An encoder with a `JSONEncoder` in its default configuration.
     public static let `default` = JSONParameterEncoder()
 
-    /// What makes the JSON.
+    /// The encoder that makes the JSON.
     public let encoder: JSONEncoder
 
-    /// With a `JSONEncoder`, for dates, keys and formatting of your choice. Don't change it afterwards.
+    /// Creates an encoder with a `JSONEncoder`, for dates, keys and formatting of your choice. Do not change the `JSONEncoder`
+    /// afterwards.
     public init(encoder: JSONEncoder = JSONEncoder()) { self.encoder = encoder }
 
     init(_ formatting: JSONEncoder.OutputFormatting) {
@@ -19,7 +20,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
         encoder.outputFormatting = formatting
     }
 
-    /// Makes the parameters the body of the request.
+    /// Replaces the body of the request with the encoded parameters.
     public func encode(_ parameters: some Encodable & Sendable, into request: inout Request) throws {
         do {
             request.body = .data(try encoder.encode(parameters), contentType: "application/json")
@@ -33,15 +34,15 @@ public struct JSONParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == JSONParameterEncoder {
-    /// A JSON body.
+    /// The encoder for a JSON body.
     public static var json: JSONParameterEncoder { .default }
 
-    /// A JSON body, for people to read.
+    /// The encoder for a JSON body that is formatted for people to read.
     public static var prettyPrinted: JSONParameterEncoder { .pretty }
 
-    /// A JSON body, its keys in order: the same parameters are the same bytes.
+    /// The encoder for a JSON body with sorted keys: the same parameters give the same bytes.
     public static var sortedKeys: JSONParameterEncoder { .sorted }
 
-    /// A JSON body from an encoder of your own.
+    /// Returns an encoder for a JSON body that uses a `JSONEncoder` of your own.
     public static func json(encoder: JSONEncoder) -> JSONParameterEncoder { JSONParameterEncoder(encoder: encoder) }
 }

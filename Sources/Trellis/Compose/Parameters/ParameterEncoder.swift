@@ -1,4 +1,4 @@
-/// Puts parameters of any `Encodable` type into a request.
+/// A type that puts parameters of any `Encodable` type into a request.
 ///
 /// ```swift
 /// session.request(url, method: .post, parameters: newUser, encoder: .json)
@@ -6,20 +6,20 @@
 /// session.request(url, method: .post, parameters: search, encoder: .form(destination: .query))
 /// ```
 ///
-/// Give an encoder of your own a static member in an extension of the protocol, and it reads like these.
+/// To use an encoder of your own in the same way, add a static member to an extension of the protocol.
 public protocol ParameterEncoder: Sendable {
     /// Puts parameters into a request. A `Content-Type` that the request has stays as it is.
     ///
-    /// - Throws: Whatever keeps them from being encoded. The encoders of the framework throw ``TrellisError`` of kind
+    /// - Throws: Any error that prevents the encoding. The encoders of the framework throw ``TrellisError`` of kind
     ///   ``TrellisError/Kind/invalidRequest`` with the reason ``TrellisError/InvalidRequest/parameters(_:)``, whose
-    ///   ``TrellisError/underlying`` is the `EncodingError` with its coding path, or what a type's own encoding threw.
+    ///   ``TrellisError/underlying`` is the `EncodingError` with its coding path, or the error that a type's own encoding threw.
     func encode(_ parameters: some Encodable & Sendable, into request: inout Request) throws
 }
 
-/// Puts a dictionary of parameters into a request. ``ParameterEncoder`` does the same for types of your own, and is the better
-/// choice where the compiler can check them.
+/// A type that puts a dictionary of parameters into a request. ``ParameterEncoder`` does the same for types of your own, and is
+/// the better choice if the compiler can check the parameters.
 ///
-/// The values may be anything `Encodable`, dictionaries and arrays of `any Sendable` in any nesting, and optionals of these.
+/// The values may be any `Encodable` values, dictionaries and arrays of `any Sendable` in any nesting, and optionals of these.
 ///
 /// ```swift
 /// session.request(url, method: .post, parameters: ["name": "Ada", "tags": [1, "x"] as [any Sendable]], encoding: .json)
@@ -27,12 +27,12 @@ public protocol ParameterEncoder: Sendable {
 public protocol ParameterEncoding: Sendable {
     /// Puts parameters into a request. A `Content-Type` that the request has stays as it is.
     ///
-    /// - Throws: As ``ParameterEncoder/encode(_:into:)``.
+    /// - Throws: As in ``ParameterEncoder/encode(_:into:)``.
     func encode(_ parameters: [String: any Sendable], into request: inout Request) throws
 }
 
 extension TrellisError {
-    /// The parameters of a request could not be encoded.
+    /// Returns the error for parameters that could not be encoded.
     static func parameters(_ error: any Error, _ request: Request) -> TrellisError {
         var why = "\(error)"
         if case EncodingError.invalidValue(_, let context) = error {
@@ -46,5 +46,6 @@ extension TrellisError {
 }
 
 extension CodingKey {
+    /// The key in an error message: the index of an element, or the name of a member.
     fileprivate var formDescription: String { intValue.map(String.init) ?? stringValue }
 }

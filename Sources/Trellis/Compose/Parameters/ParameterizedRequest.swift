@@ -1,12 +1,13 @@
 import HTTPTypes
 
-/// A request in the parts that a caller gives, put together each time it is asked for: first URL, method and fields, then the
-/// modifier's changes, then the parameters.
+/// A request made from the arguments of a caller. Each conversion starts with the URL, method and fields, then applies the
+/// modifier's changes, and then adds the parameters.
 struct ParameterizedRequest<URL: URLConvertible>: RequestConvertible {
     let url: URL
     let method: HTTPRequest.Method
     let headers: HTTPFields
     let modifier: RequestModifier?
+    /// The closure that adds the parameters; `nil`: no parameters.
     let encode: RequestModifier?
 
     func asRequest() throws -> Request {

@@ -1,17 +1,17 @@
 import FoundationEssentials
 
-/// Instants as RFC 3339 has them (section 5.6), in UTC and the Gregorian calendar at all times. Foundation's own style changes to
-/// the Julian calendar before October 1582, and has some date or other for every number.
+/// The timestamps of RFC 3339 (section 5.6), always in UTC and the Gregorian calendar. Foundation's own style changes to the
+/// Julian calendar before October 1582, and writes a date for every number, even for one that is not a date.
 enum Timestamp {
-    /// The year has not four digits, or there is none.
+    /// The error for a date that is not a number, or whose year does not have four digits.
     struct OutOfRange: Error, CustomStringConvertible {
-        var description: String { "the date is not in the years 0000 to 9999" }
+        var description: String { "the date is outside the years 0000 to 9999" }
     }
 
-    /// The text of a date; what is less than a second, or a millisecond, is cut off.
+    /// Returns the text of a date; fractions of a second, or of a millisecond, are cut off.
     static func text(_ date: Date, withMilliseconds: Bool) throws(OutOfRange) -> String {
         let time = date.timeIntervalSince1970
-        // Also false if it is no number.
+        // The condition is also false for NaN.
         guard time >= -62_167_219_200, time < 253_402_300_800 else { throw OutOfRange() }
         let whole = time.rounded(.down)
         let seconds = Int(whole) + 62_167_219_200
@@ -22,15 +22,15 @@ enum Timestamp {
             + "\(digits(second / 3600, 2)):\(digits(second / 60 % 60, 2)):\(digits(second % 60, 2))\(milliseconds)Z"
     }
 
-    /// The day that is so many days after the first of the year 0.
+    /// Returns the calendar day that is `days` days after the first day of the year 0.
     private static func calendarDay(_ days: Int) -> (year: Int, month: Int, day: Int) {
-        // Years that begin in March have their odd day at the end, and 400 of them have 146,097 days; one such cycle more
+        // Years that begin in March have their leap day at the end, and 400 years have 146,097 days; one added cycle of 400 years
         // keeps the numbers positive.
         let shifted = days - 60 + 146_097
         let (cycle, day) = (shifted / 146_097, shifted % 146_097)
         let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365
         let dayOfYear = day - (365 * year + year / 4 - year / 100)
-        // From March on, five months have 153 days.
+        // Five months in a row, counted from March, have 153 days.
         let month = (5 * dayOfYear + 2) / 153
         let dayOfMonth = dayOfYear - (153 * month + 2) / 5 + 1
         let isNextYear = month >= 10

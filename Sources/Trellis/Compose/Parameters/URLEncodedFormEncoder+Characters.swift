@@ -1,11 +1,13 @@
 extension URLEncodedFormEncoder {
-    /// The ASCII characters that stand for themselves; every other one becomes the percent-encoded bytes of its UTF-8 form,
-    /// in upper case (RFC 3986, section 2.1).
+    /// The ASCII characters that are written unchanged; all other characters become the percent-encoded bytes of their UTF-8
+    /// form, in upper case (RFC 3986, section 2.1).
     ///
-    /// `%`, `&`, `+`, `#` and `=`, spaces and control characters are always encoded, whatever is allowed: without that,
-    /// names and values could not be told apart again.
+    /// `%`, `&`, `+`, `#` and `=`, spaces and control characters are always encoded, even if they are listed: otherwise names and
+    /// values could not be separated again.
     public struct AllowedCharacters: Sendable, Hashable {
+        /// The allowed bytes below 64, one bit each.
         private var low: UInt64 = 0
+        /// The allowed bytes from 64 to 127, one bit each.
         private var high: UInt64 = 0
 
         /// Letters, digits and `-._~/?`, which a query may hold as they are (RFC 3986, section 3.4).
@@ -17,14 +19,14 @@ extension URLEncodedFormEncoder {
 
         private static let alphanumerics = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 
-        /// The characters of a text, without those that are always encoded.
+        /// Creates a set from the characters of a text, without the characters that are always encoded.
         public init(_ characters: String) {
             for byte in characters.utf8 where byte > 0x20 && byte < 0x7f && !"%&+#=".utf8.contains(byte) {
                 if byte < 64 { low |= 1 << UInt64(byte) } else { high |= 1 << UInt64(byte - 64) }
             }
         }
 
-        /// These and others.
+        /// Returns a set of the characters in either set.
         public func union(_ other: AllowedCharacters) -> AllowedCharacters {
             var result = self
             result.low |= other.low
@@ -32,12 +34,12 @@ extension URLEncodedFormEncoder {
             return result
         }
 
-        /// Whether a byte of UTF-8 stands for itself.
+        /// Returns `true` if a byte of UTF-8 is written unchanged.
         func contains(_ byte: UInt8) -> Bool {
             if byte < 64 { low & 1 << UInt64(byte) != 0 } else { byte < 128 && high & 1 << UInt64(byte - 64) != 0 }
         }
 
-        /// Adds the encoded form of a text to some bytes.
+        /// Appends the encoded form of a text to a buffer of bytes.
         func encode(_ text: String, space: SpaceEncoding, into bytes: inout [UInt8]) {
             for byte in text.utf8 {
                 if contains(byte) {

@@ -1,14 +1,14 @@
 extension URLEncodedFormEncoder {
-    /// How the elements of an array are named, for a key `a`.
+    /// The naming of an array's elements, for a key `a`.
     public enum ArrayEncoding: Sendable {
-        /// `a[]=1&a[]=2`. Elements that are arrays or objects themselves cannot always be told apart again; take
-        /// ``indexInBrackets`` for those.
+        /// Empty brackets: `a[]=1&a[]=2`. Elements that are themselves arrays or objects cannot always be separated again; use
+        /// ``indexInBrackets`` for them.
         case brackets
-        /// `a=1&a=2`
+        /// The key alone: `a=1&a=2`
         case noBrackets
-        /// `a[0]=1&a[1]=2`
+        /// The index in brackets: `a[0]=1&a[1]=2`
         case indexInBrackets
-        /// What a closure makes of the key so far and the index.
+        /// The name that a closure returns for the key so far and the index.
         case custom(@Sendable (_ key: String, _ index: Int) -> String)
 
         func name(_ key: String, _ index: Int) -> String {
@@ -21,25 +21,26 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// What becomes of an array without elements, for a key `a`.
+    /// The treatment of an array without elements, for a key `a`.
     ///
-    /// The format has no place for it. Parsers that know ``ArrayEncoding/brackets`` and ``ArrayEncoding/indexInBrackets`` read a
-    /// bare `a[]` as one (Rails and the `qs` of Node with its option); with the other namings there is no such thing, so that
-    /// the key is left out in both cases. For an object without members there is none with any.
+    /// The format has no notation for an empty array. Parsers that know ``ArrayEncoding/brackets`` and
+    /// ``ArrayEncoding/indexInBrackets`` read a bare `a[]` as an empty array (Rails, and the `qs` package of Node with its
+    /// option). The other namings have no such notation, so the key is left out in both cases. An object without members has no
+    /// notation in any naming.
     public enum EmptyArrayEncoding: Sendable, Hashable {
-        /// `a[]`, where brackets are used.
+        /// A bare `a[]`, for the namings with brackets.
         case bareBrackets
-        /// The key is left out.
+        /// The omission of the key.
         case dropKey
     }
 
-    /// How the key of a member follows that of its object, for `b` in `a`.
+    /// The naming of an object's members, for a member `b` of `a`.
     public enum KeyPathEncoding: Sendable {
-        /// `a[b]`
+        /// Brackets: `a[b]`
         case brackets
-        /// `a.b`
+        /// A dot: `a.b`
         case dots
-        /// What a closure makes of the member's key; it is put after the object's.
+        /// The suffix that a closure returns for the member's key. The suffix is put after the object's name.
         case custom(@Sendable (_ subkey: String) -> String)
 
         func suffix(_ subkey: String) -> String {
@@ -51,21 +52,21 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How each key is written, those of dictionaries and of nested objects too.
+    /// The spelling of each key, including the keys of dictionaries and of nested objects.
     public enum KeyEncoding: Sendable {
-        /// As it is.
+        /// The original spelling.
         case useDefaultKeys
-        /// `oneTwoThree` becomes `one_two_three`, `myURL` becomes `my_url`.
+        /// Snake case: `oneTwoThree` becomes `one_two_three`, `myURL` becomes `my_url`.
         case convertToSnakeCase
-        /// `oneTwoThree` becomes `one-two-three`.
+        /// Kebab case: `oneTwoThree` becomes `one-two-three`.
         case convertToKebabCase
-        /// `oneTwoThree` becomes `OneTwoThree`.
+        /// A capital first letter: `oneTwoThree` becomes `OneTwoThree`.
         case capitalized
-        /// `oneTwoThree` becomes `ONETWOTHREE`.
+        /// Capital letters: `oneTwoThree` becomes `ONETWOTHREE`.
         case uppercased
-        /// `oneTwoThree` becomes `onetwothree`.
+        /// Small letters: `oneTwoThree` becomes `onetwothree`.
         case lowercased
-        /// What a closure makes of it.
+        /// The spelling that a closure returns for the key.
         case custom(@Sendable (_ key: String) -> String)
 
         func encode(_ key: String) -> String {
@@ -80,8 +81,8 @@ extension URLEncodedFormEncoder {
             }
         }
 
-        /// A word begins at a capital after another sort of character, and at the last of several capitals where a small
-        /// letter follows.
+        /// Returns the words of a key in small letters. A word begins at a capital after another kind of character, and at the
+        /// last of several capitals if a small letter follows.
         private static func words(of key: String) -> [String] {
             let characters = Array(key)
             var words: [String] = []

@@ -1,11 +1,11 @@
 public import FoundationEssentials
 
 extension URLEncodedFormEncoder {
-    /// How `Bool` is written.
+    /// The text form of `Bool`.
     public enum BoolEncoding: Sendable, Hashable {
-        /// `1` and `0`
+        /// The digits `1` and `0`
         case numeric
-        /// `true` and `false`
+        /// The words `true` and `false`
         case literal
 
         func text(_ value: Bool) -> String {
@@ -16,13 +16,13 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How `Data` is written.
+    /// The text form of `Data`.
     public enum DataEncoding: Sendable {
-        /// In Base64 (RFC 4648, section 4).
+        /// The Base64 text (RFC 4648, section 4).
         case base64
-        /// As the type encodes itself: an array of numbers.
+        /// The type's own encoding: an array of numbers.
         case deferredToData
-        /// What a closure makes of it. What it throws is the error's underlying error.
+        /// The text that a closure returns. An error that the closure throws becomes the underlying error of the `EncodingError`.
         case custom(@Sendable (Data) throws -> String)
 
         func text(_ value: Data) throws -> String? {
@@ -34,27 +34,27 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How `Date` is written.
+    /// The text form of `Date`.
     public enum DateEncoding: Sendable {
-        /// As the type encodes itself: the seconds since the beginning of 2001, with their fraction.
+        /// The type's own encoding: the seconds since the beginning of 2001, with their fraction.
         case deferredToDate
         /// The seconds since the beginning of 1970, with their fraction: `0.5`.
         case secondsSince1970
         /// The milliseconds since the beginning of 1970, with their fraction: `500.0`.
         case millisecondsSince1970
-        /// `1970-01-01T00:00:00Z` (RFC 3339), in the Gregorian calendar. Fractions of a second are cut off. A year that has not
-        /// four digits is an error.
+        /// The timestamp `1970-01-01T00:00:00Z` (RFC 3339), in the Gregorian calendar. Fractions of a second are cut off. A year
+        /// without exactly four digits is an error.
         case iso8601
-        /// `1970-01-01T00:00:00.500Z` (RFC 3339), as ``iso8601``. What is less than a millisecond is cut off.
+        /// The timestamp `1970-01-01T00:00:00.500Z` (RFC 3339), as in ``iso8601``. Fractions of a millisecond are cut off.
         case iso8601WithFractionalSeconds
-        /// What a closure makes of it, for example `{ $0.formatted(style) }` or with a formatter of your own. What it throws is
-        /// the error's underlying error.
+        /// The text that a closure returns, for example `{ $0.formatted(style) }` or with a formatter of your own. An error that
+        /// the closure throws becomes the underlying error of the `EncodingError`.
         case custom(@Sendable (Date) throws -> String)
 
         func text(_ value: Date) throws -> String? {
             switch self {
             case .deferredToDate: nil
-            // An interpolation would write the bits of what is no number.
+            // An interpolation would write the bits of a NaN.
             case .secondsSince1970: value.timeIntervalSince1970.description
             case .millisecondsSince1970: (value.timeIntervalSince1970 * 1000).description
             case .iso8601: try Timestamp.text(value, withMilliseconds: false)
@@ -64,17 +64,18 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// What becomes of `nil`, for a key `a`.
+    /// The treatment of `nil`, for a key `a`.
     public enum NilEncoding: Sendable {
-        /// The key is left out; in an array, the element is, and the others keep their index.
+        /// The omission of the key; in an array, the element is left out and the other elements keep their index.
         case dropKey
-        /// `a=`
+        /// An empty value: `a=`
         case dropValue
-        /// `a=null`
+        /// The word `null`: `a=null`
         case null
-        /// What a closure returns; the key is left out if that is `nil`.
+        /// The text that a closure returns; the key is left out if the closure returns `nil`.
         case custom(@Sendable () -> String?)
 
+        /// The text that stands for `nil`; the key is left out if there is no text.
         var text: String? {
             switch self {
             case .dropKey: nil
@@ -85,11 +86,11 @@ extension URLEncodedFormEncoder {
         }
     }
 
-    /// How spaces are written, in names and values.
+    /// The encoding of spaces in names and values.
     public enum SpaceEncoding: Sendable, Hashable {
-        /// `%20`
+        /// A percent-encoded space: `%20`
         case percentEscaped
-        /// `+`, as in the forms of browsers.
+        /// A plus sign: `+`, as in the forms of browsers.
         case plusReplaced
     }
 }

@@ -1,50 +1,51 @@
-/// Writes values as `application/x-www-form-urlencoded` text (WHATWG URL standard, section 5): names and values in pairs.
+/// An encoder that writes values as `application/x-www-form-urlencoded` text (WHATWG URL standard, section 5): pairs of names and
+/// values.
 ///
 /// ```swift
 /// struct Search: Encodable { var term: String; var tags: [String]; var page: Int? }
 /// try URLEncodedFormEncoder().encode(Search(term: "a b", tags: ["x", "y"]))   // tags%5B%5D=x&tags%5B%5D=y&term=a%20b
 /// ```
 ///
-/// - The value must have keys: a structure or a dictionary. One that writes nothing, and `nil`, become an empty text.
-/// - Everything `Encodable` does is there: nested objects and arrays, super encoders, `RawRepresentable`, dictionaries with
-///   keys of type `String`, `Int` or `CodingKeyRepresentable`. A dictionary with numbers for keys stays a dictionary. One
-///   with other keys encodes itself as an array of keys and values in turn, as everywhere in Swift.
-/// - Optional members that the compiler writes out are subject to ``nilEncoding``, even if they are `nil`.
-/// - `URL` is its text, `Decimal` its digits. Numbers are written as Swift describes them: `1.0`, `1e+20`, `nan`.
+/// - The value must have keys: a structure or a dictionary. A value that encodes nothing, and `nil`, become an empty text.
+/// - All features of `Encodable` are supported: nested objects and arrays, super encoders, `RawRepresentable`, dictionaries with
+///   keys of type `String`, `Int` or `CodingKeyRepresentable`. A dictionary with numbers for keys stays a dictionary. A
+///   dictionary with other keys encodes itself as an array of keys and values in turn, as everywhere in Swift.
+/// - Optional members in encoding code that the compiler generates are subject to ``nilEncoding``, even if they are `nil`.
+/// - `URL` is written as its text, `Decimal` as its digits. Numbers are written as Swift describes them: `1.0`, `1e+20`, `nan`.
 /// - Values that are nested in more than ``maximumDepth`` objects and arrays are an error.
 public struct URLEncodedFormEncoder: Sendable {
-    /// How deep objects and arrays may be nested in each other: 100, more than servers read.
+    /// The deepest nesting of objects and arrays: 100 levels, more than servers read.
     public static let maximumDepth = 100
 
-    /// Whether the keys of each object are put in the order of their Unicode scalars, as written after ``keyEncoding``, those
-    /// that become the same in their order before it; `true` unless set. Otherwise they come in the order in which the
-    /// value writes them, which for a dictionary is a new one in every process. The elements of arrays keep their order in
+    /// A Boolean value: the keys of each object are sorted by their Unicode scalars; `true` by default. Keys are compared as
+    /// written after ``keyEncoding``, and equal written keys by their original spelling. If `false`, the keys keep the order in
+    /// which the value writes them, which for a dictionary differs in every process. The elements of arrays keep their order in
     /// any case.
     public var alphabetizeKeyValuePairs: Bool
-    /// How the elements of arrays are named, ``ArrayEncoding/brackets`` unless set.
+    /// The naming of array elements; ``ArrayEncoding/brackets`` by default.
     public var arrayEncoding: ArrayEncoding
-    /// What becomes of an empty array, ``EmptyArrayEncoding/bareBrackets`` unless set.
+    /// The treatment of an empty array; ``EmptyArrayEncoding/bareBrackets`` by default.
     public var emptyArrayEncoding: EmptyArrayEncoding
-    /// How `Bool` is written, ``BoolEncoding/numeric`` unless set.
+    /// The text form of `Bool`; ``BoolEncoding/numeric`` by default.
     public var boolEncoding: BoolEncoding
-    /// How `Data` is written, ``DataEncoding/base64`` unless set.
+    /// The text form of `Data`; ``DataEncoding/base64`` by default.
     public var dataEncoding: DataEncoding
-    /// How `Date` is written, ``DateEncoding/deferredToDate`` unless set.
+    /// The text form of `Date`; ``DateEncoding/deferredToDate`` by default.
     public var dateEncoding: DateEncoding
-    /// How each key is written, ``KeyEncoding/useDefaultKeys`` unless set.
+    /// The spelling of each key; ``KeyEncoding/useDefaultKeys`` by default.
     public var keyEncoding: KeyEncoding
-    /// How keys are put together, ``KeyPathEncoding/brackets`` unless set.
+    /// The naming of an object's members; ``KeyPathEncoding/brackets`` by default.
     public var keyPathEncoding: KeyPathEncoding
-    /// What becomes of `nil`, ``NilEncoding/dropKey`` unless set.
+    /// The treatment of `nil`; ``NilEncoding/dropKey`` by default.
     public var nilEncoding: NilEncoding
-    /// How spaces are written, ``SpaceEncoding/percentEscaped`` unless set.
+    /// The encoding of spaces; ``SpaceEncoding/percentEscaped`` by default.
     public var spaceEncoding: SpaceEncoding
-    /// What is not percent-encoded, ``AllowedCharacters/default`` unless set.
+    /// The characters that are not percent-encoded; ``AllowedCharacters/default`` by default.
     public var allowedCharacters: AllowedCharacters
-    /// What the values' own `encode(to:)` finds in the encoder; nothing unless set.
+    /// The `userInfo` of the encoder that is passed to the values' own `encode(to:)`; empty by default.
     public var userInfo: [CodingUserInfoKey: any Sendable] = [:]
 
-    /// An encoder.
+    /// Creates an encoder.
     public init(
         alphabetizeKeyValuePairs: Bool = true, arrayEncoding: ArrayEncoding = .brackets,
         emptyArrayEncoding: EmptyArrayEncoding = .bareBrackets, boolEncoding: BoolEncoding = .numeric,
@@ -66,9 +67,9 @@ public struct URLEncodedFormEncoder: Sendable {
         self.allowedCharacters = allowedCharacters
     }
 
-    /// The text of a value: ASCII, without a leading `?`.
+    /// Returns the text of a value: ASCII, without a leading `?`.
     ///
-    /// - Throws: `EncodingError` with the coding path; what the value's own `encode(to:)` throws.
+    /// - Throws: `EncodingError` with the coding path, or the error that the value's own `encode(to:)` throws.
     public func encode(_ value: some Encodable) throws -> String {
         let context = FormContext(self)
         let root = FormNode()

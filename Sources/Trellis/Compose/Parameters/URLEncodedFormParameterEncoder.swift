@@ -1,22 +1,22 @@
 import FoundationEssentials
 
-/// Sends parameters as a form, in the query or as the body, with the type
+/// An encoder that sends parameters as a form, in the query, or as a body of the type
 /// `application/x-www-form-urlencoded; charset=utf-8`.
 ///
-/// In a query, parameters that encode to nothing change nothing; as a body they are one of no bytes.
+/// Parameters that encode to nothing leave a query unchanged, and make a body of zero bytes.
 public struct URLEncodedFormParameterEncoder: ParameterEncoder {
-    /// Where the form goes.
+    /// The place of the form.
     public typealias Destination = ParameterDestination
 
-    /// With every default.
+    /// An encoder with the default options.
     public static let `default` = URLEncodedFormParameterEncoder()
 
-    /// What makes the form.
+    /// The encoder that makes the form.
     public var encoder: URLEncodedFormEncoder
-    /// Where the form goes, ``ParameterDestination/methodDependent`` unless set.
+    /// The place of the form; ``ParameterDestination/methodDependent`` by default.
     public var destination: Destination
 
-    /// An encoder.
+    /// Creates an encoder.
     public init(
         encoder: URLEncodedFormEncoder = URLEncodedFormEncoder(), destination: Destination = .methodDependent
     ) {
@@ -41,14 +41,14 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
 }
 
 extension ParameterEncoder where Self == URLEncodedFormParameterEncoder {
-    /// A form, in the query or as the body by the method.
+    /// The encoder for a form in the query or the body, depending on the method.
     public static var form: URLEncodedFormParameterEncoder { .default }
 
-    /// A form.
+    /// Returns an encoder for a form.
     ///
     /// - Parameters:
-    ///   - destination: Where it goes; by the method unless given.
-    ///   - encoder: What makes it.
+    ///   - destination: The place of the form; by default the query or the body, depending on the method.
+    ///   - encoder: The encoder that makes the form.
     public static func form(
         destination: ParameterDestination = .methodDependent, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
     ) -> URLEncodedFormParameterEncoder {

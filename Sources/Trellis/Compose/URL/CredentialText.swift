@@ -1,18 +1,18 @@
 import HTTPTypes
 
-/// What names, passwords and tokens may consist of. `HTTPField` would send blanks in place of what would end its line, and so
-/// something else than the caller has.
+/// The rules for usernames, passwords and tokens in credentials. `HTTPField` would send blanks in place of line ends, and so
+/// other credentials than the caller's.
 enum CredentialText {
-    /// No control characters, and no colon in the name (RFC 7617, section 2).
+    /// Checks that there are no control characters, and no colon in the username (RFC 7617, section 2).
     static func check(username: String, password: String) throws(TrellisError) {
         try check(username + password, isTabAllowed: false)
         if username.utf8.contains(UInt8(ascii: ":")) { throw failure("a colon cannot be in a user's name") }
     }
 
-    /// No control characters, as in any field (RFC 9110, section 5.5).
+    /// Checks that a token has no control characters except tabs, as in any field (RFC 9110, section 5.5).
     static func check(token: String) throws(TrellisError) { try check(token, isTabAllowed: true) }
 
-    /// No control characters: the name is sent in quotes. The password is not sent.
+    /// Checks that a username for Digest has no control characters, because the name is sent in quotes. The password is not sent.
     static func check(digestName: String, for request: Request) throws(TrellisError) {
         do {
             try check(digestName, isTabAllowed: false)
@@ -25,7 +25,7 @@ enum CredentialText {
 
     private static func check(_ text: String, isTabAllowed: Bool) throws(TrellisError) {
         let isWrong = text.utf8.contains { $0 < 0x20 && !($0 == 0x09 && isTabAllowed) || $0 == 0x7f }
-        if isWrong { throw failure("there is a control character in the credentials") }
+        if isWrong { throw failure("the credentials contain a control character") }
     }
 
     private static func failure(_ detail: String) -> TrellisError {
@@ -36,7 +36,7 @@ enum CredentialText {
 }
 
 extension Request {
-    /// A copy with a field; where that cannot be, one that fails when it is sent.
+    /// Returns a copy with a field, or, if the check throws, a copy that fails when it is sent.
     func withHeader(_ field: HTTPField, checking check: () throws(TrellisError) -> Void) -> Request {
         do {
             try check()

@@ -1,19 +1,21 @@
 import CurlEngine
 import FoundationEssentials
 
-/// What is added to the URLs of all requests: what they are relative to, and query items.
+/// The additions to the URLs of all requests: a base URL that relative URLs are resolved against, and query items.
 struct URLDefaults: Sendable {
+    /// The base URL, or the error of its conversion; `nil`: no base URL.
     private let base: Result<URLReference, TrellisError>?
+    /// The query items, with their names and their encoded text.
     private let items: [(name: TextBytes, text: String)]
 
-    /// `nil` if there is nothing to add.
+    /// Creates the additions; `nil`: there is nothing to add.
     init?(baseURL: (any URLConvertible)?, queryItems: [URLQueryItem]) {
         if baseURL == nil, queryItems.isEmpty { return nil }
         base = baseURL.map { base in Result { () throws(TrellisError) in try Self.reference(base) } }
         items = queryItems.map { (TextBytes($0.name), URLQuery.text($0)) }
     }
 
-    /// The request with its URL resolved and completed.
+    /// Returns the request with its URL resolved, and with the query items whose names the URL does not have.
     func completing(_ request: Request) throws(TrellisError) -> Request {
         var request = request
         if let base { request.url = try Self.resolve(request.url, against: base) }
@@ -29,7 +31,7 @@ struct URLDefaults: Sendable {
         _ text: String, against base: Result<URLReference, TrellisError>
     ) throws(TrellisError) -> String {
         let reference = URLReference(text)
-        // An absolute URL goes out as it is, whatever the base.
+        // An absolute URL is sent as it is, even if the base URL is invalid.
         if reference.scheme != nil { return text }
         return reference.resolved(against: try base.get()).text
     }
@@ -39,7 +41,7 @@ struct URLDefaults: Sendable {
         do {
             text = try base.asURLString()
         } catch {
-            throw TrellisError(.invalidURL("the session's base URL cannot be made"), underlying: error)
+            throw TrellisError(.invalidURL("the session's base URL cannot be converted"), underlying: error)
         }
         let reference = URLReference(text)
         guard reference.scheme != nil, reference.authority != nil else {

@@ -1,23 +1,23 @@
-/// Sends a dictionary as a form, in the query or as the body.
+/// An encoding that sends a dictionary as a form, in the query or as the body.
 public struct URLEncoding: ParameterEncoding {
-    /// Where the form goes.
+    /// The place of the form.
     public typealias Destination = ParameterDestination
-    /// How the elements of an array are named.
+    /// The naming of an array's elements.
     public typealias ArrayEncoding = URLEncodedFormEncoder.ArrayEncoding
-    /// How `Bool` is written.
+    /// The text form of `Bool`.
     public typealias BoolEncoding = URLEncodedFormEncoder.BoolEncoding
 
-    /// By the method, with every default.
+    /// An encoding with the default options, into the query or the body depending on the method.
     public static let `default` = URLEncoding()
-    /// In the query.
+    /// An encoding into the query.
     public static let queryString = URLEncoding(destination: .query)
-    /// As the body.
+    /// An encoding as the body.
     public static let httpBody = URLEncoding(destination: .body)
 
-    /// What makes the form and says where it goes.
+    /// The encoder that makes the form and selects its place.
     public var encoder: URLEncodedFormParameterEncoder
 
-    /// An encoding.
+    /// Creates an encoding.
     public init(
         destination: Destination = .methodDependent, arrayEncoding: ArrayEncoding = .brackets,
         boolEncoding: BoolEncoding = .numeric
@@ -27,7 +27,7 @@ public struct URLEncoding: ParameterEncoding {
             destination: destination)
     }
 
-    /// An encoding with every option of the form encoder.
+    /// Creates an encoding with every option of the form encoder.
     public init(encoder: URLEncodedFormParameterEncoder) { self.encoder = encoder }
 
     /// Puts the parameters into the query or the body of the request.
@@ -37,9 +37,9 @@ public struct URLEncoding: ParameterEncoding {
 }
 
 extension ParameterEncoding where Self == URLEncoding {
-    /// A form, in the query or as the body by the method.
+    /// The encoding as a form in the query or the body, depending on the method.
     public static var form: URLEncoding { .default }
 
-    /// A form at a place of your choice.
+    /// Returns an encoding as a form in a place of your choice.
     public static func form(destination: ParameterDestination) -> URLEncoding { URLEncoding(destination: destination) }
 }

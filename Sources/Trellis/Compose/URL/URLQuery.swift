@@ -1,9 +1,9 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The query of a URL, as text.
+/// Operations on the query of a URL, as text.
 enum URLQuery {
-    /// Adds encoded pairs to the query of a URL, before its fragment.
+    /// Returns a URL with encoded pairs added to its query, before its fragment.
     static func appending(_ pairs: String, to url: String) -> String {
         guard !pairs.isEmpty else { return url }
         let end = url.utf8.firstIndex(of: UInt8(ascii: "#")) ?? url.endIndex
@@ -13,7 +13,7 @@ enum URLQuery {
         return "\(head)\(separator)\(pairs)\(url[end...])"
     }
 
-    /// An item as text; without `=` if it has no value.
+    /// Returns an item as text; an item without a value has no `=`.
     static func text(_ item: URLQueryItem) -> String {
         var bytes: [UInt8] = []
         let characters = URLEncodedFormEncoder.AllowedCharacters.default
@@ -25,7 +25,7 @@ enum URLQuery {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The names in the query of a URL, decoded as those of a form.
+    /// Returns the names in the query of a URL, decoded as the names of a form.
     static func names(in url: String) -> Set<TextBytes> {
         let head = url.utf8.prefix { $0 != UInt8(ascii: "#") }
         guard let mark = head.firstIndex(of: UInt8(ascii: "?")) else { return [] }

@@ -1,4 +1,4 @@
-/// A URL or a relative reference in its five parts (RFC 3986, section 4.1 and appendix B), as text: nothing is decoded,
+/// A URL or a relative reference in its five parts (RFC 3986, section 4.1 and appendix B), as text: the parts are not decoded,
 /// encoded or checked.
 struct URLReference: Hashable, Sendable {
     private(set) var scheme: String?
@@ -24,7 +24,7 @@ struct URLReference: Hashable, Sendable {
         path = String(rest)
     }
 
-    /// The reference put together again (RFC 3986, section 5.3).
+    /// The text of the reference, recomposed from its parts (RFC 3986, section 5.3).
     var text: String {
         var text = scheme.map { "\($0):" } ?? ""
         if let authority { text += "//\(authority)" }
@@ -34,7 +34,7 @@ struct URLReference: Hashable, Sendable {
         return text
     }
 
-    /// What the reference means at the place of `base` (RFC 3986, section 5.2.2, strict).
+    /// Returns the target of the reference relative to `base` (RFC 3986, section 5.2.2, strict).
     func resolved(against base: URLReference) -> URLReference {
         var target = self
         if scheme != nil {
@@ -56,14 +56,14 @@ struct URLReference: Hashable, Sendable {
         return target
     }
 
-    /// The path after that of the base (RFC 3986, section 5.2.3).
+    /// Returns the path merged with the path of the base (RFC 3986, section 5.2.3).
     private func merged(with base: URLReference) -> String {
         if base.authority != nil, base.path.isEmpty { return "/\(path)" }
         guard let slash = base.path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return path }
         return base.path[..<slash] + "/" + path
     }
 
-    /// A path without `.` and `..` (RFC 3986, section 5.2.4).
+    /// Returns a path without the segments `.` and `..` (RFC 3986, section 5.2.4).
     static func removingDotSegments(_ path: String) -> String {
         var input = path.utf8[...]
         var output: [Substring] = []
@@ -91,14 +91,14 @@ struct URLReference: Hashable, Sendable {
         return output.joined()
     }
 
-    /// Takes off what follows a mark, and the mark.
+    /// Removes the first `mark` and the text after it, and returns that text; `nil`: there is no such mark.
     private static func split(_ text: inout Substring, at mark: Unicode.Scalar) -> String? {
         guard let index = text.utf8.firstIndex(of: UInt8(ascii: mark)) else { return nil }
         defer { text = text[..<index] }
         return String(text[text.utf8.index(after: index)...])
     }
 
-    /// RFC 3986, section 3.1.
+    /// Returns `true` if a text is a scheme (RFC 3986, section 3.1).
     private static func isScheme(_ text: Substring.UTF8View) -> Bool {
         guard let first = text.first, isLetter(first) else { return false }
         return text.allSatisfy { isLetter($0) || (0x30...0x39).contains($0) || "+-.".utf8.contains($0) }

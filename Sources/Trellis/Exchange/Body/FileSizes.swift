@@ -5,11 +5,13 @@ struct FileSizes: Sendable {
     private let sizes: [String: Result<Int64, TrellisError>]
 
     /// Asks for the size of each file, once. What cannot be sent is an error when its size is looked up.
-    init(of body: RequestBody?) async {
+    ///
+    /// - Throws: `CancellationError` in a cancelled task, without waiting for the disk.
+    init(of body: RequestBody?) async throws {
         var paths: Set<String> = []
         body?.source.insertPaths(into: &paths)
         let found = paths
-        sizes = await WaitingThread.run {
+        sizes = try await WaitingThread.runUnlessCancelled {
             var sizes: [String: Result<Int64, TrellisError>] = [:]
             for path in found {
                 do throws(TrellisError) {

@@ -1,8 +1,8 @@
 public import FoundationEssentials
 
-/// Makes values of bytes: `JSONDecoder`, `PropertyListDecoder`, and whatever else decodes a format.
+/// A decoder that makes values of bytes: `JSONDecoder`, `PropertyListDecoder`, or a decoder for another format.
 public protocol DataDecoder: Sendable {
-    /// The value that the bytes stand for.
+    /// Returns the value that the bytes represent.
     func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
 }
 
@@ -10,7 +10,7 @@ extension JSONDecoder: DataDecoder {}
 extension PropertyListDecoder: DataDecoder {}
 
 extension DataDecoder where Self == JSONDecoder {
-    /// A `JSONDecoder` as it comes.
+    /// A `JSONDecoder` with default settings.
     public static var json: JSONDecoder { JSONDecoder() }
 }
 

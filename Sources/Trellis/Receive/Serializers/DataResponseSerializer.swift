@@ -1,15 +1,15 @@
 public import FoundationEssentials
 
-/// The body as it came. Any status is an answer: nothing is validated unless the request says so.
+/// A serializer that returns the body as it was received. Any status is accepted: nothing is validated unless the request says so.
 public struct DataResponseSerializer: ResponseSerializer {
     private let preprocessor: any DataPreprocessor
     private let emptyBodies: EmptyBodyRule
 
-    /// A serializer for bytes.
+    /// Creates a serializer for bytes.
     ///
     /// - Parameters:
-    ///   - preprocessor: What is done to the body first; nothing unless given.
-    ///   - emptyBodies: Where a body may be missing; anywhere unless given.
+    ///   - preprocessor: The transformation of the body; none unless given.
+    ///   - emptyBodies: The responses that may have no body; all unless given.
     public init(
         preprocessor: some DataPreprocessor = .passthrough, emptyBodies: EmptyBodyRule = .anywhere
     ) {
@@ -17,13 +17,13 @@ public struct DataResponseSerializer: ResponseSerializer {
         self.emptyBodies = emptyBodies
     }
 
-    /// Nothing is checked.
+    /// A Boolean value, always `false`: nothing is checked by default.
     public var validatesByDefault: Bool { false }
 
-    /// The body.
+    /// Returns the body.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` for an empty body where the rule allows none;
-    ///   what the preprocessor throws.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` for an empty body that the rule does not allow;
+    ///   the error that the preprocessor throws.
     public func serialize(request: Request, response: Response, data: Data) throws -> Data {
         try emptyBodies.check(Answer(request: request, response: response, body: data), type: "Data")
         return try preprocessor.preprocess(data)
@@ -31,6 +31,6 @@ public struct DataResponseSerializer: ResponseSerializer {
 }
 
 extension ResponseSerializer where Self == DataResponseSerializer {
-    /// The body as it came.
+    /// A serializer that returns the body as it was received.
     public static var data: DataResponseSerializer { DataResponseSerializer() }
 }

@@ -1,20 +1,20 @@
 public import FoundationEssentials
 
-/// The body as a `Decodable` value.
+/// A serializer that decodes the body as a `Decodable` value.
 ///
-/// An empty body has a value where its rule allows it and the type has one: see ``EmptyResponse``.
+/// An empty body has a value if the rule allows an empty body and the type has a value for it: see ``EmptyResponse``.
 public struct DecodableResponseSerializer<Value: Decodable & Sendable>: ResponseSerializer {
     private let decoder: any DataDecoder
     private let preprocessor: any DataPreprocessor
     private let emptyBodies: EmptyBodyRule
 
-    /// A serializer for a type.
+    /// Creates a serializer for a type.
     ///
     /// - Parameters:
-    ///   - type: The type.
-    ///   - decoder: What decodes; a `JSONDecoder` unless given.
-    ///   - preprocessor: What is done to the body first; nothing unless given.
-    ///   - emptyBodies: Where a body may be missing; after `HEAD` and with a status of 204 or 205 unless given.
+    ///   - type: The type of the value.
+    ///   - decoder: The decoder; a `JSONDecoder` unless given.
+    ///   - preprocessor: The transformation of the body; none unless given.
+    ///   - emptyBodies: The responses that may have no body: after `HEAD` and with a status of 204 or 205 unless given.
     public init(
         _ type: Value.Type = Value.self, decoder: some DataDecoder = .json,
         preprocessor: some DataPreprocessor = .passthrough, emptyBodies: EmptyBodyRule = .standard
@@ -24,10 +24,10 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
         self.emptyBodies = emptyBodies
     }
 
-    /// The value.
+    /// Returns the decoded value.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization``, whose ``TrellisError/underlying`` is what the
-    ///   decoder threw; what the preprocessor throws.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization``, whose ``TrellisError/underlying`` is the error that
+    ///   the decoder threw; the error that the preprocessor throws.
     public func serialize(request: Request, response: Response, data: Data) throws -> Value {
         let answer = Answer(request: request, response: response, body: data)
         guard !data.isEmpty else { return try emptyValue(of: answer) }
@@ -42,6 +42,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
         }
     }
 
+    /// Returns the value of an empty body.
     private func emptyValue(of answer: Answer) throws -> Value {
         try emptyBodies.check(answer, type: "\(Value.self)")
         guard let value = (Value.self as? any EmptyResponse.Type)?.emptyValue() as? Value else {
@@ -52,7 +53,7 @@ public struct DecodableResponseSerializer<Value: Decodable & Sendable>: Response
 }
 
 extension ResponseSerializer {
-    /// The body as a `Decodable` value.
+    /// Returns a serializer that decodes the body as a `Decodable` value.
     public static func decodable<Decoded>(
         _ type: Decoded.Type, decoder: some DataDecoder = .json, preprocessor: some DataPreprocessor = .passthrough,
         emptyBodies: EmptyBodyRule = .standard

@@ -1,5 +1,5 @@
 extension DecodingError {
-    /// What went wrong and where, in few words.
+    /// The failure and its coding path, in few words.
     var reason: String {
         let (context, key): (Context, (any CodingKey)?) =
             switch self {

@@ -1,38 +1,40 @@
 public import HTTPTypes
 
-/// Where a response may come without a body.
+/// A rule for the responses that may have no body.
 public struct EmptyBodyRule: Sendable, Hashable {
+    /// A Boolean value: every response may have no body.
     private var isAnywhere = false
-    /// The statuses that may.
+    /// The statuses with which a response may have no body.
     public var statusCodes: Set<Int>
-    /// The methods whose responses may.
+    /// The methods after which a response may have no body.
     public var methods: Set<HTTPRequest.Method>
 
-    /// A rule.
+    /// Creates a rule.
     ///
     /// - Parameters:
-    ///   - statusCodes: 204 and 205 unless given (RFC 9110, sections 15.3.5 and 15.3.6).
-    ///   - methods: `HEAD` unless given (RFC 9110, section 9.3.2).
+    ///   - statusCodes: The statuses: 204 and 205 unless given (RFC 9110, sections 15.3.5 and 15.3.6).
+    ///   - methods: The methods: `HEAD` unless given (RFC 9110, section 9.3.2).
     public init(statusCodes: Set<Int> = [204, 205], methods: Set<HTTPRequest.Method> = [.head]) {
         self.statusCodes = statusCodes
         self.methods = methods
     }
 
-    /// After `HEAD`, and with a status of 204 or 205.
+    /// The rule that allows no body after `HEAD`, and with a status of 204 or 205.
     public static let standard = EmptyBodyRule()
 
-    /// With any status, after any method.
+    /// The rule that allows no body with any status and after any method.
     public static let anywhere = {
         var rule = EmptyBodyRule()
         rule.isAnywhere = true
         return rule
     }()
 
+    /// Returns whether the rule allows no body for the response of an answer.
     func allows(_ answer: Answer) -> Bool {
         isAnywhere || statusCodes.contains(answer.response.status.code) || methods.contains(answer.request.method)
     }
 
-    /// Fails for an empty body where there must be one.
+    /// Checks that the body is not empty, or that the rule allows an empty one.
     func check(_ answer: Answer, type: String) throws(TrellisError) {
         guard answer.body?.isEmpty == true, !allows(answer) else { return }
         throw answer.error(.serializationFailed(.emptyBody(type: type)))

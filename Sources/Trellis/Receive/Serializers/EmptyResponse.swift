@@ -5,20 +5,20 @@
 /// let user = try await session.request(url).decoding(User?.self)      // nil with 204 No Content
 /// ```
 public protocol EmptyResponse {
-    /// The value of nothing.
+    /// Returns the value for a response without a body.
     static func emptyValue() -> Self
 }
 
-/// Nothing: what a response without a body decodes to.
+/// An empty value, to which a response without a body is decoded.
 public struct Empty: EmptyResponse, Codable, Sendable, Hashable {
-    /// The one value.
+    /// The only value of the type.
     public static let value = Empty()
 
-    /// The one value.
+    /// Returns the only value of the type.
     public static func emptyValue() -> Empty { value }
 }
 
 extension Optional: EmptyResponse {
-    /// `nil`.
+    /// Returns `nil`.
     public static func emptyValue() -> Self { nil }
 }

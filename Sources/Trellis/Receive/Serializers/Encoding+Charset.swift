@@ -1,7 +1,8 @@
 import FoundationEssentials
 
 extension String.Encoding {
-    /// The encoding with a name from the IANA registry of character sets; names are compared without regard to case.
+    /// Creates the encoding with a name from the IANA registry of character sets, compared without regard to case; `nil` if the name is
+    /// not supported.
     init?(charset name: String) {
         switch name.lowercased() {
         case "utf-8", "utf8", "csutf8", "unicode-1-1-utf-8": self = .utf8

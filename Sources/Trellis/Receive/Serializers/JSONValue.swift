@@ -1,10 +1,10 @@
-/// Any JSON, for what has no type of its own.
+/// A JSON value of any kind, for JSON without a Swift type of its own.
 public enum JSONValue: Sendable, Hashable {
-    /// `null`
+    /// The value `null`.
     case null
-    /// `true` or `false`
+    /// The value `true` or `false`.
     case bool(Bool)
-    /// A whole number that fits.
+    /// A whole number that fits in an `Int`.
     case integer(Int)
     /// Any other number.
     case number(Double)
@@ -15,24 +15,24 @@ public enum JSONValue: Sendable, Hashable {
     /// An object.
     case object([String: JSONValue])
 
-    /// The member of an object; `nil` where there is none.
+    /// The member of an object with a name; `nil` if there is none.
     public subscript(name: String) -> JSONValue? { if case .object(let members) = self { members[name] } else { nil } }
 
-    /// The element of an array; `nil` where there is none.
+    /// The element of an array at an index; `nil` if there is none.
     public subscript(index: Int) -> JSONValue? {
         guard case .array(let elements) = self, elements.indices.contains(index) else { return nil }
         return elements[index]
     }
 
-    /// The string, if it is one.
+    /// The string; `nil` if the value is not a string.
     public var stringValue: String? { if case .string(let text) = self { text } else { nil } }
 
-    /// The number, if it is a whole one.
+    /// The whole number; `nil` if the value is not a whole number.
     public var integerValue: Int? { if case .integer(let number) = self { number } else { nil } }
 }
 
 extension JSONValue: Codable {
-    /// Decodes whatever comes.
+    /// Decodes any JSON value.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         if container.decodeNil() {
@@ -52,7 +52,7 @@ extension JSONValue: Codable {
         }
     }
 
-    /// Encodes the same JSON.
+    /// Encodes the value as the same JSON.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

@@ -1,4 +1,4 @@
-/// What went wrong, as servers say it in `application/problem+json` (RFC 9457).
+/// The description of a problem that a server sends as `application/problem+json` (RFC 9457).
 ///
 /// ```swift
 /// do {
@@ -8,23 +8,23 @@
 /// }
 /// ```
 ///
-/// Everything is optional, and a member whose value is not of its type is ignored (RFC 9457, section 3.1), so any JSON object
-/// decodes.
+/// Every member is optional, and a member whose value is not of its type is ignored (RFC 9457, section 3.1), so any JSON object
+/// can be decoded.
 public struct ProblemDetails: Sendable, Hashable {
-    /// The kind of problem: a URI reference; `about:blank` where there is none, which says no more than the status does.
+    /// The kind of problem: a URI reference; `about:blank` if the server sent none, which means no more than the status does.
     public var type = "about:blank"
     /// A short summary, the same for every problem of the kind.
     public var title: String?
-    /// The status that the server sent, as it says.
+    /// The status of the response, as the problem description states it.
     public var status: Int?
-    /// What happened this time.
+    /// The explanation of this occurrence of the problem.
     public var detail: String?
-    /// This occurrence: a URI reference.
+    /// The identifier of this occurrence of the problem: a URI reference.
     public var instance: String?
     /// The members beyond those of the standard.
     public var extensions: [String: JSONValue] = [:]
 
-    /// A problem of which nothing is known.
+    /// Creates a description of an unknown problem.
     public init() {}
 }
 
@@ -40,7 +40,7 @@ extension ProblemDetails: Codable {
         extensions = members
     }
 
-    /// Encodes an object with the members that there are.
+    /// Encodes an object with the members that have a value.
     public func encode(to encoder: any Encoder) throws {
         var members = extensions
         members["type"] = .string(type)
@@ -53,7 +53,7 @@ extension ProblemDetails: Codable {
 }
 
 extension ProblemDetails: CustomStringConvertible {
-    /// Title and detail, or the kind where there are none.
+    /// The title and the detail, or the kind if there is neither.
     public var description: String {
         let words = [title, detail].compactMap { $0 }
         return words.isEmpty ? type : words.joined(separator: ": ")

@@ -1,7 +1,7 @@
 public import FoundationEssentials
 
-/// Makes a value of an answer. The built-in ones are ``DataResponseSerializer``, ``StringResponseSerializer`` and
-/// ``DecodableResponseSerializer``; write your own for other formats:
+/// A serializer that makes a value of a response. The built-in serializers are ``DataResponseSerializer``,
+/// ``StringResponseSerializer`` and ``DecodableResponseSerializer``; write your own for other formats:
 ///
 /// ```swift
 /// struct CSVSerializer: ResponseSerializer {
@@ -10,41 +10,42 @@ public import FoundationEssentials
 /// let rows = try await session.request(url).serializing(with: CSVSerializer())
 /// ```
 ///
-/// It is called off the session's thread and off the actor of the caller: it may compute for as long as it likes.
+/// A serializer is called off the session's thread and off the actor of the caller, and may compute for any length of time.
 public protocol ResponseSerializer<Value>: Sendable {
-    /// What it makes.
+    /// The type of the value.
     associatedtype Value: Sendable
 
-    /// Whether status and content type are checked before it is called where the caller said nothing about them. They are,
-    /// unless it says otherwise: who interprets a body wants the one that was asked for, not that of an error page.
+    /// A Boolean value: the status and the content type are checked before the serializer is called, if the caller named no
+    /// validators for them. `true` unless the serializer says otherwise, because a serializer that interprets a body needs the
+    /// requested one, not the body of an error page.
     var validatesByDefault: Bool { get }
 
-    /// Makes the value.
+    /// Returns the value of a response.
     ///
     /// - Parameters:
     ///   - request: The request as it was sent, with its session's defaults.
     ///   - response: The response: final head, trailers, metrics.
     ///   - data: The whole body, decoded as its `Content-Encoding` says; empty where there is none.
-    /// - Throws: Whatever keeps it from being made; the reader gets it unchanged.
+    /// - Throws: Any error that prevents the value from being made; the reader receives the error unchanged.
     func serialize(request: Request, response: Response, data: Data) async throws -> Value
 }
 
 extension ResponseSerializer {
-    /// They are checked.
+    /// The default, `true`: the status and the content type are checked.
     public var validatesByDefault: Bool { true }
 }
 
-/// Makes a value with a closure.
+/// A serializer that makes a value with a closure.
 public struct CustomResponseSerializer<Value: Sendable>: ResponseSerializer {
-    /// Makes the value of request, response and body.
+    /// A closure that makes the value of the request, the response and the body.
     public typealias Body = @Sendable (Request, Response, Data) async throws -> Value
 
     private let body: Body
 
-    /// A serializer that calls the closure.
+    /// Creates a serializer that calls the closure.
     public init(_ body: @escaping Body) { self.body = body }
 
-    /// What the closure returns.
+    /// Returns the value that the closure returns.
     public func serialize(request: Request, response: Response, data: Data) async throws -> Value {
         try await body(request, response, data)
     }

@@ -1,21 +1,21 @@
 public import FoundationEssentials
 
-/// The body as text.
+/// A serializer that returns the body as text.
 ///
-/// The encoding is the one that was asked for; else the first of these in which the bytes are text: that of a byte order
-/// mark, the `charset` of the response, UTF-8, and ISO-8859-1, in which any bytes are. A byte order mark is not part of the
+/// The encoding is the requested one; otherwise, the first of these in which the bytes are text: the encoding of a byte order
+/// mark, the `charset` of the response, UTF-8, and ISO-8859-1, in which any bytes are text. A byte order mark is not part of the
 /// text.
 public struct StringResponseSerializer: ResponseSerializer {
     private let encoding: String.Encoding?
     private let preprocessor: any DataPreprocessor
     private let emptyBodies: EmptyBodyRule
 
-    /// A serializer for text.
+    /// Creates a serializer for text.
     ///
     /// - Parameters:
-    ///   - encoding: The encoding, whatever the response says; found as described above unless given.
-    ///   - preprocessor: What is done to the body first; nothing unless given.
-    ///   - emptyBodies: Where a body may be missing, which is the empty text; anywhere unless given.
+    ///   - encoding: The encoding, regardless of the response; found as described above unless given.
+    ///   - preprocessor: The transformation of the body; none unless given.
+    ///   - emptyBodies: The responses that may have no body, which is the empty text; all unless given.
     public init(
         encoding: String.Encoding? = nil, preprocessor: some DataPreprocessor = .passthrough,
         emptyBodies: EmptyBodyRule = .anywhere
@@ -25,10 +25,10 @@ public struct StringResponseSerializer: ResponseSerializer {
         self.emptyBodies = emptyBodies
     }
 
-    /// The text.
+    /// Returns the text.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` where the bytes are no text in the encoding that
-    ///   was asked for, and for an empty body where the rule allows none; what the preprocessor throws.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` if the bytes are not text in the requested encoding,
+    ///   and for an empty body that the rule does not allow; the error that the preprocessor throws.
     public func serialize(request: Request, response: Response, data: Data) throws -> String {
         let answer = Answer(request: request, response: response, body: data)
         guard !data.isEmpty else {
@@ -46,10 +46,10 @@ public struct StringResponseSerializer: ResponseSerializer {
 }
 
 extension ResponseSerializer where Self == StringResponseSerializer {
-    /// The body as text, in the encoding that the response says.
+    /// A serializer that returns the body as text, in the encoding of the response.
     public static var string: StringResponseSerializer { StringResponseSerializer() }
 
-    /// The body as text in an encoding, whatever the response says.
+    /// Returns a serializer that returns the body as text in an encoding, regardless of the response.
     public static func string(encoding: String.Encoding) -> StringResponseSerializer {
         StringResponseSerializer(encoding: encoding)
     }

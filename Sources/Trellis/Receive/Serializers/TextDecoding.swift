@@ -1,9 +1,9 @@
 import FoundationEssentials
 
-/// Text of bytes, in the encodings that are met on the web. FoundationEssentials knows few of them.
+/// The conversion of bytes to text in the encodings that are common on the web. FoundationEssentials supports few of them.
 enum TextDecoding {
-    /// The text, in the first of these in which the bytes are text: the encoding of the byte order mark (as the WHATWG
-    /// Encoding Standard has it, before what the response says), the charset, UTF-8, ISO-8859-1.
+    /// Returns the text in the first of these encodings in which the bytes are text: the encoding of the byte order mark (which the
+    /// WHATWG Encoding Standard puts before the charset of the response), the charset, UTF-8, ISO-8859-1.
     static func text(_ data: Data, charset: String?) -> String {
         let candidates = [ByteOrderMark(data)?.encoding, charset.flatMap(String.Encoding.init(charset:)), .utf8]
         for case .some(let encoding) in candidates {
@@ -12,7 +12,7 @@ enum TextDecoding {
         return latin1(data)
     }
 
-    /// The text in one encoding, without its byte order mark; `nil` where the bytes are none.
+    /// Returns the text in one encoding, without its byte order mark; `nil` if the bytes are not text in that encoding.
     static func text(_ data: Data, in encoding: String.Encoding) -> String? {
         let mark = ByteOrderMark(data)
         switch encoding {
@@ -52,7 +52,8 @@ enum TextDecoding {
         return String(String.UnicodeScalarView(scalars))
     }
 
-    /// 0x80 to 0x9F, the five bytes without a character as controls (WHATWG Encoding Standard, index windows-1252).
+    /// The scalars of the bytes 0x80 to 0x9F; the five bytes without a character are controls (WHATWG Encoding Standard, index
+    /// windows-1252).
     private static let windows1252Block: [Unicode.Scalar] = [
         "\u{20AC}", "\u{81}", "\u{201A}", "\u{0192}", "\u{201E}", "\u{2026}", "\u{2020}", "\u{2021}",
         "\u{02C6}", "\u{2030}", "\u{0160}", "\u{2039}", "\u{0152}", "\u{8D}", "\u{017D}", "\u{8F}",
@@ -61,7 +62,7 @@ enum TextDecoding {
     ]
 }
 
-/// The bytes at the start of a text that tell its encoding.
+/// The byte order mark at the start of a text, which identifies the encoding of the text.
 private enum ByteOrderMark {
     case utf8, utf16BigEndian, utf16LittleEndian
 

@@ -1,18 +1,18 @@
 import FoundationEssentials
 
-/// Makes elements of the chunks of a body, however it is cut: chunks in, elements out. A pure machine.
+/// An incremental parser of a body, independent of how the body is cut into chunks. Performs no I/O: chunks in, elements out.
 protocol BodyMachine {
-    /// What it makes.
+    /// The type of the elements.
     associatedtype Output
 
-    /// Adds the next chunk. Called only when ``next()`` has returned `nil`.
+    /// Adds the next chunk. Called only after ``next()`` has returned `nil`.
     mutating func append(_ chunk: Data)
 
-    /// The next element that is complete, `nil` where more bytes are needed.
+    /// Returns the next complete element; `nil` if more bytes are needed.
     ///
-    /// - Throws: What is wrong with the element. Nothing is called after it.
+    /// - Throws: The error of an invalid element. No method is called after an error.
     mutating func next() throws -> Output?
 
-    /// The next of the last elements, when no more bytes come; `nil` after all of them.
+    /// Returns the next of the last elements, after the end of the body; `nil` after all of them.
     mutating func finish() throws -> Output?
 }

@@ -1,8 +1,8 @@
 extension BodyReader where Machine.Output == RawElement {
-    /// The next value of what has come: decoded when it is asked for, in the reader's task. What cannot be decoded ends the
-    /// transfer.
+    /// Returns the next value from the bytes received so far, decoded on demand in the reader's task. An element that cannot be
+    /// decoded ends the transfer.
     ///
-    /// Inlined where the machine is known: what finds the elements then is not generic, even where the value is.
+    /// Inlined where the type of the parser is known, so that the code that finds the elements is not generic, even if the value is.
     @inline(__always)
     mutating func take<Value>(_ decoder: ElementDecoder<Value>) throws -> Value? {
         while let element = try take() {

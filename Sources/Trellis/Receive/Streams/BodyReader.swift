@@ -1,16 +1,17 @@
 import FoundationEssentials
 
-/// Reads a body through a machine. After an error and after the end it lets go of the body, which ends the transfer, and
-/// gives nothing.
+/// A reader of a body through a ``BodyMachine``. After an error and after the end, the reader releases the body, which ends the
+/// transfer, and returns no more elements.
 struct BodyReader<Machine: BodyMachine>: StagedIterator {
     typealias Element = Machine.Output
 
-    /// So many elements are taken before it is asked anew whether the task is cancelled, which is not free.
+    /// The number of elements between two checks for the cancellation of the task, which are not free.
     private static var elementsPerCheck: Int { 8 }
 
     private(set) var machine: Machine
+    /// The iterator over the body; `nil` once the body has been released.
     private var chunks: ResponseBody.Iterator?
-    /// The body has ended, and the machine may have last elements.
+    /// A Boolean value: the body has ended, and the parser may have last elements.
     private var isFinishing = false
     private var elementsUntilCheck = 0
 
@@ -23,7 +24,7 @@ struct BodyReader<Machine: BodyMachine>: StagedIterator {
         do {
             if chunks == nil { return isFinishing ? try machine.finish() : nil }
             if elementsUntilCheck == 0 {
-                // In a cancelled task the body throws.
+                // The caller reads the body next, which throws in a cancelled task.
                 if Task.isCancelled { return nil }
                 elementsUntilCheck = Self.elementsPerCheck
             }
@@ -38,7 +39,7 @@ struct BodyReader<Machine: BodyMachine>: StagedIterator {
     mutating func feed() async throws -> Bool {
         elementsUntilCheck = 0
         do {
-            // When the last elements have been taken, nothing comes any more.
+            // After the last elements there are no more.
             guard chunks != nil else {
                 isFinishing = false
                 return false
@@ -56,7 +57,7 @@ struct BodyReader<Machine: BodyMachine>: StagedIterator {
         }
     }
 
-    /// Lets go of the body, which ends the transfer; nothing comes any more.
+    /// Releases the body, which ends the transfer; there are no more elements.
     mutating func close() {
         chunks = nil
         isFinishing = false

@@ -1,14 +1,15 @@
 import FoundationEssentials
 
-/// An element of a stream as it came.
+/// An element of a stream as it was received, before decoding.
 struct RawElement: Equatable, Sendable {
+    /// The unit that ``number`` counts.
     let unit: UndecodableElement.Unit
-    /// Which one it is, from 1 on.
+    /// The number of the element in its stream, from 1 on.
     let number: Int
     let bytes: Data
 }
 
-/// Decodes the elements of a stream and knows what to do with those that cannot be.
+/// A decoder of the elements of a stream, with a handler for elements that cannot be decoded.
 struct ElementDecoder<Value>: Sendable {
     private let decode: @Sendable (Data) throws -> Value
     private let whenUndecodable: UndecodableElementHandler?
@@ -18,7 +19,9 @@ struct ElementDecoder<Value>: Sendable {
         self.decode = decode
     }
 
-    /// The value; `nil` for one that is to be left out.
+    /// Returns the value of an element; `nil` for an element that the handler leaves out.
+    ///
+    /// - Throws: ``TrellisError`` for an element that cannot be decoded if there is no handler; the error that the handler throws.
     func decode(_ element: RawElement) throws -> Value? {
         do {
             return try decode(element.bytes)

@@ -1,18 +1,21 @@
 import CurlEngine
 
-/// The lines of an event up to the blank line that ends it, and what outlives them. A pure machine: lines in, events out.
+/// The lines of an event up to the blank line that ends it, and the state that outlives the event. Performs no I/O: lines in,
+/// events out.
 struct EventBlock {
     private let limit: Int
+    /// The type of the event; empty unless a line has given one.
     private var type = ""
     private var data = ""
-    /// The bytes of the data, a line feed after each line; zero where there was no line of data, not even an empty one.
+    /// The size of the data in bytes, with a line feed after each line; zero if there was no line of data, not even an empty one.
     private var size = 0
+    /// The last ID received, which becomes ``lastEventID`` at the next blank line.
     private var idBuffer: String
     private var retry: Duration?
 
     /// The ID at the last blank line.
     private(set) var lastEventID: String
-    /// The last reconnection time that came.
+    /// The last reconnection time received.
     private(set) var reconnectionTime: Duration?
 
     init(limit: Int, lastEventID: String) {
@@ -21,14 +24,14 @@ struct EventBlock {
         idBuffer = lastEventID
     }
 
-    /// Takes a line without its end.
+    /// Takes a line without its end, and returns the event if the line completes one.
     mutating func take(_ line: Span<UInt8>) throws(TrellisError) -> ServerSentEvent? {
         guard !line.isEmpty else { return dispatch() }
         let colon = line.offset(of: UInt8(ascii: ":"))
         var start = min(colon + 1, line.count)
         if start < line.count, line[start] == UInt8(ascii: " ") { start += 1 }
         let value = line.extracting(start..<line.count)
-        // A line that begins with a colon is a comment, and so is every field with a name that is not known.
+        // A line that begins with a colon is a comment. A field with an unknown name is ignored like one.
         switch EventField(line, nameLength: colon) {
         case .data: try append(value)
         case .event: type = String(utf8: value)
@@ -50,7 +53,8 @@ struct EventBlock {
         size += value.count + 1
     }
 
-    /// Only digits count; more of them than any time needs stand for the longest one.
+    /// Takes a reconnection time in milliseconds. A value with other characters than digits is ignored; a value that is too large
+    /// becomes the longest time.
     private mutating func takeRetry(_ value: Span<UInt8>) {
         var milliseconds: Int64 = 0
         for index in 0..<value.count {
@@ -64,6 +68,7 @@ struct EventBlock {
         reconnectionTime = retry
     }
 
+    /// Ends the event at a blank line, and returns the event if there was a line of data.
     private mutating func dispatch() -> ServerSentEvent? {
         lastEventID = idBuffer
         defer {
@@ -77,11 +82,12 @@ struct EventBlock {
     }
 }
 
-/// The fields that a line of an event may be.
+/// The fields of an event, one per line.
 private enum EventField {
     case data, event, id, retry
 
-    /// By the first bytes of a line, the field's name. Compared byte by byte: a call would cost more.
+    /// Creates the field whose name is the first bytes of a line; `nil` for an unknown name. The name is compared byte by byte,
+    /// because a call would cost more.
     init?(_ line: Span<UInt8>, nameLength: Int) {
         switch nameLength {
         case 2 where line[0] == UInt8(ascii: "i") && line[1] == UInt8(ascii: "d"): self = .id

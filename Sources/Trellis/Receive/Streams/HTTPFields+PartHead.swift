@@ -1,10 +1,10 @@
 import HTTPTypes
 
 extension HTTPFields {
-    /// The fields of a part's head, one a line; a line that begins with white space goes on with the one before it
+    /// Creates the fields of a part's head, one per line; a line that begins with white space continues the line before it
     /// (RFC 5322, section 2.2.3).
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` for a line that is no field.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` for a line that is not a field.
     init(partHead bytes: ArraySlice<UInt8>) throws(TrellisError) {
         self.init()
         var unfolded: [[UInt8]] = []
@@ -21,7 +21,7 @@ extension HTTPFields {
                 let name = HTTPField.Name(String(decoding: line[..<colon], as: UTF8.self))
             else {
                 let text = String(decoding: line.prefix(80), as: UTF8.self)
-                throw .malformedStream("the head of a part has a line that is no field: \(text)")
+                throw .malformedStream("the head of a part has a line that is not a header field: \(text)")
             }
             let value = line[(colon + 1)...]
             if let text = String(validating: value, as: UTF8.self) {

@@ -1,9 +1,10 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Finds the lines that are not blank, however the body is cut into chunks.
+/// A parser that finds the lines that are not blank, independent of how the body is cut into chunks.
 struct JSONLineFramer: BodyMachine {
     private var splitter: LineSplitter
+    /// The number of lines so far, including blank ones.
     private var number = 0
 
     init(limit: Int) { splitter = LineSplitter(endingAt: .lineFeed, limit: limit) }

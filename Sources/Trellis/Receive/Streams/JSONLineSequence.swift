@@ -1,9 +1,9 @@
-/// A body of newline-delimited JSON (NDJSON, JSON Lines), each line decoded. Lines that are blank are left out.
+/// A body of newline-delimited JSON (NDJSON, JSON Lines), each line decoded. Blank lines are left out.
 ///
-/// Lines end with LF, and CRLF as well, because white space around a value is no part of it. Values are decoded when they
-/// are asked for, in the reader's task.
+/// Lines end with LF, and CRLF as well, because white space around a value is not part of the value. Values are decoded on
+/// demand, in the reader's task.
 public struct JSONLineSequence<Value>: AsyncSequence, Sendable {
-    /// What a line holds.
+    /// The value of a line.
     public typealias Element = Value
 
     private let body: ResponseBody
@@ -16,16 +16,16 @@ public struct JSONLineSequence<Value>: AsyncSequence, Sendable {
         self.decoder = decoder
     }
 
-    /// Reads the body.
+    /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator {
         Iterator(BodyReader(JSONLineFramer(limit: limit), body), decoder)
     }
 
-    /// The reader of the values. A line that cannot be decoded is a ``TrellisError`` whose ``TrellisError/underlying`` is an
-    /// ``UndecodableElement`` with the number of the line, or what the handler for those threw; one above the limit is an
-    /// error of kind ``TrellisError/Kind/bodyTooLarge``.
+    /// The iterator over the values. A line that cannot be decoded is a ``TrellisError`` whose ``TrellisError/underlying`` is an
+    /// ``UndecodableElement`` with the number of the line, or the error that the handler for such lines threw; a line above the
+    /// limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
     public struct Iterator: StagedIterator {
-        /// What a line holds.
+        /// The value of a line.
         public typealias Element = Value
 
         private var reader: BodyReader<JSONLineFramer>

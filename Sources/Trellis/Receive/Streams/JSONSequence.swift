@@ -1,9 +1,10 @@
 /// A body of JSON texts (RFC 7464, `application/json-seq`), each decoded.
 ///
-/// Each text begins with a record separator (U+001E) and ends with a line feed, and is handed out as soon as that has come.
-/// A number, `true`, `false` or `null` that is cut short, because no white space follows it, is dropped as section 2.4 asks.
+/// Each text begins with a record separator (U+001E) and ends with a line feed, and is returned as soon as the line feed has been
+/// received. A number, `true`, `false` or `null` that may be cut short, because no white space follows, is dropped, as section
+/// 2.4 asks.
 public struct JSONSequence<Value>: AsyncSequence, Sendable {
-    /// What a text holds.
+    /// The value of a text.
     public typealias Element = Value
 
     private let body: ResponseBody
@@ -16,16 +17,16 @@ public struct JSONSequence<Value>: AsyncSequence, Sendable {
         self.decoder = decoder
     }
 
-    /// Reads the body.
+    /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator {
         Iterator(BodyReader(JSONSequenceFramer(limit: limit), body), decoder)
     }
 
-    /// The reader of the values. A text that cannot be decoded is a ``TrellisError`` whose ``TrellisError/underlying`` is an
-    /// ``UndecodableElement`` with the number of the text, or what the handler for those threw; one above the limit is an
-    /// error of kind ``TrellisError/Kind/bodyTooLarge``.
+    /// The iterator over the values. A text that cannot be decoded is a ``TrellisError`` whose ``TrellisError/underlying`` is an
+    /// ``UndecodableElement`` with the number of the text, or the error that the handler for such texts threw; a text above the
+    /// limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
     public struct Iterator: StagedIterator {
-        /// What a text holds.
+        /// The value of a text.
         public typealias Element = Value
 
         private var reader: BodyReader<JSONSequenceFramer>

@@ -1,16 +1,17 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Finds the texts of a sequence, however the body is cut into chunks.
+/// A parser that finds the texts of a JSON text sequence, independent of how the body is cut into chunks.
 struct JSONSequenceFramer: BodyMachine {
     private static let separator: UInt8 = 0x1E
 
     private let limit: Int
     private var chunk: [UInt8] = []
     private var position = 0
-    /// What has come of the present text.
+    /// The bytes of the present text that have been received.
     private var text: [UInt8] = []
     private var scan = JSONTextScan()
+    /// The number of texts so far, without blank and cut ones.
     private var number = 0
 
     init(limit: Int) { self.limit = limit }
@@ -27,13 +28,13 @@ struct JSONSequenceFramer: BodyMachine {
 
     mutating func finish() -> RawElement? { handOn() }
 
-    /// Takes bytes up to the end of a text; `false` where it has not come.
+    /// Takes the bytes up to the end of a text; returns `false` if the end has not been received.
     private mutating func takeText() throws -> Bool {
         let start = position
         while position < chunk.count {
             let byte = chunk[position]
             position += 1
-            // No JSON text holds a separator, not even in a string.
+            // A JSON text never contains a separator, not even in a string.
             if byte == Self.separator {
                 try append(chunk[start..<position - 1])
                 return true
@@ -52,7 +53,7 @@ struct JSONSequenceFramer: BodyMachine {
         text.append(contentsOf: bytes)
     }
 
-    /// The text, unless it is blank or cut short.
+    /// Returns the present text, unless the text is blank or cut short, and begins the next one.
     private mutating func handOn() -> RawElement? {
         defer {
             text.removeAll(keepingCapacity: true)

@@ -1,12 +1,14 @@
-/// Watches where a JSON text ends, without reading it: a line feed outside of all brackets and strings, after something
-/// that is no white space.
+/// A scanner that finds the end of a JSON text without parsing the text: a line feed outside of all brackets and strings, after a
+/// byte that is not white space.
 struct JSONTextScan {
+    /// The number of open brackets.
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
+    /// A Boolean value: the text has only white space so far.
     private(set) var isBlank = true
 
-    /// Takes the next byte; `true` where the text has ended with it.
+    /// Takes the next byte, and returns whether the text has ended with that byte.
     mutating func takeEnds(_ byte: UInt8) -> Bool {
         if isInString {
             if isEscaped {
@@ -23,7 +25,7 @@ struct JSONTextScan {
         case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): return false
         case UInt8(ascii: "\""): isInString = true
         case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-        // One too many cannot be repaired: the text then ends where the next one begins.
+        // A surplus closing bracket cannot be repaired: the text then ends where the next text begins.
         case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
         default: break
         }

@@ -1,21 +1,21 @@
 import CurlEngine
 
 extension MultipartDelimiter {
-    /// The boundary in the value of a `Content-Type` (RFC 9110, section 8.3.1).
+    /// Creates the delimiter from the boundary in the value of a `Content-Type` (RFC 9110, section 8.3.1).
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableContentType`` where the type is not `multipart`, of
-    ///   kind ``TrellisError/Kind/serialization`` where it has no boundary.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableContentType`` if the type is not `multipart`, of kind
+    ///   ``TrellisError/Kind/serialization`` if the type has no boundary of 1 to 256 bytes.
     init(contentType: String?) throws(TrellisError) {
         guard let contentType, contentType.lowercased().hasBytePrefix("multipart/") else {
             throw .wrongStream(contentType, acceptable: "multipart/*")
         }
         guard let boundary = Self.parameter("boundary", in: contentType), !boundary.isEmpty, boundary.count <= 256
-        else { throw .malformedStream("a multipart body without a boundary") }
+        else { throw .malformedStream("the multipart content type has no boundary of 1 to 256 bytes") }
         self.init(boundary)
     }
 
-    /// The value of a parameter, unquoted. Blanks around the signs of equality, and bytes in a value that no token has, are
-    /// let pass: servers send both.
+    /// Returns the value of a parameter, unquoted. Blanks around the equals sign, and bytes in a value that a token may not have,
+    /// are accepted: servers send both.
     private static func parameter(_ name: String, in text: String) -> [UInt8]? {
         var rest = Array(text.utf8)[...]
         while let semicolon = rest.firstIndex(of: UInt8(ascii: ";")) {

@@ -2,29 +2,29 @@ import CurlEngine
 
 /// The line between two parts of a multipart body (RFC 2046, section 5.1.1).
 struct MultipartDelimiter: Sendable {
-    /// What may stand at the start of a line.
+    /// The result of a comparison with the start of a line.
     enum Match: Equatable {
-        /// Something else.
+        /// The line is not a boundary line.
         case none
-        /// The beginning of a boundary line; more bytes are needed.
+        /// The bytes may be the beginning of a boundary line; more bytes are needed.
         case undecided
-        /// A boundary line of so many bytes, its end included.
+        /// The line is a boundary line of `length` bytes, its end included; `isLast` for the boundary after the last part.
         case line(length: Int, isLast: Bool)
     }
 
-    /// The most white space that a boundary line may have after it.
+    /// The maximum white space after the boundary in its line, in bytes.
     static let maximumPadding = 256
 
-    /// Two hyphens and the boundary.
+    /// The two hyphens and the boundary.
     private let marker: [UInt8]
 
     init(_ boundary: String) { self.init(boundary.utf8) }
 
     init(_ boundary: some Sequence<UInt8>) { marker = Array("--".utf8) + boundary }
 
-    /// What stands at `start`, which is the start of a line.
+    /// Compares the boundary with the bytes at `start`, which is the start of a line.
     ///
-    /// - Parameter isComplete: No more bytes come.
+    /// - Parameter isComplete: A Boolean value: no more bytes follow.
     func match(_ bytes: [UInt8], at start: Int, isComplete: Bool) -> Match {
         let bytes = bytes.span
         let available = min(bytes.count - start, marker.count)
@@ -45,7 +45,7 @@ struct MultipartDelimiter: Sendable {
         guard end - padding <= Self.maximumPadding else { return .none }
         if end < bytes.count, bytes[end] == 0x0D { end += 1 }
         guard end < bytes.count else {
-            // Nothing needs to follow the last boundary.
+            // The last boundary needs no end of its line.
             return isComplete && isLast ? .line(length: end - start, isLast: true) : undecided
         }
         return bytes[end] == 0x0A ? .line(length: end + 1 - start, isLast: isLast) : .none

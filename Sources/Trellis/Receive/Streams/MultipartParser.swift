@@ -2,38 +2,42 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// Makes parts of the bytes of a multipart body (RFC 2046, section 5.1), however they are cut. A pure machine.
+/// A parser of a multipart body (RFC 2046, section 5.1), independent of how the body is cut into chunks. Performs no I/O.
 ///
-/// Lines may end with LF instead of CRLF, as many servers have it. It keeps the head of a part, or what may be the beginning
-/// of a boundary; everything else is handed on at once.
+/// Lines may end with LF instead of CRLF, as many servers send them. The parser keeps the head of a part, or bytes that may be
+/// the beginning of a boundary; all other bytes are returned at once.
 struct MultipartParser: BodyMachine {
-    /// What it makes: for each part its head, its bytes as they come, and its end.
+    /// A piece of a part: for each part the head, the bytes as they are received, and the end.
     enum Piece: Sendable, Equatable {
         case head(HTTPFields)
         case bytes(Data)
         case end
     }
 
+    /// The section of the body in which the parser is.
     private enum Place { case preamble, head, content, epilogue }
 
     private let boundary: MultipartDelimiter
     private let maximumHeadSize: Int
-    /// A stream whose parts replace one another just stops.
+    /// A Boolean value: the end of the body ends a part too. A stream whose parts replace one another has no last boundary.
     private let mayStopAnywhere: Bool
 
     private var place = Place.preamble
     private var bytes: [UInt8] = []
+    /// The offset in `bytes` up to which they have been taken.
     private var position = 0
-    /// Where the next line feed is looked for, in the head or in the content.
+    /// The offset from which the next line feed is searched for, in the head or in the content.
     private var searchStart = 0
-    /// What stands at `position` is the start of a line.
+    /// A Boolean value: the byte at `position` is the start of a line.
     private var isAtLineStart = true
-    /// Pieces that have been found together, two at most.
+    /// The pieces that have been found together, two at most.
     private var ready: [Piece] = []
 
+    /// Creates a parser.
+    ///
     /// - Parameters:
-    ///   - maximumHeadSize: How many bytes the head of a part may have.
-    ///   - mayStopAnywhere: The end of the body ends a part too.
+    ///   - maximumHeadSize: The maximum size of the head of a part in bytes.
+    ///   - mayStopAnywhere: A Boolean value: the end of the body ends a part too.
     init(_ boundary: MultipartDelimiter, maximumHeadSize: Int, mayStopAnywhere: Bool) {
         self.boundary = boundary
         self.maximumHeadSize = maximumHeadSize
@@ -52,7 +56,7 @@ struct MultipartParser: BodyMachine {
     mutating func finish() throws -> Piece? {
         if let piece = try next(isComplete: true) { return piece }
         guard place == .epilogue || mayStopAnywhere else {
-            throw TrellisError.streamCutShort("a multipart body without its last boundary")
+            throw TrellisError.streamCutShort("the multipart body ended without its last boundary")
         }
         defer { place = .epilogue }
         return place == .content ? .end : nil
@@ -76,7 +80,7 @@ struct MultipartParser: BodyMachine {
 
     // MARK: Content
 
-    /// Takes what belongs to the content, and the boundary after it; `false` where more bytes are needed.
+    /// Takes the bytes of the content, and the boundary after them; returns `false` if more bytes are needed.
     private mutating func takeContent(isComplete: Bool) -> Bool {
         if isAtLineStart {
             switch boundary.match(bytes, at: position, isComplete: isComplete) {
@@ -92,7 +96,7 @@ struct MultipartParser: BodyMachine {
             let hasReturn = lineFeed > position && bytes[lineFeed - 1] == 0x0D
             let contentEnd = hasReturn ? lineFeed - 1 : lineFeed
             guard lineFeed < bytes.count else {
-                // A CR at the end may be part of a boundary.
+                // A CR at the end may belong to a boundary.
                 handOn(upTo: contentEnd)
                 searchStart = bytes.count
                 return false
@@ -110,11 +114,13 @@ struct MultipartParser: BodyMachine {
         }
     }
 
+    /// Makes the bytes up to `end` a piece of the content; in the preamble, drops them.
     private mutating func handOn(upTo end: Int) {
         if end > position, place == .content { ready.append(.bytes(Data(bytes[position..<end]))) }
         position = max(position, end)
     }
 
+    /// Ends the content before a boundary, and continues behind the boundary.
     private mutating func pass(contentEnd: Int, boundaryEnd: Int, _ isLast: Bool) {
         handOn(upTo: contentEnd)
         if place == .content { ready.append(.end) }
@@ -125,6 +131,7 @@ struct MultipartParser: BodyMachine {
 
     // MARK: Head
 
+    /// Takes the head of a part with its blank line; returns `nil` if more bytes are needed.
     private mutating func takeHead() throws(TrellisError) -> HTTPFields? {
         var lineStart = searchStart
         while true {

@@ -1,11 +1,11 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// A part of a multipart response. Its body comes as it is read.
+/// A part of a multipart response. The body of the part is received as it is read.
 public struct MultipartPart: Sendable {
-    /// The fields of its head, in the order of their arrival.
+    /// The fields of the part's head, in the order of their arrival.
     public let headerFields: HTTPFields
-    /// Its body, to be read once, before the next part is asked for.
+    /// The body of the part, to be read once, before the next part is requested.
     public let body: Body
 
     init(_ number: Int, _ headerFields: HTTPFields, _ reader: MultipartReader) {
@@ -15,35 +15,35 @@ public struct MultipartPart: Sendable {
 
     /// The body of a part.
     public struct Body: AsyncSequence, Sendable {
-        /// Bytes of the body, as many as have come.
+        /// A chunk: bytes of the part's body, as many as have been received.
         public typealias Element = Data
 
         fileprivate let number: Int
         fileprivate let reader: MultipartReader
 
-        /// Reads the body.
+        /// Returns an iterator that reads the body.
         public func makeAsyncIterator() -> Iterator { Iterator(body: self) }
 
-        /// The reader of a part's body.
+        /// The iterator over a part's body.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let body: Body
 
-            /// The next bytes, `nil` at the end of the part.
+            /// Returns the next bytes; `nil` at the end of the part.
             ///
-            /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/other`` where the next part has been asked for already,
-            ///   and as ``MultipartSequence/Iterator/next()``.
+            /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/other`` if the next part has been requested already, and the
+            ///   errors of ``MultipartSequence/Iterator/next()``.
             public mutating func next() async throws -> Data? { try await body.reader.nextBytes(of: body.number) }
 
-            /// As ``next()``. It runs where it is called, whatever the argument.
+            /// Returns the next bytes, as ``next()`` does. Runs on the actor of the caller, regardless of the argument.
             public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async throws -> Data? {
                 try await next()
             }
         }
 
-        /// The rest of the part in one piece.
+        /// Returns the rest of the part in one piece.
         ///
-        /// - Parameter limit: How many bytes are accepted.
-        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/bodyTooLarge`` above the limit, and what reading throws.
+        /// - Parameter limit: The maximum number of bytes.
+        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/bodyTooLarge`` above the limit, and the errors of reading.
         public func collect(upTo limit: Int) async throws -> Data {
             var all = Data()
             for try await bytes in self {

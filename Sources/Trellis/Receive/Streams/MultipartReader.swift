@@ -2,21 +2,21 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// Hands out the parts of a multipart body one after the other, to the loop over the parts and to those over their bodies.
+/// A reader of the parts of a multipart body one after the other, shared by the loop over the parts and the loops over their bodies.
 final class MultipartReader: Sendable {
     private struct State: Sendable {
         var reader: BodyReader<MultipartParser>
-        /// The present part, from 1 on.
+        /// The number of the present part, from 1 on.
         var part = 0
         var isInPart = false
     }
 
-    /// `nil` while someone reads.
+    /// The state of the reader; `nil` while a read is under way.
     private let state: Locked<State?>
 
     init(_ reader: BodyReader<MultipartParser>) { state = Locked(State(reader: reader)) }
 
-    /// The next part, after what has not been read of the one before; `nil` at the end.
+    /// Returns the next part, after dropping the unread rest of the part before; `nil` at the end.
     func nextPart() async throws -> (number: Int, head: HTTPFields)? {
         try await exclusively { state in
             while let piece = try await state.reader.next() {
@@ -30,10 +30,10 @@ final class MultipartReader: Sendable {
         }
     }
 
-    /// The next bytes of a part, `nil` at its end.
+    /// Returns the next bytes of a part; `nil` at its end.
     func nextBytes(of part: Int) async throws -> Data? {
         try await exclusively { state in
-            guard part == state.part else { throw TrellisError(.other("the part has been left for the next one")) }
+            guard part == state.part else { throw TrellisError(.other("the next part has been requested already")) }
             guard state.isInPart else { return nil }
             if case .bytes(let bytes) = try await state.reader.next() { return bytes }
             state.isInPart = false
@@ -41,12 +41,15 @@ final class MultipartReader: Sendable {
         }
     }
 
+    /// Runs `body` with the state.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/other`` while another read is under way; the error that `body` throws.
     private func exclusively<Result>(_ body: (inout State) async throws -> Result) async throws -> Result {
         let taken = state.withLock { state in
             defer { state = nil }
             return state
         }
-        guard var present = taken else { throw TrellisError(.other("a multipart body has one reader at a time")) }
+        guard var present = taken else { throw TrellisError(.other("a multipart body can have one reader at a time")) }
         defer {
             let state = present
             self.state.withLock { $0 = state }

@@ -3,14 +3,14 @@ import CurlEngine
 /// The parts of a multipart body (RFC 2046, section 5.1): `multipart/mixed`, `multipart/byteranges`,
 /// `multipart/x-mixed-replace`.
 ///
-/// Read the body of a part before you ask for the next part, or not at all; what is left of it is read and dropped. Memory
-/// is bounded: a part is held only as far as it has come and not been read. Parts that are multipart themselves are handed
-/// out as they are.
+/// Read the body of a part before you request the next part, or not at all; the unread rest is read and dropped. Memory is
+/// bounded: only bytes of a part that have been received and not been read are held. Parts that are multipart themselves are
+/// returned as they are.
 public struct MultipartSequence: AsyncSequence, Sendable {
-    /// A part: its head, and its body as it comes.
+    /// A part: the head, and the body as it is received.
     public typealias Element = MultipartPart
 
-    /// The limit on the head of a part in bytes unless another one is given: 16 KiB.
+    /// The default limit on the head of a part in bytes: 16 KiB.
     public static let maximumPartHeadSize = 16 << 10
 
     private let body: ResponseBody
@@ -23,7 +23,7 @@ public struct MultipartSequence: AsyncSequence, Sendable {
         self.limit = limit
     }
 
-    /// Reads the body.
+    /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator {
         do throws(TrellisError) {
             let boundary = try MultipartDelimiter(contentType: contentType)
@@ -35,7 +35,7 @@ public struct MultipartSequence: AsyncSequence, Sendable {
         }
     }
 
-    /// The reader of the parts.
+    /// The iterator over the parts.
     public struct Iterator: AsyncIteratorProtocol {
         fileprivate enum State {
             case reading(MultipartReader)
@@ -45,13 +45,13 @@ public struct MultipartSequence: AsyncSequence, Sendable {
 
         fileprivate var state: State
 
-        /// The next part, `nil` at the end.
+        /// Returns the next part; `nil` at the end.
         ///
-        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableContentType`` where the `Content-Type` is not
-        ///   `multipart`, of kind ``TrellisError/Kind/serialization`` where it has no boundary or the head of a part is
+        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableContentType`` if the `Content-Type` is not
+        ///   `multipart`, of kind ``TrellisError/Kind/serialization`` if the type has no boundary or the head of a part is
         ///   malformed, of kind ``TrellisError/Kind/bodyTooLarge`` for a head above the limit, of kind
         ///   ``TrellisError/Kind/truncatedBody`` for a body without its last boundary (`multipart/x-mixed-replace` needs
-        ///   none); and as ``ResponseBody/Iterator/next()``.
+        ///   none); and the errors of ``ResponseBody/Iterator/next()``.
         public mutating func next() async throws -> MultipartPart? {
             switch state {
             case .reading(let reader):
@@ -63,7 +63,7 @@ public struct MultipartSequence: AsyncSequence, Sendable {
             }
         }
 
-        /// As ``next()``. It runs where it is called, whatever the argument.
+        /// Returns the next part, as ``next()`` does. Runs on the actor of the caller, regardless of the argument.
         public nonisolated(nonsending) mutating func next(isolation actor: (any Actor)?) async throws -> MultipartPart?
         {
             try await next()

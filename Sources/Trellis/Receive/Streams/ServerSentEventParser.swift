@@ -1,25 +1,27 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Makes events of the bytes of an event stream, however they are cut, as section 9.2.6 of WHATWG HTML says. A pure machine.
+/// A parser of an event stream, as section 9.2.6 of WHATWG HTML defines it, independent of how the stream is cut into chunks.
+/// Performs no I/O.
 ///
 /// An event that is not complete at the end of the stream is dropped.
 struct ServerSentEventParser: BodyMachine {
     private var splitter: LineSplitter
     private var block: EventBlock
+    /// A Boolean value: the next line is the first line of the stream.
     private var isAtStart = true
 
-    /// A parser for one stream.
+    /// Creates a parser for one stream.
     ///
     /// - Parameters:
-    ///   - limit: How many bytes a line, and the data of an event, may have.
-    ///   - lastEventID: The last event ID of the stream that this one continues. Browsers keep it for events without an ID.
+    ///   - limit: The maximum size of a line, and of the data of an event, in bytes.
+    ///   - lastEventID: The last event ID of the stream that this one continues. Browsers keep that ID for events without one.
     init(limit: Int, lastEventID: String = "") {
         splitter = LineSplitter(limit: limit)
         block = EventBlock(limit: limit, lastEventID: lastEventID)
     }
 
-    /// What to send as `Last-Event-ID` when the stream is opened again: the ID at the last blank line.
+    /// The value to send as `Last-Event-ID` when the stream is opened again: the ID at the last blank line.
     var lastEventID: String { block.lastEventID }
 
     /// The last reconnection time that the server gave.
@@ -44,7 +46,7 @@ struct ServerSentEventParser: BodyMachine {
     private mutating func take(_ bytes: [UInt8], _ range: Range<Int>) throws(TrellisError) -> ServerSentEvent? {
         var range = range
         if isAtStart {
-            // One byte order mark at the start is no part of the stream.
+            // A single byte order mark at the start is not part of the stream.
             if bytes[range].starts(with: [0xEF, 0xBB, 0xBF]) { range = range.lowerBound + 3..<range.upperBound }
             isAtStart = false
         }

@@ -1,11 +1,11 @@
-/// A body as a stream of events, as WHATWG HTML, section 9.2, has them.
+/// A body as a stream of server-sent events (WHATWG HTML, section 9.2).
 ///
-/// It ends with the body. For a stream that is opened again whenever it ends, see ``Session/events(from:reconnecting:)``.
+/// The stream ends with the body. For a stream that is opened again whenever it ends, see ``Session/events(from:reconnecting:)``.
 public struct ServerSentEventSequence: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
 
-    /// The limit on the size of an event in bytes unless another one is given: 16 MiB.
+    /// The default limit on the size of an event in bytes: 16 MiB.
     public static let maximumEventSize = 16 << 20
 
     private let body: ResponseBody
@@ -16,11 +16,11 @@ public struct ServerSentEventSequence: AsyncSequence, Sendable {
         self.limit = limit
     }
 
-    /// Reads the body.
+    /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator { Iterator(BodyReader(ServerSentEventParser(limit: limit), body)) }
 
-    /// The reader of the events. An event above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``; one that is
-    /// not complete at the end is dropped.
+    /// The iterator over the events. An event above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``; an event that
+    /// is not complete at the end of the body is dropped.
     public struct Iterator: StagedIterator {
         /// An event.
         public typealias Element = ServerSentEvent

@@ -1,27 +1,27 @@
 extension TrellisError {
-    /// Something in a stream is longer than its limit.
+    /// Returns the error of an element of a stream that is longer than its limit in bytes; `what` names the element.
     static func tooLong(_ what: String, limit: Int) -> TrellisError {
         var error = TrellisError(.invalidResponse(.bodyTooLarge(limit: limit)), phase: .receiving)
-        error.detail = "the limit is on \(what)"
+        error.detail = "the limit applies to \(what)"
         return error
     }
 
-    /// The body does not have the format that it is read as.
+    /// Returns the error of a body that does not have the format that it is read as.
     static func malformedStream(_ why: String) -> TrellisError {
         TrellisError(.serializationFailed(.format(why)), phase: .receiving)
     }
 
-    /// The body is not of the type that it is read as.
+    /// Returns the error of a body that is not of the content type that it is read as.
     static func wrongStream(_ contentType: String?, acceptable: String) -> TrellisError {
         TrellisError(.validationFailed(.contentType(contentType, acceptable: [acceptable])), phase: .receiving)
     }
 
-    /// The body ended before what it is read as.
+    /// Returns the error of a body that ended before its format is complete.
     static func streamCutShort(_ why: String) -> TrellisError {
         TrellisError(.invalidResponse(.bodyCutShort(why)), phase: .receiving)
     }
 
-    /// An element of a stream cannot be decoded.
+    /// Returns the error of an element of a stream that cannot be decoded.
     static func undecodable(_ element: UndecodableElement, as type: String) -> TrellisError {
         let why = (element.cause as? DecodingError)?.reason ?? "\(element.cause)"
         return TrellisError(

@@ -1,11 +1,11 @@
 import CurlEngine
 import FoundationEssentials
 
-/// A body as pieces of text, as they come, in UTF-8.
+/// A body as pieces of UTF-8 text, as they are received.
 ///
-/// A piece never ends within a code point: the pieces together are the text, whatever the network did. Bytes that are no
-/// UTF-8 become U+FFFD, as they would in the text as a whole. What looks like one character on a screen may still be cut,
-/// if it is more than one code point. Pieces are as long as what has come, up to 256 KiB.
+/// A piece never ends within a code point: the pieces together are the text, however the network cut the body. Bytes that are not
+/// UTF-8 become U+FFFD, as they would in the text as a whole. A character on the screen may still be cut, if the character has
+/// more than one code point. A piece is as long as the bytes that have been received, up to 256 KiB.
 public struct StringSequence: AsyncSequence, Sendable {
     /// A piece of the text, never empty.
     public typealias Element = String
@@ -14,10 +14,10 @@ public struct StringSequence: AsyncSequence, Sendable {
 
     init(_ body: ResponseBody) { self.body = body }
 
-    /// Reads the body.
+    /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator { Iterator(BodyReader(StringJoiner(), body)) }
 
-    /// The reader of the pieces.
+    /// The iterator over the pieces.
     public struct Iterator: StagedIterator {
         /// A piece of the text, never empty.
         public typealias Element = String
@@ -34,10 +34,10 @@ public struct StringSequence: AsyncSequence, Sendable {
     }
 }
 
-/// Makes text of bytes that may be cut within a code point.
+/// A parser that makes text of bytes that may be cut within a code point.
 struct StringJoiner: BodyMachine {
     private var chunk = Data()
-    /// The beginning of a code point, at most three bytes.
+    /// The beginning of a code point that the last chunk ended within, at most three bytes.
     private var tail: [UInt8] = []
 
     mutating func append(_ chunk: Data) { self.chunk = chunk }

@@ -1,11 +1,11 @@
 import CurlEngine
 
-/// The end of a piece of UTF-8 that may go on in the next piece.
+/// The incomplete code point at the end of a piece of UTF-8, which may be completed by the next piece.
 enum UTF8Tail {
-    /// How many bytes at the end, three at most, are the beginning of a code point and may become one.
+    /// Returns the number of bytes at the end, three at most, that are the beginning of a code point and can still be completed.
     ///
-    /// Only bytes that can still become one are counted, as table 3-7 of the Unicode Standard has them: cut before them,
-    /// pieces that are repaired one by one make the same text as the whole.
+    /// Only bytes that can still be completed are counted, as table 3-7 of the Unicode Standard lists them: if the pieces are cut
+    /// before such bytes and repaired one by one, they make the same text as the whole.
     static func length(of bytes: Span<UInt8>) -> Int {
         let count = bytes.count
         var length = 1
@@ -20,7 +20,7 @@ enum UTF8Tail {
         return 0
     }
 
-    /// 0 for what leads nothing longer than one byte.
+    /// Returns the length of the code point that a byte leads, in bytes; 0 for a byte that does not lead more than one byte.
     private static func expectedLength(leadingByte byte: UInt8) -> Int {
         switch byte {
         case 0xC2...0xDF: 2
@@ -30,7 +30,8 @@ enum UTF8Tail {
         }
     }
 
-    /// Whether a continuation byte may stand second: overlong forms, surrogates and what lies beyond U+10FFFF may not.
+    /// Returns whether a continuation byte may follow a leading byte. Second bytes of overlong forms, surrogates and values beyond
+    /// U+10FFFF may not.
     private static func mayFollow(_ leader: UInt8, _ second: UInt8) -> Bool {
         switch leader {
         case 0xE0: second >= 0xA0

@@ -2,31 +2,32 @@ public import FoundationEssentials
 
 /// An element of a stream that could not be decoded.
 ///
-/// It is the ``TrellisError/underlying`` of the error that ends the stream, and what a handler gets that wants to go on.
+/// The element is the ``TrellisError/underlying`` of the error that ends the stream, and the argument of a handler, which may
+/// continue the stream.
 public struct UndecodableElement: Error, Sendable {
-    /// What is counted.
+    /// The unit in which elements are counted.
     public enum Unit: String, Sendable, Hashable {
-        /// Lines of the body, blank ones too.
+        /// The lines of the body, including blank ones.
         case line
-        /// Texts of a sequence (RFC 7464), empty ones not.
+        /// The texts of a sequence (RFC 7464), without empty ones.
         case text
     }
 
-    /// What ``number`` counts.
+    /// The unit that ``number`` counts.
     public let unit: Unit
-    /// Which one it is, from 1 on.
+    /// The number of the element, from 1 on.
     public let number: Int
     /// The bytes of the element.
     public let bytes: Data
-    /// What the decoder threw.
+    /// The error that the decoder threw.
     public let cause: any Error
 }
 
 extension UndecodableElement: CustomStringConvertible {
-    /// Which one it is, and what the decoder said.
+    /// The unit and number of the element, and the error of the decoder.
     public var description: String { "\(unit.rawValue) \(number) cannot be decoded: \(cause)" }
 }
 
-/// What to do with an element that cannot be decoded: throw to end the stream with that error, or return to go on without
-/// the element.
+/// A handler for an element that cannot be decoded: throw to end the stream with that error, or return to continue without the
+/// element.
 public typealias UndecodableElementHandler = @Sendable (UndecodableElement) throws -> Void

@@ -1,10 +1,10 @@
 import HTTPTypes
 
-/// Which media types are accepted: a policy over the ranges of an `Accept`, or over a list of the caller's.
+/// The media types that are accepted, from the ranges of an `Accept` or from a list of the caller's.
 struct AcceptableTypes: Sendable, Hashable {
     private struct Range: Hashable {
         let range: MediaType
-        /// A weight of zero (RFC 9110, section 12.4.2).
+        /// A Boolean value: the weight of the range is zero (RFC 9110, section 12.4.2).
         let isRefused: Bool
     }
 
@@ -18,13 +18,13 @@ struct AcceptableTypes: Sendable, Hashable {
         }
     }
 
-    /// What a request says that it accepts. Nothing said: everything.
+    /// Creates the types in the `Accept` of a request. Without an `Accept`, every type is accepted.
     init(of request: Request) { self.init([request.headerFields[.accept] ?? "*/*"]) }
 
-    /// Whether a type is accepted. The most specific range that includes it decides, the first of equals.
+    /// Returns whether a type is accepted. The most specific range that includes the type decides; of equally specific ranges, the
+    /// first.
     ///
-    /// - Parameter type: `nil` where the response does not say, or says something that is no type: then only who accepts
-    ///   everything accepts that.
+    /// - Parameter type: The content type; `nil` if the response has none, or a malformed one. `nil` is accepted only if `*/*` is.
     func accept(_ type: MediaType?) -> Bool {
         guard let type else { return ranges.contains { $0.range.essence == "*/*" && !$0.isRefused } }
         var best: Range?
@@ -34,9 +34,11 @@ struct AcceptableTypes: Sendable, Hashable {
         return best.map { !$0.isRefused } ?? false
     }
 
+    /// The accepted ranges without parameters, for error messages.
     var names: [String] { ranges.filter { !$0.isRefused }.map(\.range.essence) }
 }
 
 extension MediaType {
+    /// The precision of a range: higher is more specific (RFC 9110, section 12.5.1).
     fileprivate var specificity: Int { (type == "*" ? 0 : 2) + (subtype == "*" ? 0 : 1) }
 }

@@ -1,4 +1,4 @@
-/// Reads the parts of a field's value: tokens, quoted strings, lists (RFC 9110, section 5.6).
+/// A scanner for the parts of a field's value: tokens, quoted strings, lists (RFC 9110, section 5.6).
 struct FieldScanner {
     private var rest: Substring.UTF8View
 
@@ -19,7 +19,7 @@ struct FieldScanner {
 
     mutating func skipSpace() { rest = rest.drop { $0 == 0x20 || $0 == 0x09 } }
 
-    /// Goes on behind the next such character that is not quoted; `false` where there is none.
+    /// Skips up to and including the next such character that is not quoted; returns `false` if there is none.
     mutating func skip(past character: Unicode.Scalar) -> Bool {
         while !rest.isEmpty {
             if take(character) { return true }
@@ -28,7 +28,7 @@ struct FieldScanner {
         return false
     }
 
-    /// One or more characters of a token.
+    /// Takes a token of one or more characters; returns `nil` if there is none.
     mutating func token() -> String? {
         let bytes = rest.prefix(while: Self.isTokenByte)
         guard !bytes.isEmpty else { return nil }
@@ -38,7 +38,8 @@ struct FieldScanner {
 
     mutating func tokenOrQuoted() -> String? { isAt("\"") ? quoted() : token() }
 
-    /// A quoted string without its marks and escapes. One that does not end takes all the rest.
+    /// Takes a quoted string, and returns it without quotation marks and escapes. For a string without an end, takes all the rest
+    /// and returns `nil`.
     private mutating func quoted() -> String? {
         rest.removeFirst()
         var bytes: [UInt8] = []
@@ -52,7 +53,7 @@ struct FieldScanner {
         return nil
     }
 
-    /// The elements of a comma-separated list.
+    /// Returns the elements of a comma-separated list.
     static func elements(of text: String) -> [Substring] {
         var elements: [Substring] = []
         var scanner = FieldScanner(text)

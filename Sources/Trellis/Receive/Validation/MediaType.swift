@@ -9,22 +9,22 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         /// The value as it was written, without quotation marks.
         public let value: String
 
-        /// Whether name and value have the same bytes.
+        /// Returns whether the names and the values have the same bytes.
         public static func == (one: Parameter, other: Parameter) -> Bool {
             one.name.hasSameBytes(as: other.name) && one.value.hasSameBytes(as: other.value)
         }
     }
 
-    /// What stands before the slash, in lower case; `*` in a range.
+    /// The part before the slash, in lower case; `*` in a range.
     public let type: String
-    /// What stands after the slash, in lower case; `*` in a range.
+    /// The part after the slash, in lower case; `*` in a range.
     public let subtype: String
     /// The parameters in their order.
     public let parameters: [Parameter]
 
-    /// Parses the value of a `Content-Type`, or one element of an `Accept`.
+    /// Creates a media type from the value of a `Content-Type`, or from one element of an `Accept`.
     ///
-    /// A parameter that is malformed is left out. `nil` where type or subtype are missing or no tokens.
+    /// A malformed parameter is left out. The result is `nil` if the type or the subtype is missing or not a token.
     public init?(_ text: some StringProtocol) {
         var scanner = FieldScanner(text)
         guard let type = scanner.token(), scanner.take("/"), let subtype = scanner.token() else { return nil }
@@ -41,26 +41,26 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         self.parameters = parameters
     }
 
-    /// The elements of a list such as that of an `Accept` field; what cannot be parsed is left out.
+    /// Returns the elements of a list, such as the value of an `Accept` field; elements that cannot be parsed are left out.
     public static func list(_ text: String) -> [MediaType] {
         FieldScanner.elements(of: text).compactMap { MediaType($0) }
     }
 
-    /// The value of the first parameter of that name, which is in lower case.
+    /// The value of the first parameter with a name, which is given in lower case.
     public subscript(parameter: String) -> String? { parameters.first { $0.name == parameter }?.value }
 
-    /// The parameter `charset`.
+    /// The value of the parameter `charset`.
     public var charset: String? { self["charset"] }
 
-    /// Type and subtype without the parameters: `text/html`.
+    /// The type and the subtype without the parameters, such as `text/html`.
     public var essence: String { "\(type)/\(subtype)" }
 
-    /// Whether this one lies in a range. Parameters do not count; `*` in the range stands for anything.
+    /// Returns whether this media type is in a range. Parameters do not count; `*` in the range matches anything.
     public func isIncluded(in range: MediaType) -> Bool {
         (range.type == "*" || range.type == type) && (range.subtype == "*" || range.subtype == subtype)
     }
 
-    /// The type as it is written in a field.
+    /// The media type as it is written in a field.
     public var description: String {
         parameters.reduce(into: essence) { text, parameter in
             let isToken = !parameter.value.isEmpty && parameter.value.utf8.allSatisfy(FieldScanner.isTokenByte)

@@ -1,10 +1,10 @@
-/// The conditions that one reader of an answer has before it is read.
+/// The conditions that one reader requires of an answer before the answer is read.
 ///
-/// One value is made for each reading, and handed from the reader into the call: its attempts are judged by it, so that retriers
-/// hear of an answer that is refused.
+/// An instance is made for each reading, and passed from the reader to the call. The attempts of the call are judged by these
+/// conditions, so that retriers are asked about an answer that is refused.
 final class ReadingConditions: Sendable {
     let validation: Validation
-    /// Whether status and content type are checked where nothing was said of them.
+    /// A Boolean value: the status and the content type are checked if no validator for them was named.
     let hasDefaults: Bool
 
     private init(_ validation: Validation, hasDefaults: Bool) {
@@ -12,16 +12,16 @@ final class ReadingConditions: Sendable {
         self.hasDefaults = hasDefaults
     }
 
-    /// Those of readers that named nothing.
+    /// The conditions of readers that named no validators: the defaults.
     private static let standard = ReadingConditions(Validation(), hasDefaults: true)
 
-    /// The conditions of a reading; `nil` where any answer is accepted.
+    /// Returns the conditions of a reading; `nil` if any answer is accepted.
     static func of(_ validation: Validation, withDefaults hasDefaults: Bool) -> ReadingConditions? {
         if validation.isSilent { return hasDefaults && !validation.isOff ? standard : nil }
         return ReadingConditions(validation, hasDefaults: hasDefaults)
     }
 
-    /// Checks an answer, unless an attempt has checked it already.
+    /// Checks an answer, unless an attempt has checked the answer by these conditions already.
     ///
     /// - Throws: The first failure.
     func check(_ answer: Answer) async throws {
@@ -32,7 +32,7 @@ final class ReadingConditions: Sendable {
         }
     }
 
-    /// What ``check(_:)`` comes to, to be kept with the answer.
+    /// Returns the result of ``check(_:)``, to be kept with the answer.
     func verdict(on answer: Answer) async -> Verdict {
         do {
             try await validation.validate(answer, withDefaults: hasDefaults)
@@ -42,8 +42,8 @@ final class ReadingConditions: Sendable {
         }
     }
 
-    /// Whether the head alone is enough to refuse the answer. Validators behind one that needs the body are not asked: the first
-    /// failure wins.
+    /// Returns whether the head alone is enough to refuse the answer. Validators after one that needs the body are not asked, because
+    /// the first failure is the one that is thrown.
     func refuses(_ head: ResponseHead, of request: Request) -> Bool {
         for validator in validation.validators(withDefaults: hasDefaults) {
             guard let isMet = validator.isMet(by: head, of: request) else { return false }
@@ -53,9 +53,10 @@ final class ReadingConditions: Sendable {
     }
 }
 
-/// What the conditions of a reader made of an answer.
+/// The result of checking an answer by the conditions of a reader.
 final class Verdict: Sendable {
     let conditions: ReadingConditions
+    /// The first failure; `nil` if the answer is accepted.
     let error: (any Error)?
 
     init(conditions: ReadingConditions, error: (any Error)?) {
@@ -64,28 +65,29 @@ final class Verdict: Sendable {
     }
 }
 
-/// The conditions of all readers of a call, in the order of their coming.
+/// The conditions of all readers of a call, in the order of their arrival.
 struct CallConditions: Sendable {
     private var all: [ReadingConditions] = []
+    /// A Boolean value: at least one reader accepts any answer.
     private var acceptsAll = false
 
-    /// Those that attempts are judged by: the reader's that came first.
+    /// The conditions that attempts are judged by: those of the first reader that has any.
     var first: ReadingConditions? { all.first }
 
-    /// Adds a reader; `nil`: it accepts any answer.
+    /// Adds the conditions of a reader; `nil` for a reader that accepts any answer.
     mutating func add(_ conditions: ReadingConditions?) {
         if let conditions { all.append(conditions) } else { acceptsAll = true }
     }
 
-    /// Whether all readers refuse an answer by its head.
+    /// Returns whether all readers refuse an answer by its head.
     func refuses(_ head: ResponseHead, of request: Request) -> Bool {
         !acceptsAll && !all.isEmpty && all.allSatisfy { $0.refuses(head, of: request) }
     }
 }
 
-/// The readers of an answer, asked whether they refuse it by its head alone.
+/// The readers of an answer, which can be asked to judge the answer by its head alone.
 protocol HeadJudge: Sendable {
-    /// Whether all readers refuse the answer.
+    /// Returns whether all readers refuse the answer.
     func refuses(_ head: ResponseHead, of request: Request) -> Bool
 }
 

@@ -1,16 +1,16 @@
-/// The validators of a request in the order in which they were named, and what holds where none were.
+/// The validators of a request in the order in which they were named, and the defaults for a request without validators.
 ///
-/// Verbs that interpret the body check the status and the content type unless somebody said something about just that:
+/// Methods that interpret the body check the status and the content type, unless a validator for the same property was named:
 /// naming acceptable content types does not make a 404 page a model.
 package struct Validation: Sendable {
     private var validators: [Validator] = []
-    /// Nothing is checked, the defaults included.
+    /// A Boolean value: all checks are off, including the defaults.
     private(set) var isOff = false
 
-    /// Nothing was said.
+    /// Creates a validation without validators.
     package init() {}
 
-    /// With one more condition.
+    /// Returns a copy with one more validator.
     package func adding(_ validator: Validator) -> Validation {
         var copy = self
         copy.validators.append(validator)
@@ -18,24 +18,24 @@ package struct Validation: Sendable {
         return copy
     }
 
-    /// Without any, and without the defaults.
+    /// A validation without validators and without the defaults.
     package static var off: Validation {
         var validation = Validation()
         validation.isOff = true
         return validation
     }
 
-    /// Nothing was named.
+    /// A Boolean value: no validators were named.
     package var isSilent: Bool { validators.isEmpty }
 
-    /// What is checked, in this order: the defaults that nothing replaces, then what was named.
+    /// Returns the validators that apply, in this order: the defaults that no named validator replaces, then the named ones.
     func validators(withDefaults hasDefaults: Bool) -> [Validator] {
         guard hasDefaults, !isOff else { return validators }
         guard !validators.isEmpty else { return Self.defaults }
         return Self.defaults.filter { standard in !validators.contains { $0.replaces(standard) } } + validators
     }
 
-    /// Checks an answer; the first failure wins.
+    /// Checks an answer, and throws the first failure.
     package func validate(_ answer: Answer, withDefaults hasDefaults: Bool) async throws {
         for validator in validators(withDefaults: hasDefaults) { try await validator.validate(answer) }
     }
@@ -44,6 +44,7 @@ package struct Validation: Sendable {
 }
 
 extension Validator {
+    /// Returns whether both validators check the status, or both check the content type.
     fileprivate func replaces(_ other: Validator) -> Bool {
         switch (rule, other.rule) {
         case (.status, .status), (.contentType, .contentType): true

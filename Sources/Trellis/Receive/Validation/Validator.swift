@@ -1,7 +1,7 @@
 public import FoundationEssentials
 private import HTTPTypes
 
-/// A condition that an answer has to meet before it is read.
+/// A condition that a response has to meet before its body is read.
 ///
 /// ```swift
 /// let notStale = Validator { _, response, _ in
@@ -10,14 +10,15 @@ private import HTTPTypes
 /// let page = try await session.request(url).validate(notStale).decoding(Page.self)
 /// ```
 public struct Validator: Sendable {
-    /// A check of the user's own: the request as it was sent, the response, and the whole body, which is `nil` for a stream,
-    /// whose body has not come yet. What it throws is what the reader gets, unchanged.
+    /// A check of the user's own. The arguments are the request as it was sent, the response, and the whole body, which is `nil` for
+    /// a stream, whose body has not been received yet. The reader receives an error that the check throws unchanged.
     public typealias Check =
         @Sendable (_ request: Request, _ response: Response, _ body: Data?) async throws -> Void
 
+    /// The property that is checked, and the accepted values.
     enum Rule: Sendable {
         case status(StatusCodes)
-        /// `nil`: what the request accepts.
+        /// The accepted content types; `nil` for the types in the `Accept` of the request.
         case contentType(AcceptableTypes?)
         case check(Check)
     }
@@ -26,36 +27,36 @@ public struct Validator: Sendable {
 
     private init(_ rule: Rule) { self.rule = rule }
 
-    /// A validator of your own.
+    /// Creates a validator from a check of your own.
     public init(_ check: @escaping Check) { rule = .check(check) }
 
-    /// A status of 200 to 299.
+    /// A validator that accepts a status of 200 to 299.
     public static let successfulStatus = statusCode(200..<300)
 
-    /// A content type that the `Accept` of the request includes. Without one everything is accepted.
+    /// A validator that accepts a content type that the `Accept` of the request includes. Without an `Accept`, every type is accepted.
     public static let acceptedContentType = Validator(.contentType(nil))
 
-    /// A status in a range, such as `200..<300` or `..<400`.
+    /// Returns a validator that accepts a status in a range, such as `200..<300` or `..<400`.
     ///
     /// The error is of kind ``TrellisError/Kind/unacceptableStatus``.
     public static func statusCode(_ range: some RangeExpression<Int>) -> Validator {
         Validator(.status(.range(range.relative(to: 0..<1000))))
     }
 
-    /// One of several statuses.
+    /// Returns a validator that accepts one of several statuses.
     ///
     /// The error is of kind ``TrellisError/Kind/unacceptableStatus``.
     public static func statusCode(_ codes: [Int]) -> Validator { Validator(.status(.set(Set(codes)))) }
 
-    /// One of several content types, such as `application/json` or `image/*`. Parameters do not count.
+    /// Returns a validator that accepts one of several content types, such as `application/json` or `image/*`. Parameters do not count.
     ///
-    /// An empty body passes. A response without a content type, or with one that is malformed, passes only if `*/*` is
-    /// among those that are accepted. The error is of kind ``TrellisError/Kind/unacceptableContentType``.
+    /// An empty body passes. A response without a content type, or with a malformed one, passes only if `*/*` is among the accepted
+    /// types. The error is of kind ``TrellisError/Kind/unacceptableContentType``.
     public static func contentType(_ types: some Sequence<String>) -> Validator {
         Validator(.contentType(AcceptableTypes(types)))
     }
 
-    /// Checks an answer.
+    /// Checks an answer, and reports the result to the observer of the answer.
     func validate(_ answer: Answer) async throws {
         guard let observer = answer.observer else { return try await check(answer) }
         do {
@@ -67,7 +68,7 @@ public struct Validator: Sendable {
         }
     }
 
-    /// Whether a head meets the condition; `nil` where it takes the body to tell.
+    /// Returns whether a head meets the condition; `nil` if the body is needed to decide.
     func isMet(by head: ResponseHead, of request: Request) -> Bool? {
         switch rule {
         case .status(let codes): codes.contain(head.status.code)
@@ -84,7 +85,7 @@ public struct Validator: Sendable {
             let status = answer.response.status.code
             guard codes.contain(status) else { throw answer.error(.validationFailed(.status(status))) }
         case .contentType(let types):
-            // Nobody needs the response's fields to be parsed for a request that accepts everything.
+            // For a request that accepts every type, the response's fields need not be parsed.
             if types == nil, answer.request.headerFields[.accept] == nil { return }
             let types = types ?? AcceptableTypes(of: answer.request)
             let found = answer.response.headerFields[.contentType]
@@ -96,7 +97,7 @@ public struct Validator: Sendable {
     }
 }
 
-/// A set of statuses.
+/// The statuses that a validator accepts.
 enum StatusCodes: Sendable {
     case range(Range<Int>)
     case set(Set<Int>)

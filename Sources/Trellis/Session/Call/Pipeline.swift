@@ -1,214 +1,292 @@
 import CurlEngine
-import FoundationEssentials
 
-/// The journey of a request, in the order in which it happens.
-extension Session {
-    /// Sends a request and receives the whole answer.
-    func collect(_ convertible: some RequestConvertible) async throws -> CollectedResponse {
-        let start = clock.now()
-        // Compose: what is asked.
-        let request = try convertible.asRequest()
-        // Steps: what surrounds the attempts, on a journey of its own.
-        if hasSteps(request) { return try await call(request, isCollected: true, start: start).collectedPair() }
-        return try await collect(plain: request, start)
+/// The stages of a call, outermost first. Each function performs one stage and calls the next:
+///
+/// | stage | runs | function |
+/// |---|---|---|
+/// | steps around the call | once | ``aroundCall(_:_:)`` |
+/// | retries and hedging | once; each attempt is one turn of it | ``attempts(at:)`` |
+/// | adapters | for each attempt, until a redirect leaves the origin | ``attempt(_:)`` |
+/// | redirects | for each attempt; each hop is one turn of it | ``hops(_:asked:)`` |
+/// | steps around the hop | for each hop | ``hop(_:)`` |
+/// | cookies | for each exchange: a step around the hop may send several | ``exchange(_:)`` |
+/// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
+/// | the exchange | one request on the wire | ``exchange(_:_:)`` |
+///
+/// Thousands of calls may wait at any of these places. A function that waits keeps references alone, and has in functions of their
+/// own whatever it no longer needs by then: that is what `@inline(never)` is for here.
+final class Pipeline: Sendable {
+    let session: Session
+    let request: RequestActor
+    let context: CallContext
+
+    var call: Call { context.call }
+
+    var steps: Steps { request.steps.steps }
+
+    /// The exchange that the call's handle has made already.
+    var first: ExchangeActor? { isFirst ? request.first : nil }
+
+    private var isFirst: Bool { context.attempt == 1 && context.redirects.isEmpty }
+
+    init(_ request: RequestActor) {
+        self.request = request
+        session = request.session
+        context = CallContext(request.call)
     }
 
-    private func collect(plain request: Request, _ start: EngineInstant) async throws -> CollectedResponse {
-        if request.isForm { await MIMETypes.load() }
-        // Session: completed with the defaults, and checked. Exchange: an actor, which waits for its turn, hands itself to
-        // the transport and receives.
-        let attempt = try attempt(preparation.prepare(request, isCollected: true, start: start))
-        let (body, response) = try await attempt.collected()
-        guard response.status.isRedirect else { return (body, response) }
-        // Steps: the journey goes on from here.
-        let answer = StepResponse(response: response, body: body)
-        return try await call(request, isCollected: true, start: start, first: attempt, answered: answer)
-            .collectedPair()
+    /// The same pipeline in the context of a later attempt or hop.
+    private init(_ pipeline: Pipeline, _ context: CallContext) {
+        session = pipeline.session
+        request = pipeline.request
+        self.context = context
     }
 
-    /// The same, with the request that was answered.
-    ///
-    /// - Parameter conditions: What its reader accepts; `nil`: any answer.
-    func answer(_ convertible: some RequestConvertible, _ conditions: ReadingConditions?) async throws -> Answer {
-        let start = clock.now()
-        let request = try convertible.asRequest()
-        if hasSteps(request) {
-            return try await call(request, isCollected: true, start: start).collected(conditions)
-        }
-        return try await answer(plain: request, start, conditions)
+    /// Performs the call, once.
+    func run() async throws -> StepResponse {
+        let asked = try begin()
+        if request.depth == steps.aroundCall.count { return try await attempts(at: asked) }
+        return try await aroundCall(asked, request.depth)
     }
 
-    private func answer(
-        plain request: Request, _ start: EngineInstant, _ conditions: ReadingConditions?
-    ) async throws -> Answer {
-        if request.isForm { await MIMETypes.load() }
-        let attempt = try attempt(
-            preparation.prepare(request, isCollected: true, start: start),
-            readers: conditions)
-        let answer = try await attempt.answer()
-        guard answer.response.status.isRedirect else { return answer }
-        let first = StepResponse(response: answer.response, body: answer.body ?? Data())
-        return try await call(request, isCollected: true, start: start, first: attempt, answered: first)
-            .collected(conditions)
-    }
-
-    /// Sends a request and returns as soon as the head has come.
-    ///
-    /// - Parameter isInFlight: It belongs to a download that the session knows, and goes out while the session drains.
-    func open(_ convertible: some RequestConvertible, isInFlight: Bool = false) async throws -> StreamResponse {
-        let start = clock.now()
-        let request = try convertible.asRequest()
-        if hasSteps(request) {
-            return StreamResponse(
-                try await call(request, isCollected: false, start: start, isInFlight: isInFlight).answer())
-        }
-        return try await open(plain: request, start, isInFlight)
-    }
-
-    private func open(
-        plain request: Request, _ start: EngineInstant, _ isInFlight: Bool
-    ) async throws -> StreamResponse {
-        if request.isForm { await MIMETypes.load() }
-        let prepared = try preparation.prepare(request, isCollected: false, start: start)
-        let attempt = attempt(prepared, isInFlight: isInFlight)
-        let answer = try await stream(attempt) { try await $0.head(inbox: $1) }
-        guard answer.response.status.isRedirect else { return StreamResponse(answer) }
-        return StreamResponse(
-            try await call(
-                request, isCollected: false, start: start, first: attempt, answered: answer, isInFlight: isInFlight
-            ).answer())
-    }
-
-    /// Something surrounds the attempts; a disk that is asked for the size of a file may take its time, too.
-    private func hasSteps(_ request: Request) -> Bool {
-        request.attachment != nil || hasSteps || hub.isObserved || request.hasFiles
-    }
-
-    /// A request as an actor that has not started.
-    private func attempt(
-        _ prepared: PreparedRequest, readers: (any HeadJudge)? = nil, isInFlight: Bool = false
-    ) -> ExchangeActor {
-        ExchangeActor(
-            prepared, executor: engine, transport: transport, admission: actor,
-            flow: flow(of: prepared.transportRequest.request), readers: readers, isInFlight: isInFlight)
-    }
-
-    /// A request for a handle, which starts it. What no step can change is found out now: whether it can be sent.
-    func deferredCall(_ convertible: some RequestConvertible) throws -> RequestActor {
-        let request = try convertible.asRequest()
-        guard !hasSteps(request) else { return call(request, isCollected: true) }
-        let prepared = try preparation.prepare(request, isCollected: true, start: clock.now(), isDeferred: true)
-        let record = Locked(CallRecord())
-        return call(request, isCollected: true, first: attempt(prepared, readers: record), record: record)
-    }
-
-    /// A request with its steps, which has not started.
-    ///
-    /// - Parameters:
-    ///   - start: When the call was made; `nil`: when it is started.
-    ///   - first: The first attempt, where no step has a say in it.
-    ///   - answered: What that attempt has brought already.
-    ///   - record: What is known of the call under way.
-    ///   - isInFlight: It belongs to a download that the session knows.
+    /// The caller's request with the URL that the session makes of it.
     @inline(never)
-    private func call(
-        _ request: Request, isCollected: Bool, start: EngineInstant? = nil, first: ExchangeActor? = nil,
-        answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord()), isInFlight: Bool = false
-    ) -> RequestActor {
-        let surroundings = request.attachedSteps.map { AttachedSteps(steps, followedBy: $0) } ?? steps
-        if answered != nil { record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
-        let course = Course(
-            self, surroundings, isCollected: isCollected, depth: 0, answered: answered, isInFlight: isInFlight)
-        return call(
-            request, course, start, first, limit: preparation.limits(of: request, isCollected: isCollected).total,
-            record)
+    private func begin() throws -> Request {
+        try Task.checkCancellation()
+        return request.depth == 0 ? try session.preparation.completingURL(of: call.request) : call.request
     }
 
-    private func call(
-        _ request: Request, _ course: Course, _ start: EngineInstant?, _ first: ExchangeActor?, limit: UInt64?,
-        _ record: Locked<CallRecord>
-    ) -> RequestActor {
-        RequestActor(
-            request, first: first, start: start, limit: limit, executor: engine, hub: hub, course: course,
-            record: record)
-    }
-
-    /// The answer of an attempt whose head is awaited in some way.
-    private func stream(
-        _ attempt: ExchangeActor, _ head: (ExchangeActor, BodyInbox) async throws -> Response
-    ) async throws -> StepResponse {
-        let inbox = BodyInbox {
-            attempt.enter { $0.readerHasDrained() }
-        } whenAbandoned: {
-            attempt.enter { $0.cancel(CancellationError()) }
-        }
-        let response = try await head(attempt, inbox)
-        // The session lives as long as its streams.
-        let source = StreamSource(inbox: inbox, request: attempt, session: self)
-        return StepResponse(response: response, content: .source(ReaderToken(source)))
-    }
-
-    /// One request on the wire, as part of a call.
-    ///
-    /// - Parameter turn: What has let it go, if anything has.
+    /// Runs the steps around the call, one inside of the other.
     @inline(never)
-    func exchange(
-        _ request: Request, _ journey: Journey, _ turn: LimitTurn?
+    private func aroundCall(_ request: Request, _ depth: Int) async throws -> StepResponse {
+        if depth == steps.aroundCall.count { return try await attempts(at: request) }
+        try Task.checkCancellation()
+        return try await through(steps.aroundCall[depth], request, depth + 1) {
+            try await self.aroundCall($0, depth + 1)
+        }
+    }
+
+    @inline(never)
+    private func through(
+        _ step: any RequestStep, _ request: Request, _ depth: Int?,
+        _ next: @escaping @Sendable (Request) async throws -> StepResponse
     ) async throws -> StepResponse {
-        if request.isForm { await MIMETypes.load() }
-        let sizes = request.hasFiles ? await FileSizes(of: request.body) : nil
-        let attempt = try journey.first ?? nextAttempt(request, journey, turn, sizes)
+        try await step.send(request, context: context, next: NextStep(depth: depth, origin: self.request, next))
+    }
+
+    /// Runs the first attempt, and further ones where there is anything that asks for them.
+    @inline(never)
+    private func attempts(at request: Request) async throws -> StepResponse {
+        if steps.hedging != nil { return try await retried(at: request, hedged: true) }
+        let end = await attempt(request)
+        if steps.retriers.isEmpty { return try end.result.get() }
+        return try await retried(at: request, after: end)
+    }
+
+    /// Runs attempts until no retrier asks for another. Each goes on at the hop where the last one failed.
+    ///
+    /// - Parameter first: How the first attempt ended, if it was made.
+    @inline(never)
+    private func retried(
+        at request: Request, after first: AttemptEnd? = nil, hedged: Bool = false
+    ) async throws -> StepResponse {
+        var (pipeline, known) = (self, first)
+        while true {
+            var end: AttemptEnd
+            if let known { end = known } else { end = await pipeline.nextAttempt(request, hedged) }
+            pipeline = Pipeline(pipeline, end.context)
+            end = await pipeline.judged(end)
+            guard let wait = try await pipeline.retry(after: end, of: request) else { return try end.result.get() }
+            known = nil
+            if case .success(let answer) = end.result { await answer.discard(pipeline.context) }
+            try await pipeline.context.wait(for: wait)
+            pipeline = pipeline.again()
+        }
+    }
+
+    @inline(never)
+    private func again() -> Pipeline {
+        var context = context
+        context.attempt += 1
+        call.observer?.begin(attempt: context.attempt)
+        return Pipeline(self, context)
+    }
+
+    /// Runs an attempt, and others beside it while its response is slow to come.
+    @inline(never)
+    private func nextAttempt(_ request: Request, _ hedged: Bool) async -> AttemptEnd {
+        guard hedged, let policy = steps.hedging else { return await attempt(request) }
+        return await HedgeRace(policy: policy, request: context.hop?.asked ?? request, adapters: steps.adapters) { [self] context in
+            await Pipeline(self, context).attempt(request)
+        }.run(context)
+    }
+
+    /// Runs one attempt: the adapters, and then the hops.
+    ///
+    /// - Parameter request: That of the call. Behind a redirect the attempt begins with the request of its hop.
+    @inline(never)
+    private func attempt(_ request: Request) async -> AttemptEnd {
         do {
-            let answer = try await answer(to: attempt, journey)
-            journey.situation.note(request)
+            let adapted = try await adapted(context.hop?.asked ?? request)
+            return await hops(adapted, asked: steps.adapters.isEmpty ? nil : request)
+        } catch {
+            return AttemptEnd(result: .failure(error), context: context)
+        }
+    }
+
+    /// Runs the adapters. What they add was meant for the first origin, so that they do not run again for a hop at another.
+    private func adapted(_ request: Request) async throws -> Request {
+        if context.hasLeftOrigin, let hop = context.hop { return hop.adapted }
+        var request = request
+        for index in steps.adapters.indices { request = try await adapted(request, index) }
+        return request
+    }
+
+    @inline(never)
+    private func adapted(_ request: Request, _ index: Int) async throws -> Request {
+        let adapted = try await steps.adapters[index].adapt(request, context: context)
+        tell { .adapted(adapted) }
+        return adapted
+    }
+
+    /// Sends a request, and follows the redirects that answer it.
+    ///
+    /// - Parameter asked: The request of the call, as no adapter has changed it; `nil` where there are no adapters.
+    private func hops(_ request: Request, asked: Request?) async -> AttemptEnd {
+        do {
+            let answer = try await hop(request)
+            guard answer.response.status.isRedirect else {
+                return AttemptEnd(result: .success(answer), context: context)
+            }
+            return await followed(answer, to: request, asked)
+        } catch {
+            return failed(error)
+        }
+    }
+
+    @inline(never)
+    private func followed(_ answer: StepResponse, to request: Request, _ asked: Request?) async -> AttemptEnd {
+        var (pipeline, request, answer, isAnswered) = (self, request, answer, true)
+        do {
+            while let next = try await pipeline.next(after: answer, to: request, asked) {
+                (request, pipeline) = next
+                isAnswered = false
+                answer = try await pipeline.hop(request)
+                isAnswered = true
+            }
+            return AttemptEnd(result: .success(answer), context: pipeline.context)
+        } catch {
+            return pipeline.failed(error, isAnswered: isAnswered)
+        }
+    }
+
+    @inline(never)
+    private func failed(_ error: any Error, isAnswered: Bool = false) -> AttemptEnd {
+        var failure = error
+        if var error = error as? TrellisError, error.redirects.isEmpty {
+            error.followed = context.redirects
+            failure = error
+        }
+        return AttemptEnd(result: .failure(failure), context: context, isAnswered: isAnswered)
+    }
+
+    /// Returns the request that a redirect leads to, with the pipeline in its context; `nil`: the response is no redirect to follow.
+    @inline(never)
+    private func next(
+        after answer: StepResponse, to request: Request, _ asked: Request?
+    ) async throws -> (Request, Pipeline)? {
+        guard answer.response.status.isRedirect else { return nil }
+        let policy = steps.redirects ?? RedirectPolicy()
+        guard
+            let (hop, redirect) = try await policy.next(
+                after: answer.response, to: request, asked: context.hop?.asked ?? asked,
+                handler: steps.redirectHandler,
+                context: context)
+        else { return nil }
+        tell { .redirected(redirect) }
+        await answer.discard(context)
+        var context = context
+        context.follow(redirect, to: hop)
+        return (hop.adapted, Pipeline(self, context))
+    }
+
+    /// Runs one hop: the steps around it, and inside of them the exchanges.
+    @inline(never)
+    private func hop(_ request: Request) async throws -> StepResponse {
+        if isFirst, let answered = self.request.answered { return answered }
+        if steps.aroundHop.isEmpty { return try await exchange(request) }
+        return try await aroundHop(request, 0)
+    }
+
+    @inline(never)
+    private func addingCookies(to request: Request) async -> Request {
+        guard let jar = steps.cookies, let url = CookieURL(request.url) else { return request }
+        return request.adding(await jar.cookies(for: url))
+    }
+
+    @inline(never)
+    private func keepCookies(of answer: StepResponse, to request: Request) async {
+        guard answer.response.headerFields.contains(.setCookie), let jar = steps.cookies,
+            let url = CookieURL(request.url)
+        else { return }
+        await jar.store(answer.response.responseHead.texts(of: .setCookie), from: url)
+    }
+
+    @inline(never)
+    private func aroundHop(_ request: Request, _ depth: Int) async throws -> StepResponse {
+        if depth == steps.aroundHop.count { return try await exchange(request) }
+        try Task.checkCancellation()
+        return try await through(steps.aroundHop[depth], request, nil) {
+            try await self.aroundHop($0, depth + 1)
+        }
+    }
+
+    /// Runs one exchange with its cookies. A step around the hop that sends twice, such as Digest authentication, sends the cookies of the
+    /// first response along with the second request.
+    @inline(__always)
+    private func exchange(_ request: Request) async throws -> StepResponse {
+        try Task.checkCancellation()
+        return steps.cookies == nil
+            ? try await exchangeWithinLimits(request) : try await exchangeWithCookies(request)
+    }
+
+    @inline(never)
+    private func exchangeWithCookies(_ request: Request) async throws -> StepResponse {
+        let answer = try await exchangeWithinLimits(await addingCookies(to: request))
+        await keepCookies(of: answer, to: request)
+        return answer
+    }
+
+    /// Runs one exchange when the limits of its host let it go.
+    @inline(__always)
+    private func exchangeWithinLimits(_ request: Request) async throws -> StepResponse {
+        steps.hasLimits ? try await exchangeInTurn(request) : try await exchangeAtOnce(request)
+    }
+
+    @inline(never)
+    private func exchangeAtOnce(_ request: Request) async throws -> StepResponse {
+        try await send(request, nil)
+    }
+
+    @inline(never)
+    private func exchangeInTurn(_ request: Request) async throws -> StepResponse {
+        try await exchange(request, self.request.steps.turn(for: request, context))
+    }
+
+    @inline(never)
+    private func exchange(_ request: Request, _ turn: LimitTurn) async throws -> StepResponse {
+        do {
+            let answer = try await send(request, turn)
+            turn.end(with: .success(answer), context)
             return answer
         } catch {
-            journey.situation.note(request, error)
+            turn.end(with: .failure(error), context)
             throw error
         }
     }
 
-    private func answer(to attempt: ExchangeActor, _ journey: Journey) async throws -> StepResponse {
-        guard journey.situation.isCollected else {
-            return try await stream(attempt) { try await journey.call.head($0, inbox: $1) }
-        }
-        let (body, response) = try await journey.call.collected(attempt)
-        return StepResponse(response: response, body: body)
-    }
-
-    private func nextAttempt(
-        _ request: Request, _ journey: Journey, _ turn: LimitTurn?, _ sizes: FileSizes?
-    ) throws -> ExchangeActor {
-        let (context, situation) = (journey.context, journey.situation)
-        let history = AttemptHistory(
-            earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
-            limit: situation.deadline.limit, start: turn?.start ?? clock.now(), observer: situation.observer,
-            starts: situation.starts,
-            permission: turn)
-        let prepared = try preparation.prepare(
-            request, isCollected: situation.isCollected, start: situation.deadline.start, history: history,
-            sizes: sizes)
-        situation.record.withLock { $0.sent = prepared }
-        let mayCut = situation.isCollected && !situation.surroundings.mayChangeAnswers
-        return attempt(prepared, readers: mayCut ? situation.record : nil)
-    }
-}
-
-extension Request {
-    /// Whether the types of its parts are looked up in the system's tables, which nothing but a waiting thread reads.
-    fileprivate var isForm: Bool { if case .multipart? = body?.source { true } else { false } }
-}
-
-/// Calls that stand for several others go the way that is left of theirs.
-extension Session: CallOrigin {
-    func sharedCall(for request: Request, depth: Int, of call: CallSituation) -> any SharedCall {
-        var request = request
-        // Each of those that wait has its own.
-        var timeouts = request.timeouts ?? Timeouts()
-        timeouts.total = nil
-        request.timeouts = timeouts
-        let course = Course(
-            self, call.surroundings, isCollected: true, depth: depth, answered: nil, isInFlight: true)
-        return self.call(request, course, nil, nil, limit: nil, Locked(CallRecord()))
+    @inline(never)
+    func tell(_ kind: () -> RequestEvent.Kind) {
+        if let observer = call.observer { observer.tell(kind(), attempt: context.attempt) }
     }
 }

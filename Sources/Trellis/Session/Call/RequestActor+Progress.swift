@@ -5,20 +5,20 @@ import Synchronization
 extension RequestActor {
     /// The progress of the request's body.
     nonisolated var uploadProgress: ProgressBroadcaster {
-        Self.meter(uploadMeter, course.session.clock) { made in
-            enter { call in
-                call.attempt?.onEngineThread.measureUpload(with: made)
-                if call.hasEnded { made.finish() }
+        Self.meter(uploadMeter, call.clock) { made in
+            enter { request in
+                request.exchange?.onEngineThread.measureUpload(with: made)
+                if request.hasEnded { made.finish() }
             }
         }
     }
 
     /// The progress of the answer's body.
     nonisolated var downloadProgress: ProgressBroadcaster {
-        Self.meter(downloadMeter, course.session.clock) { made in
-            enter { call in
-                call.attempt?.onEngineThread.measureDownload(with: made)
-                if call.hasEnded { made.finish() }
+        Self.meter(downloadMeter, call.clock) { made in
+            enter { request in
+                request.exchange?.onEngineThread.measureDownload(with: made)
+                if request.hasEnded { made.finish() }
             }
         }
     }
@@ -36,8 +36,8 @@ extension RequestActor {
 
     /// A new attempt starts over.
     func measureBodies() {
-        if let meter = uploadMeter.load() { attempt?.onEngineThread.measureUpload(with: meter) }
-        if let meter = downloadMeter.load() { attempt?.onEngineThread.measureDownload(with: meter) }
+        if let meter = uploadMeter.load() { exchange?.onEngineThread.measureUpload(with: meter) }
+        if let meter = downloadMeter.load() { exchange?.onEngineThread.measureDownload(with: meter) }
     }
 
     func finishMeters() {

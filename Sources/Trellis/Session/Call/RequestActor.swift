@@ -2,62 +2,61 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// One call with everything that surrounds its attempts. Lives on the engine thread, like its attempts.
+/// A request from its making to its end: its state, its readers, its deadline and its exchanges under way. Lives on the engine
+/// thread, like its exchanges.
 ///
-/// What it does, the journey, runs in a task of its own on the pool, so that no step of the user's ever runs on the engine
-/// thread, and so that a call ends at its deadline or when it is cancelled even if a step takes no notice.
+/// A verb runs the call in the caller's task (``run(_:)``). A handle runs it in a task of its own, for any number of readers
+/// (``answer(_:)``). Either way the ``Pipeline`` performs the call, and this actor ends it at its deadline, with its session and
+/// when it is cancelled.
 actor RequestActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
-    /// Tells the calls of a process apart; higher is later.
-    nonisolated let id: UInt64
-    nonisolated let observer: CallObserver?
-    /// What the caller asked for.
-    nonisolated let request: Request
-    /// The first attempt, where no step has a say in it, and where it was answered before there was a call.
+    nonisolated let call: Call
+    nonisolated let session: Session
+    /// The session's steps and the request's.
+    nonisolated let steps: AttachedSteps
+    /// The number of steps around the call that are behind it.
+    nonisolated let depth: Int
+    /// The first exchange, where no step has a say in it, or where it was answered before there was a call.
     nonisolated let first: ExchangeActor?
-    /// When the call was made; `nil`: when it is started.
-    private nonisolated let start: EngineInstant?
-    private nonisolated let limit: UInt64?
-    nonisolated let course: Course
+    /// The response that the first exchange has brought already.
+    nonisolated let answered: StepResponse?
+    /// The call is part of a download or of another call that the session knows: it may start while the session drains.
+    nonisolated let isInFlight: Bool
     private nonisolated let hasBegun = Atomic(false)
-    /// What is known of the call under way.
-    nonisolated let record: Locked<CallRecord>
 
     private var state = RequestState.initialized
-    private var driver: Task<Void, Never>?
     private var timer: EngineTimer?
-    /// Readers that wait, by their number. Most calls have one, and then no array.
+    /// The readers that wait. Most requests have one, and then no array.
     private var waiter: Waiter?
     private var otherWaiters: [Waiter] = []
-    /// Readers that left before it was heard that they wait.
+    /// Readers whose cancellation came before their wait.
     private var early: Set<UInt64> = []
     private var isRegistered = false
     private var result: Result<StepResponse, any Error>?
-    /// The attempt that was begun last; before the start the first one, where no step has a say in that.
-    private(set) var attempt: ExchangeActor?
-    /// Attempts beside it that had not ended when it was begun.
+    /// The exchange that was begun last; before the start the first one, where no step has a say in that.
+    private(set) var exchange: ExchangeActor?
+    /// Exchanges beside the last one that had not ended when that was begun.
     private var others: [ExchangeActor] = []
-    /// Made when somebody asks for it.
+    /// The meters, each made when its progress is first asked for.
     nonisolated let uploadMeter = AtomicLazyReference<ProgressBroadcaster>()
     nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
 
     init(
-        _ request: Request, first: ExchangeActor?, start: EngineInstant?, limit: UInt64?, executor: EngineExecutor,
-        hub: EventHub, course: Course, record: Locked<CallRecord>
+        _ call: Call, session: Session, steps: AttachedSteps, depth: Int = 0, first: ExchangeActor? = nil,
+        answered: StepResponse? = nil, isInFlight: Bool = false
     ) {
-        self.record = record
-        id = Self.count.add(1, ordering: .relaxed).newValue
-        observer = hub.isObserved ? CallObserver(hub: hub, id: id, clock: course.session.clock) : nil
-        self.request = request
+        self.call = call
+        self.session = session
+        self.steps = steps
+        self.depth = depth
         self.first = first
-        self.start = start
-        attempt = first
-        self.limit = limit
-        self.executor = executor
-        self.course = course
-        residence = executor.residence
-        observer?.tell(.created(request))
+        self.answered = answered
+        self.isInFlight = isInFlight
+        exchange = first
+        executor = session.engine
+        residence = session.engine.residence
+        call.observer?.tell(.created(call.request))
     }
 
     private struct Waiter {
@@ -65,14 +64,64 @@ actor RequestActor: EngineActor {
         let reply: Reply<StepResponse>
     }
 
-    private static let count = Atomic<UInt64>(0)
+    // MARK: Called by verbs
+
+    /// Performs the call in the caller's task. The call ends with the task.
+    ///
+    /// - Parameter conditions: The conditions that the caller has of the response; `nil`: it accepts any.
+    nonisolated func run(_ conditions: ReadingConditions? = nil) async throws -> StepResponse {
+        // A task that prefers the engine's executor would run the steps on the engine thread, before the rest of the session.
+        if executor.isCurrent { return try await answer(conditions) }
+        if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
+        call.begin()
+        executor.submit { self.onEngineThread.startInCallersTask() }
+        let result = await withTaskCancellationHandler {
+            await steps.haveUserCode || call.request.hasFiles ? performInTask() : perform()
+        } onCancel: {
+            executor.submit { self.onEngineThread.cancel(CancellationError()) }
+        }
+        return try await conclude(result)
+    }
+
+    private nonisolated func perform() async -> Result<StepResponse, any Error> {
+        do { return .success(try await Pipeline(self).run()) } catch { return .failure(error) }
+    }
+
+    /// Performs the call in a task that the deadline can cancel, whatever a step waits for. It begins at once on the caller's
+    /// thread, so that steps which do not suspend cross no thread; the caller waits for its end.
+    @inline(never)
+    private nonisolated func performInTask() async -> Result<StepResponse, any Error> {
+        let work = Task.immediate { await perform() }
+        keep(work)
+        return await work.value
+    }
+
+    /// Keeps the task for the moment when the call must end, which may have come already.
+    private nonisolated func keep(_ work: Task<Result<StepResponse, any Error>, Never>) {
+        let isDecided = call.record.withLock { record in
+            if !record.isDecided { record.work = work }
+            return record.isDecided
+        }
+        if isDecided { work.cancel() }
+    }
+
+    /// Decides on the result of a call in its caller's task, unless the actor has ended the call before.
+    private nonisolated func conclude(_ result: Result<StepResponse, any Error>) async throws -> StepResponse {
+        guard decide() else {
+            return try await withReply { reply in executor.submit { self.onEngineThread.report(to: reply) } }
+        }
+        let result = result.mapError(completed)
+        tellEnd(result)
+        executor.submit { self.onEngineThread.settle(result) }
+        return try result.get()
+    }
 
     // MARK: Called by handles, from anywhere
 
-    /// The answer, for one more reader. Starts the call, unless it was started. A cancelled task leaves it to the other readers;
-    /// with the last of them the call ends.
+    /// Returns the response to one more reader. Starts the call, unless it was started. A cancelled task leaves the call to the other
+    /// readers; with the last of them the call ends.
     ///
-    /// - Parameter conditions: What the reader accepts; `nil`: any answer.
+    /// - Parameter conditions: The reader's conditions of the response; `nil`: it accepts any.
     nonisolated func answer(_ conditions: ReadingConditions?) async throws -> StepResponse {
         let reader = Self.readerCount.add(1, ordering: .relaxed).newValue
         return try await withTaskCancellationHandler {
@@ -85,14 +134,14 @@ actor RequestActor: EngineActor {
         }
     }
 
-    /// As ``answer(_:)``, for a reader that accepts any answer.
+    /// As ``answer(_:)``, for a reader that accepts any response.
     nonisolated func answer() async throws -> StepResponse { try await answer(nil) }
 
     private static let readerCount = Atomic<UInt64>(0)
 
-    /// Starts the call, or lets it go on.
+    /// Starts the call, or resumes it.
     ///
-    /// - Parameter conditions: What is required of the answer whoever reads it; `nil`: nothing.
+    /// - Parameter conditions: The conditions of all readers; `nil`: there are none.
     nonisolated func resume(_ conditions: ReadingConditions? = nil) {
         enter { $0.start(conditions) }
         begin()
@@ -102,37 +151,34 @@ actor RequestActor: EngineActor {
 
     nonisolated func end(_ error: any Error) { enter { $0.cancel(error) } }
 
-    /// In the task that asks first: its priority and its task-local values are the journey's.
+    /// Performs the call in a task of its own, once. Priority and task-local values are those of the task that asks first.
     private nonisolated func begin() {
         guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
-        let clock = course.session.clock
-        let deadline = CallDeadline(start: start ?? clock.now(), limit: limit, clock: clock)
-        let driver = Task(executorPreference: globalConcurrentExecutor) { [course] in
-            let result: Result<StepResponse, any Error>
-            do { result = .success(try await course.answer(of: self, deadline)) } catch { result = .failure(error) }
-            self.executor.submit { self.onEngineThread.arrive(result) }
-        }
-        executor.submit { self.onEngineThread.began(driver, deadline) }
+        call.begin()
+        executor.submit { self.onEngineThread.setTimer() }
+        keep(
+            Task(executorPreference: globalConcurrentExecutor) {
+                let result = await self.perform()
+                self.executor.submit { self.onEngineThread.arrive(result) }
+                return result
+            })
     }
 
     // MARK: On the engine thread
 
     var currentState: RequestState { state }
 
-    /// It belongs to something that the session knows: it may start while the session drains.
-    nonisolated var isInFlight: Bool { course.isInFlight }
-
     func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?) {
         let hasLeft = early.remove(reader) != nil
         if let result { return reply.resume(with: hasLeft ? .failure(CancellationError()) : result) }
-        record.withLock { $0.conditions.add(conditions) }
+        call.record.withLock { $0.conditions.add(conditions) }
         guard register() else { return reply.resume(with: result ?? .failure(CancellationError())) }
         let waiter = Waiter(reader: reader, reply: reply)
         if self.waiter == nil { self.waiter = waiter } else { otherWaiters.append(waiter) }
         if hasLeft { leave(reader) } else { handle(.begin) }
     }
 
-    /// A reader's task was cancelled.
+    /// Ends the wait of a reader whose task was cancelled.
     func leave(_ reader: UInt64) {
         guard !state.isFinished else { return }
         if let waiter, waiter.reader == reader {
@@ -147,93 +193,129 @@ actor RequestActor: EngineActor {
         if waiter == nil { cancel(CancellationError()) }
     }
 
-    private func start(_ conditions: ReadingConditions?) {
-        if let conditions { record.withLock { $0.conditions.add(conditions) } }
+    func start(_ conditions: ReadingConditions?) {
+        if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
         if register() { handle(.resume) }
+    }
+
+    func startInCallersTask() {
+        guard register() else { return }
+        handle(.begin)
+        setTimer()
     }
 
     /// Tells the session of the call, once, when it starts. `false`: it has ended, or the session takes no more calls.
     private func register() -> Bool {
         guard !state.isFinished else { return false }
         if isRegistered { return true }
-        isRegistered = course.session.actor.callsOnEngineThread.begin(
-            self, following: course.answered == nil ? nil : first)
+        isRegistered = session.actor.callsOnEngineThread.begin(self, following: answered == nil ? nil : first)
         if !isRegistered { cancel(TrellisError(.cancelled(.sessionShutDown))) }
         // A redirect that answers it is followed by this call, which the session knows already.
-        if isRegistered, course.answered == nil { first?.onEngineThread.joinCall() }
+        if isRegistered, answered == nil { first?.onEngineThread.joinCall() }
         return isRegistered
     }
 
-    func began(_ driver: Task<Void, Never>, _ deadline: CallDeadline) {
-        guard !state.isFinished else { return driver.cancel() }
-        self.driver = driver
-        guard let end = deadline.end else { return }
+    func setTimer() {
+        guard !state.isFinished, timer == nil, let end = call.deadline.end else { return }
         let timer = EngineTimer(self)
         self.timer = timer
         executor.engineLoop.set(timer, at: end)
     }
 
-    func cancel(_ error: any Error) {
-        guard !state.isFinished else { return }
-        fail(error, .cancel)
+    // MARK: The end
+
+    /// Claims the right to decide on the result; `false`: it is decided.
+    private nonisolated func decide() -> Bool {
+        call.record.withLock { record in
+            defer { record.isDecided = true }
+            return !record.isDecided
+        }
     }
 
+    func cancel(_ error: any Error) { fail(error, .cancel) }
+
+    /// Takes the result of a call in a task of its own.
     func arrive(_ result: Result<StepResponse, any Error>) {
+        guard !state.isFinished, decide() else { return }
+        let result = result.mapError(completed)
+        tellEnd(result)
+        settle(result)
+    }
+
+    /// Takes a result that is decided.
+    func settle(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished else { return }
-        self.result = result.mapError(completed)
+        self.result = result
         // The session's end is that of its calls.
         if case .failure(let error as TrellisError) = result, error.isCancellation { return handle(.cancel) }
         handle(.finish)
     }
 
+    /// Hands over the result of a call that the actor has ended.
+    func report(to reply: Reply<StepResponse>) { reply.resume(with: result ?? .failure(CancellationError())) }
+
     func deadlineIsOver() {
-        guard !state.isFinished else { return }
-        // The limits of those under way are over at the same moment, or were just now.
-        let late = (attempt?.onEngineThread.failure as? TrellisError).flatMap {
+        // The limits of exchanges under way are over at the same moment, or were just now.
+        let late = (exchange?.onEngineThread.failure as? TrellisError).flatMap {
             $0.reason == .timedOut(.total) ? $0 : nil
         }
         fail(late ?? overdue, .finish) { $0.timerFired() }
     }
 
-    /// - Parameter end: How attempts under way end, if not with the error.
+    /// - Parameter end: How exchanges under way end, if not with the error.
     private func fail(
         _ error: any Error, _ event: RequestState.Event, ending end: (any ExchangeEntry) -> Void = { _ in }
     ) {
-        result = .failure(error)
-        for attempt in underWay {
-            end(attempt.onEngineThread)
-            attempt.onEngineThread.cancel(error)
-            // The attempt knows best what it was doing.
-            if let failure = attempt.onEngineThread.failure { result = .failure(failure) }
+        guard !state.isFinished, decide() else { return }
+        // First the task: a retrier that hears of the exchange's failure must not begin another.
+        call.record.withLock { $0.work }?.cancel()
+        var result = Result<StepResponse, any Error>.failure(error)
+        for exchange in underWay {
+            end(exchange.onEngineThread)
+            exchange.onEngineThread.cancel(error)
+            // The exchange knows best what it was doing.
+            if let failure = exchange.onEngineThread.failure { result = .failure(failure) }
         }
-        result = result?.mapError(completed)
+        result = result.mapError(completed)
+        self.result = result
+        tellEnd(result)
         handle(event)
     }
 
-    /// The error, with what the call had sent before the request that failed, and with the call's request where it names none.
-    private func completed(_ error: any Error) -> any Error {
+    private nonisolated func tellEnd(_ result: Result<StepResponse, any Error>) {
+        guard let observer = call.observer else { return }
+        switch result {
+        case .success(let answer): observer.tell(.finished(answer.response))
+        case .failure(let error): observer.tell(.failed(error))
+        }
+    }
+
+    /// The error, with what the call had sent before the exchange that failed, and with the call's request where it names none.
+    private nonisolated func completed(_ error: any Error) -> any Error {
         guard var error = error as? TrellisError else { return error }
-        if error.method == nil { error.method = request.method }
+        if error.method == nil { error.method = call.request.method }
         if error.url == nil { error.url = URLRedaction.redact(completeURL) }
-        error.earlierTraffic = max(error.earlierTraffic, record.withLock { $0.traffic })
+        error.earlierTraffic = max(error.earlierTraffic, call.record.withLock { $0.traffic })
         return error
     }
 
-    private var completeURL: String { (try? course.session.preparation.completingURL(of: request))?.url ?? request.url }
-
-    /// The attempts that have not ended, the last behind the others.
-    private var underWay: [ExchangeActor] {
-        (others + (attempt.map { [$0] } ?? [])).filter { !$0.onEngineThread.isEnded }
+    private nonisolated var completeURL: String {
+        (try? session.preparation.completingURL(of: call.request))?.url ?? call.request.url
     }
 
-    /// What the caller gets at the deadline where no attempt is under way.
+    /// The exchanges that have not ended, the last behind the others.
+    private var underWay: [ExchangeActor] {
+        (others + (exchange.map { [$0] } ?? [])).filter { !$0.onEngineThread.isEnded }
+    }
+
+    /// The error of a deadline that passes while no exchange is under way.
     private var overdue: TrellisError {
-        var error = TrellisError(.timedOut(.total), method: request.method, url: completeURL)
-        error.metrics.total = .nanoseconds(Int64(clamping: limit ?? 0))
-        let history = attempt?.prepared.history
-        error.metrics.attempts = attempt == nil ? 0 : (history?.earlierAttempts ?? 0) + 1
+        var error = TrellisError(.timedOut(.total), method: call.request.method, url: completeURL)
+        error.metrics.total = .nanoseconds(Int64(clamping: call.limit ?? 0))
+        let history = exchange?.prepared.history
+        error.metrics.attempts = exchange == nil ? 0 : (history?.earlierAttempts ?? 0) + 1
         error.followed = history?.redirects ?? []
-        guard let wait = record.withLock({ $0.wait }) else {
+        guard let wait = call.record.withLock({ $0.wait }) else {
             error.detail = "a step around the request was at work"
             return error
         }
@@ -244,17 +326,19 @@ actor RequestActor: EngineActor {
         return error
     }
 
-    /// Makes an attempt the one that the call's handles hold up and end; `false` where the call has ended.
-    func enlist(_ attempt: ExchangeActor) -> Bool {
+    // MARK: Exchanges
+
+    /// Makes an exchange the one that the call's handles hold up and end; `false` where the call has ended.
+    func enlist(_ exchange: ExchangeActor) -> Bool {
         guard !state.isFinished else { return false }
-        if let last = self.attempt, last !== attempt, !last.onEngineThread.isEnded {
+        if let last = self.exchange, last !== exchange, !last.onEngineThread.isEnded {
             others.removeAll { $0.onEngineThread.isEnded }
             others.append(last)
         }
-        self.attempt = attempt
-        attempt.onEngineThread.joinCall()
+        self.exchange = exchange
+        exchange.onEngineThread.joinCall()
         measureBodies()
-        if state == .suspended { attempt.onEngineThread.suspend() }
+        if state == .suspended { exchange.onEngineThread.suspend() }
         return true
     }
 
@@ -262,13 +346,13 @@ actor RequestActor: EngineActor {
         switch state.handle(event) {
         case .nothing: break
         case .pauseExchanges:
-            observer?.tell(.suspended)
-            for attempt in others { attempt.onEngineThread.suspend() }
-            attempt?.onEngineThread.suspend()
+            call.observer?.tell(.suspended)
+            for exchange in others { exchange.onEngineThread.suspend() }
+            exchange?.onEngineThread.suspend()
         case .resumeExchanges:
-            if event == .resume { observer?.tell(.resumed) }
-            for attempt in others { attempt.onEngineThread.resume() }
-            attempt?.onEngineThread.resume()
+            if event == .resume { call.observer?.tell(.resumed) }
+            for exchange in others { exchange.onEngineThread.resume() }
+            exchange?.onEngineThread.resume()
         case .end: letGo()
         }
     }
@@ -277,42 +361,34 @@ actor RequestActor: EngineActor {
 
     private func letGo() {
         finishMeters()
-        driver?.cancel()
-        driver = nil
+        let work = call.record.withLock { record in
+            defer { record.work = nil }
+            return record.work
+        }
+        work?.cancel()
         if let timer { executor.engineLoop.cancel(timer) }
         timer = nil
-        guard let result else { return }
-        switch result {
-        case .success(let answer): observer?.tell(.finished(answer.response))
-        case .failure(let error): observer?.tell(.failed(error))
+        if let result {
+            waiter?.reply.resume(with: result)
+            for waiter in otherWaiters { waiter.reply.resume(with: result) }
         }
-        waiter?.reply.resume(with: result)
-        for waiter in otherWaiters { waiter.reply.resume(with: result) }
         waiter = nil
         otherWaiters = []
         early = []
-        if isRegistered { course.session.actor.callsOnEngineThread.didEnd(self) }
+        if isRegistered { session.actor.callsOnEngineThread.didEnd(self) }
     }
 }
 
-extension RequestActor: SharedCall {}
+extension RequestActor: SharedCall {
+    nonisolated var id: UInt64 { call.id }
+}
+
+extension RequestActor: CallOrigin {
+    nonisolated func sharedCall(for request: Request, depth: Int) -> any SharedCall {
+        session.sharedCall(for: request, steps, depth: depth)
+    }
+}
 
 extension RequestActor: EngineTimerTarget {
     nonisolated func timerIsDue() { onEngineThread.deadlineIsOver() }
-}
-
-/// How a call is entered from code that runs on its engine thread anyway. Every call traps on any other thread.
-protocol RequestEntry: AnyObject, Sendable {
-    func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?)
-    func leave(_ reader: UInt64)
-    func began(_ driver: Task<Void, Never>, _ deadline: CallDeadline)
-    func cancel(_ error: any Error)
-    func arrive(_ result: Result<StepResponse, any Error>)
-    func deadlineIsOver()
-    func send(_ attempt: ExchangeActor, collecting reply: Reply<CollectedResponse>)
-    func send(_ attempt: ExchangeActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox)
-}
-
-extension RequestActor: @preconcurrency RequestEntry {
-    nonisolated var onEngineThread: any RequestEntry { self }
 }

@@ -24,7 +24,7 @@ final class RequestOwner: Sendable {
         let call = try call.get()
         let prepared =
             try call.first?.prepared
-            ?? session.preparation.prepare(call.request, isCollected: true, start: session.clock.now())
+            ?? session.preparation.prepare(call.call.request, delivery: .memory, start: session.clock.now())
         return prepared.transportRequest.request
     }
 
@@ -34,7 +34,7 @@ final class RequestOwner: Sendable {
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/cancelled`` where the request ended with its other readers.
     func answer(_ conditions: ReadingConditions?) async throws -> Answer {
         do {
-            let answer = try await call.get().collected(conditions)
+            let answer = try await call.get().collect(conditions)
             hasEnded.store(true, ordering: .relaxed)
             return answer
         } catch is CancellationError {

@@ -4,20 +4,20 @@ import FoundationEssentials
 /// The body of a streamed response, for its readers. Keeps the session alive as long as it is read.
 final class StreamSource: ChunkSource {
     private let inbox: BodyInbox
-    private let actor: ExchangeActor
+    private let exchange: ExchangeActor
     private let session: Session
 
-    init(inbox: BodyInbox, request: ExchangeActor, session: Session) {
+    init(inbox: BodyInbox, exchange: ExchangeActor, session: Session) {
         self.inbox = inbox
-        actor = request
+        self.exchange = exchange
         self.session = session
     }
 
-    var request: Request? { actor.prepared.transportRequest.request }
+    var request: Request? { exchange.prepared.transportRequest.request }
 
-    var observer: (any ReadingObserver)? { actor.prepared.history?.observer }
+    var observer: (any ReadingObserver)? { exchange.prepared.history?.observer }
 
-    var spent: Metrics? { get async { await actor.finalMetrics } }
+    var spent: Metrics? { get async { await exchange.finalMetrics } }
 
     func next() async throws -> Data? { try await inbox.next() }
 
@@ -26,16 +26,16 @@ final class StreamSource: ChunkSource {
     func cancel(explicitly: Bool) {
         guard !inbox.hasEnded else { return }
         let error: any Error = explicitly ? TrellisError(.cancelled(.explicitly)) : CancellationError()
-        actor.enter { $0.cancel(error) }
+        exchange.enter { $0.cancel(error) }
     }
 
     /// Tells a meter of the body from now on, as it comes over the wire.
-    func measure(with meter: ProgressBroadcaster) { actor.enter { $0.measureDownload(with: meter) } }
+    func measure(with meter: ProgressBroadcaster) { exchange.enter { $0.measureDownload(with: meter) } }
 
     func hold(_ isHeld: Bool) {
         // In the order of the calls, also of those on the engine thread.
-        actor.executor.submit { [actor] in
-            if isHeld { actor.onEngineThread.suspend() } else { actor.onEngineThread.resume() }
+        exchange.executor.submit { [exchange] in
+            if isHeld { exchange.onEngineThread.suspend() } else { exchange.onEngineThread.resume() }
         }
     }
 }

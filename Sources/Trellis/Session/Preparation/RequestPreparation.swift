@@ -41,13 +41,13 @@ struct RequestPreparation: Sendable {
     /// Completes and checks a request.
     ///
     /// - Parameters:
-    ///   - isCollected: The response's body is collected in memory, so that the session's limit holds for it.
+    ///   - delivery: How the body is delivered; the session's limit on bodies holds for those in memory.
     ///   - start: When the call was made.
     ///   - isDeferred: It starts later.
     ///   - history: What came before in the call.
     ///   - sizes: Those of the body's files.
     func prepare(
-        _ request: Request, isCollected: Bool, start: EngineInstant, isDeferred: Bool = false,
+        _ request: Request, delivery: Delivery, start: EngineInstant, isDeferred: Bool = false,
         history: AttemptHistory? = nil, sizes: FileSizes? = nil
     ) throws -> PreparedRequest {
         // A type that makes requests of others does not ask each of them whether its URL could be made.
@@ -55,16 +55,16 @@ struct RequestPreparation: Sendable {
         do throws(TrellisError) {
             // What has a history was completed when its call began: a redirect leads away from the session's defaults.
             if let urlDefaults, history == nil {
-                return try assemble(urlDefaults.completing(request), isCollected, start, isDeferred, history, sizes)
+                return try assemble(urlDefaults.completing(request), delivery, start, isDeferred, history, sizes)
             }
-            return try assemble(request, isCollected, start, isDeferred, history, sizes)
+            return try assemble(request, delivery, start, isDeferred, history, sizes)
         } catch {
             throw error.naming(request)
         }
     }
 
     private func assemble(
-        _ request: Request, _ isCollected: Bool, _ start: EngineInstant, _ isDeferred: Bool,
+        _ request: Request, _ delivery: Delivery, _ start: EngineInstant, _ isDeferred: Bool,
         _ history: AttemptHistory?, _ sizes: FileSizes?
     ) throws(TrellisError) -> PreparedRequest {
         let url = try parse(request.url)
@@ -85,19 +85,19 @@ struct RequestPreparation: Sendable {
             mayBeReplayed: request.method.isIdempotent,
             decodesContent: request.decodesContent ?? configuration.decodesContent,
             // Collected bodies are mostly small, and older versions of libcurl have such a buffer for each transfer.
-            receiveBufferSize: min(isCollected ? 16 << 10 : 256 << 10, bandwidth?.receive ?? .max),
+            receiveBufferSize: min(delivery == .memory ? 16 << 10 : 256 << 10, bandwidth?.receive ?? .max),
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize)
         return PreparedRequest(
             transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
-            limits: history.map { limits(of: request, isCollected: false).within($0.limit) }
-                ?? limits(of: request, isCollected: isCollected),
-            maximumBodySize: request.maximumBodySize ?? (isCollected ? configuration.maximumBodySize : .unlimited),
+            limits: history.map { limits(of: request, delivery: .stream).within($0.limit) }
+                ?? limits(of: request, delivery: delivery),
+            maximumBodySize: request.maximumBodySize ?? (delivery == .memory ? configuration.maximumBodySize : .unlimited),
             start: start, isDeferred: isDeferred, continueWait: continueWait, history: history)
     }
 
     /// The limits on time that hold for a request.
-    func limits(of request: Request, isCollected: Bool) -> TimeLimits {
-        let hasDefaultTotal = isCollected && !request.isUpload
+    func limits(of request: Request, delivery: Delivery) -> TimeLimits {
+        let hasDefaultTotal = delivery == .memory && !request.isUpload
         guard let timeouts = request.timeouts else { return hasDefaultTotal ? collectedLimits : openLimits }
         return TimeLimits(timeouts.completed(by: configuration.timeouts), hasDefaultTotal: hasDefaultTotal)
     }

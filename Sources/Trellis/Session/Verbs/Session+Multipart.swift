@@ -47,7 +47,7 @@ extension MultipartFormData {
         await MIMETypes.load()
         let result = Locked(Data())
         let body = RequestBody.multipart(self)
-        let sizes = body.source.hasFiles ? await FileSizes(of: body) : nil
+        let sizes = body.source.hasFiles ? try await FileSizes(of: body) : nil
         try await PieceChunks(pieces(), sizes).send { chunk in result.withLock { $0 += chunk } }
         return result.withLock { $0 }
     }

@@ -8,7 +8,7 @@ extension Session {
     ///
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func data(_ request: some RequestConvertible) async throws -> (Data, Response) {
-        try await collect(request)
+        try await answer(request).pair
     }
 
     /// Sends a request and returns when the head of the answer has come; the body follows at the pace of its reader.
@@ -27,7 +27,7 @@ extension Session {
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(_ body: RequestBody, to request: some RequestConvertible) async throws -> (Data, Response) {
-        try await collect(BodyAdded(body: body, request: request))
+        try await answer(BodyAdded(body: body, request: request)).pair
     }
 
     /// As ``upload(_:to:)-(RequestBody,_)``, with bytes in memory.
@@ -63,6 +63,6 @@ extension Session {
     /// A handle on a request that has not started yet: it starts when its response is asked for, or with
     /// ``DataRequest/resume()``, and can be suspended and cancelled from anywhere.
     public func request(_ request: some RequestConvertible) -> DataRequest {
-        DataRequest(Result { try deferredCall(request) }, session: self)
+        DataRequest(Result { try deferredRequest(request) }, session: self)
     }
 }

@@ -1,8 +1,8 @@
 extension AuthenticationChallenge {
-    /// The challenges of one field.
+    /// Returns the challenges of one field, in their order.
     ///
-    /// The comma separates both challenges and parameters: an element that is `name=value` goes on with the challenge before
-    /// it, any other begins with a scheme.
+    /// A comma separates challenges as well as parameters: an element of the form `name=value` belongs to the challenge before
+    /// it, any other element begins with a scheme.
     static func parse(_ field: String) -> [AuthenticationChallenge] {
         var challenges: [Draft] = []
         for element in FieldScanner.elements(of: field) {
@@ -19,7 +19,7 @@ extension AuthenticationChallenge {
         return challenges.compactMap(\.challenge)
     }
 
-    /// `name=value`, `nil` for anything else.
+    /// Returns the name, in lower case, and the value of a `name=value` element; `nil` for any other text.
     private static func parameter(_ text: some StringProtocol) -> (name: String, value: String)? {
         var scanner = FieldScanner(text)
         guard let name = scanner.token() else { return nil }
@@ -31,13 +31,15 @@ extension AuthenticationChallenge {
         return scanner.isAtEnd ? (name.lowercased(), value) : nil
     }
 
+    /// A challenge that is still being put together from its elements.
     private struct Draft {
         private let scheme: String
         private var parameters: [String: String] = [:]
         private var token68: String?
+        /// Indicates whether an element broke the grammar, so that the challenge is left out.
         var isMalformed = false
 
-        /// `nil` where it does not begin with a scheme.
+        /// Begins a challenge with the element that names its scheme; `nil` where the element does not begin with a scheme.
         init?(_ element: Substring) {
             let text = element.drop { $0 == " " || $0 == "\t" }
             let end = text.utf8.firstIndex { !FieldScanner.isTokenByte($0) } ?? text.endIndex

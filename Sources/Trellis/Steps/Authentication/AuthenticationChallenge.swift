@@ -1,31 +1,31 @@
 import HTTPTypes
 
-/// One of the ways to authenticate that a server offers, as its `WWW-Authenticate` fields list them (RFC 9110, section 11.6.1).
+/// A way to authenticate that a server offers in its `WWW-Authenticate` fields (RFC 9110, section 11.6.1).
 public struct AuthenticationChallenge: Sendable, Hashable {
-    /// The scheme as it is written: `Basic`, `Digest`, `Bearer`. Schemes are the same in any case.
+    /// The scheme as written: `Basic`, `Digest`, `Bearer`. Schemes are compared without regard to case.
     public let scheme: String
-    /// The parameters, by name in lower case. Of one that is repeated the first counts.
+    /// The parameters, by name in lower case. The first of several parameters with the same name counts.
     public let parameters: [String: String]
-    /// What some schemes have instead of parameters.
+    /// The text that some schemes send instead of parameters.
     public let token68: String?
 
-    /// A challenge.
+    /// Creates a challenge.
     public init(scheme: String, parameters: [String: String] = [:], token68: String? = nil) {
         self.scheme = scheme
         self.parameters = parameters
         self.token68 = token68
     }
 
-    /// What the credentials are for, in words of the server.
+    /// The server's description of what the credentials are for (the parameter `realm`).
     public var realm: String? { parameters["realm"] }
 
-    /// Whether it is a challenge of this scheme.
+    /// Returns whether the challenge is of this scheme, compared without regard to case.
     public func isScheme(_ name: String) -> Bool { scheme.lowercased() == name.lowercased() }
 }
 
 extension Response {
-    /// What `WWW-Authenticate` offers, in its order, however many fields it is spread over. A challenge that breaks the grammar
-    /// is left out, the others stay.
+    /// The challenges of the `WWW-Authenticate` fields, in their order, however many fields they are spread over. A challenge
+    /// that breaks the grammar is left out; the others stay.
     public var authenticationChallenges: [AuthenticationChallenge] {
         headerFields[values: .wwwAuthenticate].flatMap(AuthenticationChallenge.parse)
     }

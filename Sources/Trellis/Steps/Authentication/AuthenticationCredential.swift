@@ -1,4 +1,5 @@
-/// What requests are authenticated with and what can be renewed: an OAuth 2.0 access token with its refresh token, say.
+/// A credential that authenticates requests and that can be renewed, for example an OAuth 2.0 access token with its refresh
+/// token.
 ///
 /// ```swift
 /// struct OAuthCredential: AuthenticationCredential {
@@ -8,11 +9,12 @@
 /// }
 /// ```
 ///
-/// It never tells its contents, see ``RedactedDescription``.
+/// Descriptions never show the contents of a credential, see ``RedactedDescription``.
 public protocol AuthenticationCredential: Sendable, RedactedDescription {
-    /// Whether the credential is to be renewed before another request goes out with it: because it has expired, or soon will.
+    /// Indicates whether the credential must be renewed before another request is sent with it: because it has expired, or soon
+    /// will.
     ///
-    /// A credential that comes from a refresh and says so from the start (the clocks differ, or the server gives out shorter
-    /// lives than the margin) is used all the same: there is nothing better to be had.
+    /// A credential that comes from a refresh and requires another refresh from the start (the clocks differ, or the server gives
+    /// out shorter lifetimes than the margin) is used all the same, because there is no better one.
     var requiresRefresh: Bool { get }
 }

@@ -1,22 +1,22 @@
-/// Why a request could not be authenticated. What an ``Authenticator`` throws is not one of these: it reaches the caller
-/// unchanged.
+/// The reason why a request could not be authenticated. An error that an ``Authenticator`` throws is not wrapped in this type:
+/// that error reaches the caller unchanged.
 public enum AuthenticationError: Error, Hashable, Sendable {
-    /// There is no credential: ``AuthenticationInterceptor/credential`` is `nil`.
+    /// The interceptor has no credential: ``AuthenticationInterceptor/credential`` is `nil`.
     case missingCredential
-    /// There were as many refreshes as the ``RefreshWindow`` allows, so none was begun.
+    /// The refresh was not begun, because as many refreshes as the ``RefreshWindow`` allows have begun already.
     case excessiveRefresh
-    /// The refresh took longer than the interceptor lets it.
+    /// The refresh took longer than the interceptor allows.
     case refreshTimedOut
-    /// The refresh ended as if its task had been cancelled. The request's own was not.
+    /// The refresh ended with a `CancellationError`, although the request's own task was not cancelled.
     case refreshCancelled
-    /// A `.netrc` file has quotes that do not end in their line.
+    /// The `.netrc` file has quotes that do not end in their line, or lacks a value.
     case malformedNetrc(line: Int)
-    /// A `.netrc` file cannot be read.
+    /// The `.netrc` file cannot be read.
     case unreadableNetrc(path: String, why: String)
 }
 
 extension AuthenticationError: CustomStringConvertible {
-    /// A sentence for people.
+    /// A description of the error in one sentence.
     public var description: String {
         switch self {
         case .missingCredential: "there is no credential to authenticate the request with"

@@ -1,33 +1,36 @@
-/// Authenticates requests with a credential, and renews it when it has expired or is refused.
+/// An interceptor that authenticates requests with a credential, and renews the credential when it has expired or is refused.
 ///
 /// ```swift
 /// let interceptor = AuthenticationInterceptor(authenticator: OAuthAuthenticator(), credential: credential)
 /// configuration.steps.intercept(with: interceptor)
 /// ```
 ///
-/// - However many calls are refused at once, or find the credential expired, one refresh is made. They wait for it, together
-///   with all calls that begin meanwhile, and then go out with the new credential in the order in which they came.
-/// - A refresh ahead of expiry: ``AuthenticationCredential/requiresRefresh`` is asked before each attempt.
-/// - A refresh that fails is the failure of every call that waits for it, and of those that had gone out before and are refused
-///   later: none of them begins another one. Calls that are made later do, as often as the ``RefreshWindow`` allows.
-/// - A call that is refused once more with a credential it was just sent again with gets the answer as it is.
-/// - A call that is cancelled leaves at once; the refresh goes on, and its credential is kept even if nobody waits any more.
+/// - A single refresh serves all calls that are refused at once or find the credential expired. They wait for the refresh,
+///   together with all calls that begin meanwhile, and are then sent with the new credential in the order in which they came.
+/// - A refresh can come ahead of expiry: ``AuthenticationCredential/requiresRefresh`` is read before each attempt.
+/// - A refresh that fails fails every call that waits for it, and every call that had been sent before and is refused later: none
+///   of these calls begins another refresh. Calls that are made later do, as often as the ``RefreshWindow`` allows.
+/// - A call that is sent again with a new credential and refused once more gets the response as it is.
+/// - A call that is cancelled ends at once; the refresh goes on, and its credential is kept even if no call waits for it any
+///   more.
 ///
-/// The credential is added to each request of the session, or to the one request whose interceptor this is.
+/// An interceptor of a session adds the credential to each request of the session, an interceptor of one request to that request
+/// alone.
 public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor, RedactedDescription
 {
     private let authenticator: AuthenticatorType
+    /// The holder of the credential and of the calls that wait for a refresh.
     private let keeper: CredentialKeeper<AuthenticatorType>
 
-    /// An interceptor.
+    /// Creates an interceptor.
     ///
     /// - Parameters:
     ///   - authenticator: Adds credentials to requests and renews them.
     ///   - credential: The first credential. Without one, calls fail with ``AuthenticationError/missingCredential``.
-    ///   - refreshWindow: How many refreshes are too many; `nil`: none are.
-    ///   - refreshTimeout: How long a refresh may take. Then it is cancelled, and its calls fail with
-    ///     ``AuthenticationError/refreshTimedOut``; a credential that it brings after all is used. `nil`: for ever.
-    ///   - clock: Measures both.
+    ///   - refreshWindow: The limit on the number of refreshes within a span of time; `nil`: no limit.
+    ///   - refreshTimeout: The longest time that a refresh may take. After that the refresh is cancelled, and its calls fail with
+    ///     ``AuthenticationError/refreshTimedOut``; a credential that the refresh returns all the same is used. `nil`: no limit.
+    ///   - clock: Measures the window and the timeout.
     public init(
         authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow(),
@@ -38,24 +41,25 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
             authenticator, credential: credential, window: refreshWindow, timeout: refreshTimeout, clock: clock)
     }
 
-    /// The credential as it is now.
+    /// The current credential.
     ///
-    /// Once another is set, or `nil`, what a refresh under way brings is not wanted any more: its calls go on with the one that
-    /// was set, and what failed before is forgotten.
+    /// Setting another credential, or `nil`, discards the result of a refresh under way: the calls that wait for the refresh go
+    /// on with the credential that was set, and earlier failures are forgotten.
     public var credential: AuthenticatorType.Credential? {
         get { keeper.credential }
         set { keeper.credential = newValue }
     }
 
-    /// The request with the credential; waits for a refresh.
+    /// Returns the request with the credential added, after waiting for a refresh if one is needed or under way.
     ///
-    /// - Throws: ``AuthenticationError``, or what the authenticator throws.
+    /// - Throws: ``AuthenticationError``, or the error of the authenticator.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         guard !isPartOfRefresh else { return request }
         return try await apply(keeper.credential(for: context.id), to: request)
     }
 
-    /// Apart, so that those who wait for the credential have no copy of their request.
+    /// Adds the credential to a copy of the request. Separate from `adapt`, so that a call that waits for the credential holds no
+    /// copy of its request.
     @inline(never)
     private func apply(_ credential: AuthenticatorType.Credential, to request: Request) async throws -> Request {
         var request = request
@@ -63,7 +67,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         return request
     }
 
-    /// Another attempt, with another credential, where this one failed because of its own.
+    /// Asks for another attempt with another credential, if the attempt failed because of its credential.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
         guard !isPartOfRefresh, let response = attempt.response ?? (attempt.error as? TrellisError)?.response,
             authenticator.didRequest(attempt.request, with: response, failDueToAuthenticationError: attempt.error)
@@ -80,6 +84,6 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         }
     }
 
-    /// The refresh's own requests would wait for themselves.
+    /// Indicates whether the running task is part of the refresh, whose own requests would otherwise wait for themselves.
     private var isPartOfRefresh: Bool { RefreshScope.refreshes.contains(ObjectIdentifier(keeper)) }
 }

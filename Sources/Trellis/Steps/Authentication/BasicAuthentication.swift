@@ -1,31 +1,31 @@
-/// Sends a name and a password with requests (RFC 7617), without waiting to be asked for them.
+/// An adapter that sends a name and a password with requests (RFC 7617), without waiting for a challenge.
 ///
 /// ```swift
 /// configuration.steps.adapters.append(
 ///     try BasicAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
 /// ```
 ///
-/// A request with an `Authorization` field or with a name and password in its URL keeps its own.
+/// A request with an `Authorization` field or with a name and password in its URL keeps its own credentials.
 public struct BasicAuthentication: RequestAdapter, RedactedDescription {
     private let credentials: OriginCredentials
 
-    /// Credentials for every request that this is an adapter of, wherever it goes. For a single request, or for a session whose
-    /// requests all go to one party; the others would learn the password.
+    /// Creates an adapter that adds the credentials to every request, regardless of its origin. For a single request, or for a
+    /// session whose requests all go to one party; other parties would learn the password.
     public init(username: String, password: String) {
         credentials = OriginCredentials(everywhere: .basic(username: username, password: password))
     }
 
-    /// Credentials for the requests to one origin.
+    /// Creates an adapter that adds the credentials to the requests to one origin.
     ///
-    /// - Parameter origin: A URL whose scheme, host and port count.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where it has none.
+    /// - Parameter origin: A URL; its scheme, host and port count.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where the URL has no origin.
     public init(username: String, password: String, origin: some URLConvertible) throws {
         var credentials = OriginCredentials()
         try credentials.set(.basic(username: username, password: password), for: origin)
         self.credentials = credentials
     }
 
-    /// The request with the credentials.
+    /// Returns the request with the credentials.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         credentials.authenticated(request)
     }

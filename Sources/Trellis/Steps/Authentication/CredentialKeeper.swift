@@ -1,18 +1,21 @@
 import CurlEngine
 
-/// Holds a credential and those who wait for another. What becomes of whom is ``RefreshState``'s to say.
+/// The holder of a credential and of the calls that wait for another one. ``RefreshState`` makes the decisions about the calls.
 ///
-/// A lock and no actor: thousands who are let go at once would each have to get back onto the actor first, one after the other,
-/// and whoever is cancelled would have to wait for it to leave.
+/// The state is under a lock and not in an actor: thousands of calls that are resumed at once would each have to return to the
+/// actor first, one after the other, and a cancelled call would have to wait for the actor before it could leave.
 final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
     typealias Credential = AuthenticatorType.Credential
 
     private struct State {
         var credential: Credential?
+        /// The state machine that decides about the calls.
         var machine: RefreshState
-        /// What the last refresh failed with.
+        /// The error of the last refresh.
         var failure: (any Error)?
+        /// The task of the refresh under way.
         var refresh: Task<Void, Never>?
+        /// The task that ends the refresh under way after its timeout.
         var timer: Task<Void, Never>?
         init(credential: Credential?, machine: RefreshState) {
             self.credential = credential
@@ -27,8 +30,8 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         }
     }
 
-    /// What the end of a refresh leaves behind. It is let go of without the lock: handlers of a cancellation and the end of a
-    /// credential or an error are code of the user's, which may ask for the credential.
+    /// The values that the end of a refresh leaves behind. They are released outside the lock: cancellation handlers and the
+    /// deinitializers of a credential or an error are code of the user's, which may ask for the credential.
     private struct Leftovers {
         let waiting: RefreshLine.Waiting
         let timer: Task<Void, Never>?
@@ -43,7 +46,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         }
     }
 
-    /// What a call does next.
+    /// The next step of a call.
     private enum Step {
         case goOn
         case wait(ticket: Int)
@@ -55,6 +58,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
     private let clock: any Clock<Duration>
     private let now: @Sendable () -> Duration
     private let state: Locked<State>
+    /// The calls that wait for the refresh under way.
     private let line = RefreshLine()
 
     init(
@@ -69,6 +73,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         state = Locked(State(credential: credential, machine: machine))
     }
 
+    /// Returns a closure that measures the time since now on a clock.
     private static func stopwatch<C: Clock<Duration>>(_ clock: C) -> @Sendable () -> Duration {
         let start = clock.now
         return { start.duration(to: clock.now) }
@@ -76,7 +81,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
 
     // MARK: Calls
 
-    /// The credential as it is now. Setting it ends the refresh under way, whose calls go on with this one.
+    /// The current credential. Setting it ends the refresh under way, whose calls go on with the credential that was set.
     var credential: Credential? {
         get { state.withLock { $0.credential } }
         set {
@@ -93,21 +98,21 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         }
     }
 
-    /// The credential and its number.
+    /// The credential and its version number.
     var versioned: (credential: Credential, version: Int)? {
         state.withLock { state in state.credential.map { ($0, state.machine.version) } }
     }
 
-    /// The credential with which a call goes out.
+    /// Returns the credential that a call is sent with, after waiting for a refresh if needed.
     func credential(for call: UInt64) async throws -> Credential {
         if let ticket = try ticket(for: call) { try await line.wait(with: ticket) }
         return try state.withLock { try $0.current }
     }
 
-    /// What to wait with; `nil`: there is no need.
+    /// Returns the ticket to wait with; `nil` if the call need not wait.
     @inline(never)
     private func ticket(for call: UInt64) throws -> Int? {
-        // Not asked under the lock: it is the user's code.
+        // Read outside the lock: `requiresRefresh` is code of the user's.
         let expired = versioned.flatMap { $0.credential.requiresRefresh ? $0.version : nil }
         let now = now()
         let step = try state.withLock { state in
@@ -117,8 +122,8 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         return if case .wait(let ticket) = step { ticket } else { nil }
     }
 
-    /// Whether a call that was refused is sent again.
-    func renew(for call: CallSituation, isCurrent: Bool, version: Int) async throws -> Bool {
+    /// Returns whether a refused call is sent again, after waiting for a refresh if needed.
+    func renew(for call: Call, isCurrent: Bool, version: Int) async throws -> Bool {
         let (now, keeper) = (now(), ObjectIdentifier(self))
         let repeated = call.record.withLock { $0.renewals[keeper] }
         let (step, present) = try state.withLock { state in
@@ -131,13 +136,14 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         case .leave: return false
         case .wait(let ticket):
             try await line.wait(with: ticket)
-            // One that was set instead has not been tried.
+            // A credential that was set, and did not come from the refresh, has not been tried yet.
             let renewed = state.withLock { $0.machine.isRenewed ? $0.machine.version : nil }
             if let renewed { call.record.withLock { $0.renewals[keeper] = renewed } }
         }
         return true
     }
 
+    /// Carries out a decision of the state machine.
     private func follow(_ decision: RefreshState.Decision, _ state: inout State) throws -> Step {
         switch decision {
         case .leave: return .leave
@@ -155,7 +161,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
 
     var waitingCount: Int { line.waitingCount }
 
-    /// Ends the refresh under way.
+    /// Ends the refresh under way, and returns the values to release outside the lock.
     private func end(_ state: inout State, _ result: Result<Void, any Error>) -> Leftovers {
         defer { (state.refresh, state.timer) = (nil, nil) }
         return Leftovers(waiting: line.end(with: result), timer: state.timer)
@@ -163,7 +169,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
 
     // MARK: The refresh
 
-    /// In a task of its own on the pool, which no call's cancellation reaches.
+    /// Starts the refresh in a task of its own on the pool, which no call's cancellation reaches.
     private func refreshing(_ number: Int, _ credential: Credential) -> Task<Void, Never> {
         let scopes = RefreshScope.refreshes.union([ObjectIdentifier(self)])
         return Task(executorPreference: globalConcurrentExecutor) { [self] in
@@ -177,6 +183,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         }
     }
 
+    /// Starts the task that fails the refresh when its timeout has passed.
     private func limiting(_ number: Int, to timeout: Duration) -> Task<Void, Never> {
         Task(executorPreference: globalConcurrentExecutor) { [self] in
             do { try await clock.sleep(for: timeout, tolerance: nil) } catch { return }

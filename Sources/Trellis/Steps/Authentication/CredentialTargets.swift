@@ -1,10 +1,11 @@
 import CurlEngine
 
-/// Finds out where a request goes and whether it brings credentials of its own.
+/// A lookup of the origin of a request and of credentials that the request brings along.
 struct CredentialTargets: Sendable {
     private let urls = WireURLCache()
 
-    /// `nil` for a request that is not to be touched: it has credentials of its own, or no URL that says where it goes.
+    /// Returns the URL of a request; `nil` for a request that must not be changed, because it has credentials of its own or a URL
+    /// that does not tell where it goes.
     func target(of request: Request) -> WireURL? {
         guard !request.headerFields.contains(.authorization), let url = url(request.url), url.password == nil else {
             return nil
@@ -14,7 +15,7 @@ struct CredentialTargets: Sendable {
 
     func url(_ text: String) -> WireURL? { try? urls.url(parsing: text) }
 
-    /// Scheme, host and any port but the scheme's own (RFC 9110, section 4.3.1).
+    /// Returns the scheme, the host and the port unless it is the scheme's default (RFC 9110, section 4.3.1).
     static func origin(of url: some URLConvertible) throws -> String {
         let text = try url.asURLString()
         do throws(WireURL.ParseFailure) {

@@ -3,10 +3,10 @@ import CurlEngine
 /// An algorithm of Digest authentication (RFC 7616, section 3.3).
 struct DigestAlgorithm: Hashable, Sendable {
     let hash: MessageDigest.Algorithm
-    /// The key is that of a session: of the first nonces of both sides.
+    /// Indicates whether the key is that of a session, made from the first nonces of both sides.
     let isSession: Bool
 
-    /// By its name, in any case; `nil` for one that is not known. MD5 where there is no name.
+    /// Creates the algorithm of a name, in any case; `nil` for an unknown name. MD5 where there is no name.
     init?(_ name: String?) {
         var name = name?.lowercased() ?? "md5"
         isSession = name.hasSuffix("-sess")

@@ -1,7 +1,7 @@
 import CurlEngine
 import HTTPTypes
 
-/// The answer to a challenge, as a value (RFC 7616, section 3.4).
+/// The credentials that answer a Digest challenge, as a value (RFC 7616, section 3.4).
 struct DigestAnswer: Sendable {
     let challenge: DigestChallenge
     let username: String
@@ -11,14 +11,14 @@ struct DigestAnswer: Sendable {
     let uri: String
     /// The nonces that the session began with.
     let session: DigestNonces
-    /// The server's nonce now: that of the challenge, or one it has given since.
+    /// The server's current nonce: that of the challenge, or a later one from the server.
     let nonce: String
-    /// How many requests have been sent with the nonce, this one included.
+    /// The number of requests that have been sent with the nonce, including this one.
     let count: UInt32
     /// The hash of the body; `nil`: the body is not protected.
     let bodyHash: String?
 
-    /// The value of `Authorization`; `nil` where the hash function failed.
+    /// The value of the `Authorization` field; `nil` where the hash function failed.
     var field: String? {
         guard let response, let user = userParameter else { return nil }
         var parameters = [user, "realm=\(quoted(challenge.realm))", "nonce=\(quoted(nonce))", "uri=\(quoted(uri))"]
@@ -32,33 +32,34 @@ struct DigestAnswer: Sendable {
         return "Digest " + parameters.joined(separator: ", ")
     }
 
-    /// Section 3.4.1.
+    /// The parameter `response` (section 3.4.1).
     var response: String? {
         guard let key = hash(sessionKey), let request = hash(requestText) else { return nil }
         guard let protection else { return hash("\(key):\(nonce):\(request)") }
         return hash("\(key):\(nonce):\(hexadecimalCount):\(session.client):\(protection.rawValue):\(request)")
     }
 
-    /// `nil`: as before RFC 2617.
+    /// The protection of the request (`qop`); `nil` for a challenge without one, as before RFC 2617.
     private var protection: DigestChallenge.Protection? {
         if challenge.protections.isEmpty { return nil }
         return bodyHash == nil ? .method : .methodAndBody
     }
 
-    /// A1, section 3.4.2.
+    /// The value `A1` (section 3.4.2).
     private var sessionKey: String? {
         let secret = "\(username):\(challenge.realm):\(password)"
         guard challenge.algorithm.isSession else { return secret }
         return hash(secret).map { "\($0):\(session.server):\(session.client)" }
     }
 
-    /// A2, section 3.4.3.
+    /// The value `A2` (section 3.4.3).
     private var requestText: String {
         let text = "\(method.rawValue):\(uri)"
         return bodyHash.map { "\(text):\($0)" } ?? text
     }
 
-    /// Section 3.4.4; a name that is not ASCII as RFC 8187 has it, where the server can be expected to know that.
+    /// The parameter `username` (section 3.4.4). A name that is not ASCII is encoded as in RFC 8187, if the server can be
+    /// expected to know that encoding.
     private var userParameter: String? {
         if challenge.hashesUser { return hash("\(username):\(challenge.realm)").map { "username=\"\($0)\"" } }
         guard challenge.isUTF8, username.utf8.contains(where: { $0 >= 0x80 }) else {
@@ -96,7 +97,7 @@ struct DigestAnswer: Sendable {
     }
 }
 
-/// The server's nonce and the client's.
+/// A pair of nonces, the server's and the client's.
 struct DigestNonces: Hashable, Sendable {
     let server: String
     let client: String

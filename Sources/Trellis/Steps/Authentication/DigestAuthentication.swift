@@ -2,39 +2,42 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// Digest authentication (RFC 7616): the password is never sent, only proved to be known.
+/// A step for Digest authentication (RFC 7616), which proves knowledge of the password without sending the password.
 ///
 /// ```swift
 /// configuration.steps.aroundHop.append(
 ///     try DigestAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
 /// ```
 ///
-/// It stands around each request on the wire, so that redirects are authenticated each for its own path. The first request to
-/// an origin is refused and sent again with an answer to the challenge; those that follow are sent with an answer at once. All
-/// algorithms of the RFC are known, with and without `-sess`: MD5, SHA-256 and SHA-512-256, which are those of the OpenSSL that
-/// libcurl uses; without one, or where it keeps to FIPS 140, challenges are not answered. A body is protected (`auth-int`) only
-/// where the server insists on it: it is then read twice. The server's own proof (`rspauth`) is not looked at.
+/// The step runs around each request on the wire, so that redirects are authenticated each for its own path. The first request to
+/// an origin is refused and sent again with an answer to the challenge; later requests are sent with an answer at once. All
+/// algorithms of the RFC are known, with and without `-sess`: MD5, SHA-256 and SHA-512-256. Their functions are those of the
+/// OpenSSL that libcurl uses; without OpenSSL, or where it keeps to FIPS 140, challenges are not answered. A body is protected
+/// (`auth-int`) only where the server insists on it: the body is then read twice. The server's own proof (`rspauth`) is not
+/// checked.
 ///
-/// A request with an `Authorization` field or with a name and password in its URL keeps its own. One whose body cannot be sent
-/// again fails with an error of kind ``TrellisError/Kind/bodyNotReplayable`` if it is refused.
+/// A request with an `Authorization` field or with a name and password in its URL keeps its own credentials. A request whose body
+/// cannot be sent again fails with an error of kind ``TrellisError/Kind/bodyNotReplayable`` if it is refused.
 public final class DigestAuthentication: AnswerForwardingStep, RedactedDescription {
     private let username: String
     private let password: String
-    /// `nil`: that of each call's own URL.
+    /// The origin whose challenges are answered; `nil`: the origin of each call's own URL.
     private let origin: String?
+    /// The challenges and counts of the origins that are known.
     private let memory: DigestMemory
     private let targets = CredentialTargets()
 
-    /// For a single request, or for a session whose requests all go to one party: whoever asks is answered, unless it is another
-    /// origin to which a redirect has led. Whoever is answered can try out passwords until one fits.
+    /// Creates a step for a single request, or for a session whose requests all go to one party: every challenge is answered,
+    /// except that of another origin to which a redirect has led. A server that gets an answer can try out passwords until one
+    /// fits.
     public convenience init(username: String, password: String) {
         self.init(username, password, origin: nil, makeNonce: Self.makeNonce)
     }
 
-    /// For the requests to one origin.
+    /// Creates a step for the requests to one origin.
     ///
-    /// - Parameter origin: A URL whose scheme, host and port count.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where it has none.
+    /// - Parameter origin: A URL; its scheme, host and port count.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where the URL has no origin.
     public convenience init(username: String, password: String, origin: some URLConvertible) throws {
         let origin = try CredentialTargets.origin(of: origin)
         self.init(username, password, origin: origin, makeNonce: Self.makeNonce)
@@ -47,7 +50,7 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
         memory = DigestMemory(makeNonce: makeNonce)
     }
 
-    /// Sends the request, with an answer to the challenge that is known or comes.
+    /// Sends the request with an answer to the challenge that is known, or that comes with the response.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
         guard !request.headerFields.contains(.authorization), !URLRedaction.hasUserInformation(request.url) else {
             return try await next(request)
@@ -55,7 +58,7 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
         try CredentialText.check(digestName: username, for: request)
         var (authorized, space) = try await ahead(of: request, context) ?? (request, nil)
         var answer = try await next(authorized)
-        // At most twice: with the nonce of the challenge, and with another if that was out of date by then.
+        // At most twice: with the nonce of the challenge, and with another nonce if the first was out of date by then.
         for isFirst in [true, false] {
             guard answer.response.status.code == 401,
                 let challenge = DigestChallenge.first(in: answer.response.authenticationChallenges),
@@ -76,19 +79,22 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
         return answer
     }
 
-    /// What has been refused once is refused again, unless it was but out of date. One that was sent before it was asked for may
-    /// be out of date without the server's saying so: it may have been started anew.
+    /// Returns whether a challenge is worth answering. Credentials that were refused once are refused again, unless only their
+    /// nonce was out of date. The nonce of a request that was sent ahead of a challenge may be out of date without the server's
+    /// saying so: the server may have been restarted.
     private func isWorthAnswering(_ challenge: DigestChallenge, after space: DigestSpace?, wasAhead: Bool) -> Bool {
         guard let space else { return true }
         return !challenge.nonce.hasSameBytes(as: space.nonce) && (challenge.isStale || wasAhead)
     }
 
+    /// Returns whether a challenge from this URL's origin may be answered.
     private func mayAnswer(_ url: WireURL, _ context: CallContext) -> Bool {
         if let origin { return origin == url.origin }
         guard let first = context.redirects.first else { return true }
         return targets.url(first.from)?.origin == url.origin
     }
 
+    /// Returns the request with an answer to the challenge that is known before the request is sent; `nil` where none is.
     private func ahead(of request: Request, _ context: CallContext) async throws -> (Request, DigestSpace?)? {
         guard let url = targets.url(request.url), mayAnswer(url, context),
             let space = await memory.next(for: url.origin), let authorized = try await authorize(request, url, space)
@@ -96,7 +102,7 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
         return (authorized, space)
     }
 
-    /// `nil` where the challenge cannot be answered.
+    /// Returns the request with the answer in its `Authorization` field; `nil` where the challenge cannot be answered.
     private func authorize(_ request: Request, _ url: WireURL, _ space: DigestSpace) async throws -> Request? {
         var bodyHash: String?
         if !space.challenge.protections.isEmpty, !space.challenge.protections.contains(.method) {
@@ -110,10 +116,10 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
         return answer.field.map { request.withHeader(.authorization($0)) }
     }
 
-    /// What the server says of the next request (RFC 7616, section 3.5).
+    /// Stores the nonce that the server names for the next request (RFC 7616, section 3.5).
     private func remember(_ response: Response, _ space: DigestSpace?) async {
         guard let space, let url = targets.url(response.url) else { return }
-        // It has the grammar of a challenge's parameters.
+        // The field has the grammar of a challenge's parameters.
         for value in response.headerFields[values: .authenticationInfo] {
             guard let next = AuthenticationChallenge.parse("Digest \(value)").first?.parameters["nextnonce"] else {
                 continue
@@ -122,7 +128,7 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
         }
     }
 
-    /// 128 random bits.
+    /// Returns 128 random bits as hexadecimal digits.
     private static func makeNonce() -> String {
         let digits = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 16) }
         return digits.map { String(repeating: "0", count: 16 - $0.count) + $0 }.joined()
@@ -130,6 +136,6 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
 }
 
 extension HTTPField.Name {
-    /// It is a token, so that the other name is never taken.
+    /// The field `Authentication-Info`. Its name is a valid token, so that the fallback is never used.
     fileprivate static let authenticationInfo = HTTPField.Name("Authentication-Info") ?? .wwwAuthenticate
 }

@@ -1,8 +1,8 @@
 import CurlEngine
 
-/// What a server asks of Digest authentication (RFC 7616, section 3.3).
+/// A challenge of Digest authentication (RFC 7616, section 3.3).
 struct DigestChallenge: Hashable, Sendable {
-    /// What the answer protects.
+    /// The part of a request that the answer protects (`qop`).
     enum Protection: String, Hashable, Sendable {
         case method = "auth"
         case methodAndBody = "auth-int"
@@ -12,18 +12,18 @@ struct DigestChallenge: Hashable, Sendable {
     let nonce: String
     let opaque: String?
     let algorithm: DigestAlgorithm
-    /// As the server spelled it, to be repeated; `nil`: it did not.
+    /// The algorithm's name as the server spelled it, to be repeated in the answer; `nil`: the server named none.
     let algorithmName: String?
-    /// What the server knows, none for one of before RFC 2617.
+    /// The protections that the server supports; empty for a server from before RFC 2617.
     let protections: [Protection]
-    /// The credentials were right, and only the nonce was too old.
+    /// Indicates whether the credentials were right and only the nonce was too old.
     let isStale: Bool
-    /// The server wants the hash of the user's name in its place.
+    /// Indicates whether the server wants the hash of the user's name instead of the name.
     let hashesUser: Bool
-    /// The server reads names and passwords as UTF-8.
+    /// Indicates whether the server reads names and passwords as UTF-8.
     let isUTF8: Bool
 
-    /// `nil` for another scheme, and for what is not understood.
+    /// Creates the Digest challenge of a parsed challenge; `nil` for another scheme, and for parameters that are not understood.
     init?(_ challenge: AuthenticationChallenge) {
         let parameters = challenge.parameters
         guard challenge.isScheme("Digest"), let realm = parameters["realm"], let nonce = parameters["nonce"],
@@ -39,14 +39,15 @@ struct DigestChallenge: Hashable, Sendable {
             var scanner = FieldScanner(name)
             return scanner.token().flatMap(Protection.init)
         }
-        // What is none of those that are known cannot be given.
+        // A `qop` that lists unknown protections only cannot be satisfied.
         guard protections.isEmpty == (parameters["qop"] == nil) else { return nil }
         isStale = parameters["stale"]?.lowercased() == "true"
         hashesUser = parameters["userhash"]?.lowercased() == "true"
         isUTF8 = parameters["charset"]?.lowercased() == "utf-8"
     }
 
-    /// The first that can be answered here: the server lists them in the order of its preference (RFC 7616, section 3.7).
+    /// Returns the first challenge that can be answered here: the server lists challenges in order of preference (RFC 7616,
+    /// section 3.7).
     static func first(in challenges: [AuthenticationChallenge]) -> DigestChallenge? {
         challenges.lazy.compactMap(DigestChallenge.init).first { $0.algorithm.hash.isAvailable }
     }

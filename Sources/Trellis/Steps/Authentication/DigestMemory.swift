@@ -1,14 +1,16 @@
 import CurlEngine
 
-/// What is known of an origin that wants Digest authentication.
+/// The state of Digest authentication with one origin: the challenge, and the nonce and count of the next request.
 struct DigestSpace: Sendable {
     let challenge: DigestChallenge
-    /// The nonces that it began with.
+    /// The nonces that the state began with.
     let session: DigestNonces
+    /// The server's current nonce.
     private(set) var nonce: String
+    /// The number of requests that have been sent with the nonce.
     private(set) var count: UInt32 = 0
-    /// The URLs that requests have here are those that are sent. Where a session completes them, what is sent is known only
-    /// when it has been.
+    /// Indicates whether the URL of a request in this step is the URL that is sent. Where a session completes the URLs, the URL
+    /// that is sent is known only after the request was sent.
     var hasFinalURLs: Bool
 
     init(_ challenge: DigestChallenge, clientNonce: String, hasFinalURLs: Bool) {
@@ -18,19 +20,19 @@ struct DigestSpace: Sendable {
         nonce = challenge.nonce
     }
 
-    /// Counts one request more; `false` where there are no more numbers.
+    /// Counts one more request; returns `false` where the count has reached its maximum.
     mutating func use() -> Bool {
         guard count < .max else { return false }
         count += 1
         return true
     }
 
-    /// The server wants another nonce from now on (RFC 7616, section 3.5).
-    /// Whether the challenge is of this space, and of its present nonce.
+    /// Returns whether the challenge belongs to this state and has its current nonce.
     func isFor(_ challenge: DigestChallenge) -> Bool {
         nonce.hasSameBytes(as: challenge.nonce) && self.challenge.realm.hasSameBytes(as: challenge.realm)
     }
 
+    /// Replaces the nonce with the one that the server wants from now on (RFC 7616, section 3.5).
     mutating func renew(_ nonce: String) {
         guard !nonce.hasSameBytes(as: self.nonce) else { return }
         self.nonce = nonce
@@ -38,25 +40,28 @@ struct DigestSpace: Sendable {
     }
 }
 
-/// What is known of origins, shared by the requests to them: no count is used twice.
+/// The states of Digest authentication by origin, shared by the requests to these origins, so that no count is used twice.
 actor DigestMemory {
-    /// So many origins are known at once.
+    /// The number of origins that are known at once.
     private static var capacity: Int { 256 }
 
     private var spaces: [String: DigestSpace] = [:]
+    /// Makes a nonce of the client.
     private let makeNonce: @Sendable () -> String
 
     init(makeNonce: @escaping @Sendable () -> String) { self.makeNonce = makeNonce }
 
-    /// What a request to an origin is sent with before it is asked; `nil` where nothing is known, or cannot be used.
+    /// Returns the state to send a request with before the server has asked for it; `nil` where the origin is unknown or its
+    /// state cannot be used.
     func next(for origin: String) -> DigestSpace? {
         guard spaces[origin]?.hasFinalURLs ?? false else { return nil }
         return use(origin)
     }
 
-    /// What a request is sent with that has been asked for it.
+    /// Returns the state to send a request with after the server has refused it with a challenge; `nil` where the state cannot be
+    /// used.
     func answer(_ challenge: DigestChallenge, for origin: String, hasFinalURLs: Bool) -> DigestSpace? {
-        // Others may have been asked with the same nonce.
+        // Other requests may have been refused with the same nonce.
         if spaces[origin]?.isFor(challenge) != true {
             if spaces.count >= Self.capacity { spaces = [:] }
             spaces[origin] = DigestSpace(challenge, clientNonce: makeNonce(), hasFinalURLs: hasFinalURLs)
@@ -65,12 +70,13 @@ actor DigestMemory {
         return use(origin)
     }
 
-    /// The server has said which nonce is to be used next, in the answer to a request that was sent with `nonce`.
+    /// Replaces an origin's nonce with the one that the server named in the response to a request that was sent with `nonce`.
     func renew(_ next: String, after nonce: String, for origin: String) {
         guard spaces[origin]?.nonce.hasSameBytes(as: nonce) == true else { return }
         spaces[origin]?.renew(next)
     }
 
+    /// Counts one more request to an origin; forgets the origin where the count has reached its maximum.
     private func use(_ origin: String) -> DigestSpace? {
         guard spaces[origin]?.use() ?? false else {
             spaces[origin] = nil

@@ -2,13 +2,13 @@ import CurlEngine
 import FoundationEssentials
 
 extension Netrc {
-    /// The most bytes that a file may have: 1 MiB.
+    /// The largest size of a file, in bytes: 1 MiB.
     private static var maximumSize: Int64 { 1 << 20 }
 
     /// Reads a file, on a thread that may wait for a disk.
     ///
-    /// - Parameter path: The file. Unless given, what the environment names as `NETRC`, or else `.netrc` in the folder that it
-    ///   names as `HOME`; where there is no such file, there are no entries.
+    /// - Parameter path: The file. Unless given, the path in the environment variable `NETRC`, or else `.netrc` in the folder
+    ///   that `HOME` names; if there is no such file, the result has no entries.
     /// - Throws: ``AuthenticationError/unreadableNetrc(path:why:)`` for a file that is missing although its path was given, is no
     ///   regular file, or is larger than 1 MiB; ``AuthenticationError/malformedNetrc(line:)``.
     public static func load(from path: String? = nil) async throws -> Netrc {
@@ -27,11 +27,11 @@ extension Netrc {
     }
 
     private static func read(_ path: String) throws(FileReader.Failure) -> String {
-        // What it cannot be used for is said in the words that files of bodies have.
+        // Checked with `FileReader`, so that the error has the same words as for a file of a body.
         let size = try FileReader.size(path: path)
         guard size <= maximumSize else { throw FileReader.Failure(why: "it is larger than 1 MiB") }
         guard let file = try WholeFile.read(path: path, limit: Int(maximumSize)) else {
-            throw FileReader.Failure(why: "it is not there")
+            throw FileReader.Failure(why: "it does not exist")
         }
         return String(decoding: file.data, as: UTF8.self)
     }

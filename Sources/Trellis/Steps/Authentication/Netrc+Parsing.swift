@@ -1,13 +1,13 @@
 extension Netrc {
-    /// Reads the text of a file.
+    /// Creates the entries by parsing the text of a file.
     ///
-    /// Tokens are separated by white space. One in double quotes may hold white space and `\n`, `\r`, `\t`, `\"` and `\\`. What
-    /// follows a `#` at the beginning of a token is a comment, to the end of the line. `account` is ignored, and so are macros,
-    /// which end with an empty line.
+    /// Tokens are separated by white space. A token in double quotes may contain white space and `\n`, `\r`, `\t`, `\"` and `\\`.
+    /// A `#` at the beginning of a token begins a comment, to the end of the line. `account` is ignored, and so are macros, which
+    /// end with an empty line.
     ///
-    /// A value may stand on the line after its keyword. Where one is missing, readers differ in what they take for it, and curl
-    /// sends one machine's password, or the next keyword, to another: so a `#`, and a `machine` or `default` that begins a line, is an
-    /// error in the place of a value. A value that is one of these stands in double quotes.
+    /// A value may stand on the line after its keyword. Where a value is missing, readers differ in what they take for it, and
+    /// curl sends one machine's password, or the next keyword, to another machine: so a `#`, and a `machine` or `default` that
+    /// begins a line, is an error in the place of a value. A value that is one of these must be in double quotes.
     ///
     /// - Throws: ``AuthenticationError/malformedNetrc(line:)`` for quotes that do not end in their line, and for such a missing
     ///   value.
@@ -20,12 +20,14 @@ extension Netrc {
     }
 }
 
+/// A parser of the text of a `.netrc` file, line by line.
 private struct NetrcParser {
-    /// What the next token is.
+    /// The meaning of the next token.
     private enum Expectation { case keyword, machine, login, password, ignored, macro }
 
     private(set) var entries: [Netrc.Entry] = []
     private var expectation = Expectation.keyword
+    /// Indicates whether the lines belong to a macro, and are skipped.
     private var isInMacro = false
     private var lineNumber = 0
 

@@ -1,24 +1,24 @@
 import CurlEngine
 
-/// The names and passwords of a `.netrc` file, as curl reads it, by machine.
+/// The names and passwords of a `.netrc` file, by machine, read as curl reads the file.
 ///
 /// ```swift
 /// configuration.steps.adapters.append(try await Netrc.load())
 /// ```
 ///
-/// The file names machines, not origins: what it holds for one goes to all its ports, over `http` too. Its contents are read
-/// when it is asked for, never by itself; they never show in a description.
+/// The file names machines, not origins: an entry applies to all ports of its machine, over `http` too. The file is read when
+/// ``load(from:)`` is called, never by itself; its contents never show in a description.
 public struct Netrc: Sendable, Hashable, RedactedDescription {
-    /// What the file says of a machine.
+    /// An entry of the file, for one machine.
     public struct Entry: Sendable, Hashable, RedactedDescription {
-        /// The name of the machine, as written; `nil`: any that is not named before it.
+        /// The name of the machine, as written; `nil`: any machine that no entry before this one names.
         public var machine: String?
-        /// The user's name, where there is one.
+        /// The user's name, if the entry has one.
         public var login: String?
-        /// The password, where there is one.
+        /// The password, if the entry has one.
         public var password: String?
 
-        /// An entry.
+        /// Creates an entry.
         public init(machine: String?, login: String? = nil, password: String? = nil) {
             self.machine = machine
             self.login = login
@@ -26,17 +26,17 @@ public struct Netrc: Sendable, Hashable, RedactedDescription {
         }
     }
 
-    /// In the order of the file: the first that fits counts.
+    /// The entries in the order of the file: the first that fits counts.
     public var entries: [Entry]
 
-    /// Entries that were not read from a file.
+    /// Creates a value with entries that were not read from a file.
     public init(entries: [Entry]) { self.entries = entries }
 
-    /// The name and password for a host.
+    /// Returns the name and password for a host; `nil` where no entry fits.
     ///
     /// - Parameters:
-    ///   - host: Its name, in any case; an IPv6 address with brackets or without.
-    ///   - user: Whose password is wanted; `nil`: of whoever comes first.
+    ///   - host: The name of the host, in any case; an IPv6 address with brackets or without.
+    ///   - user: The user whose password is wanted; `nil`: the user of the first entry that fits.
     public func credential(for host: String, user: String? = nil) -> HTTPCredential? {
         let host = Self.name(host)
         for entry in entries {
@@ -47,14 +47,16 @@ public struct Netrc: Sendable, Hashable, RedactedDescription {
         return nil
     }
 
+    /// Returns the name of a host in lower case, an IPv6 address without its brackets.
     private static func name(_ host: String) -> String {
         host.hasPrefix("[") && host.hasSuffix("]") ? host.dropFirst().dropLast().lowercased() : host.lowercased()
     }
 }
 
 extension Netrc: RequestAdapter {
-    /// The request with what the file says of its host. A request with an `Authorization` field or with a password in its URL
-    /// keeps its own; for one with only a name in its URL the password of that user is looked for.
+    /// Returns the request with the name and password that the file has for its host. A request with an `Authorization` field or
+    /// with a password in its URL keeps its own credentials; a request with only a name in its URL gets the password of that
+    /// user.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         guard let url = CredentialTargets().target(of: request),
             let credential = credential(for: url.host, user: url.user)

@@ -1,26 +1,29 @@
 import CurlEngine
 
-/// Those who wait for a refresh. It knows nothing of credentials, so that those who wait are small whatever a credential is.
+/// The queue of the calls that wait for a refresh. The queue does not know the credential, so that waiters are small even if the
+/// credential is large.
 final class RefreshLine: Sendable {
+    /// The state of one waiter.
     private enum Waiter {
-        /// On its way to waiting.
+        /// The waiter has a ticket, and does not wait yet.
         case arriving
         case waiting(Reply<Void>)
-        /// What it waits for came first.
+        /// The end came before the waiter began to wait.
         case ended(Result<Void, any Error>)
     }
 
     private struct State {
-        /// By ticket, which tells who came first.
+        /// The waiters by ticket; tickets are numbered in the order of arrival.
         var waiters: [Int: Waiter] = [:]
         var lastTicket = 0
     }
 
-    /// Those who are let go, in the order in which they came.
+    /// The waiters to resume, in the order of their arrival.
     struct Waiting {
         fileprivate let replies: [(ticket: Int, reply: Reply<Void>)]
         fileprivate let result: Result<Void, any Error>
 
+        /// Resumes the waiters.
         func letGo() {
             for (_, reply) in replies { reply.resume(with: result) }
         }
@@ -30,7 +33,7 @@ final class RefreshLine: Sendable {
 
     var waitingCount: Int { state.withLock { $0.waiters.count } }
 
-    /// A place in the line.
+    /// Adds a waiter, and returns its ticket.
     func newTicket() -> Int {
         state.withLock { state in
             state.lastTicket += 1
@@ -39,9 +42,9 @@ final class RefreshLine: Sendable {
         }
     }
 
-    /// Returns when the line is ended.
+    /// Returns when the queue is ended.
     ///
-    /// - Throws: What it is ended with; `CancellationError` in a cancelled task, at once.
+    /// - Throws: The error that the queue is ended with; `CancellationError` in a cancelled task, at once.
     func wait(with ticket: Int) async throws {
         try await withTaskCancellationHandler {
             try await withReply { enter(ticket, $0) }
@@ -50,7 +53,7 @@ final class RefreshLine: Sendable {
         }
     }
 
-    /// Ends the line as it is now. Who comes later waits for the next end.
+    /// Ends the wait of all present waiters, and returns those to resume. Waiters that come later wait for the next end.
     func end(with result: Result<Void, any Error>) -> Waiting {
         state.withLock { state in
             var replies: [(ticket: Int, reply: Reply<Void>)] = []

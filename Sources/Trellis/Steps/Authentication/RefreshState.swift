@@ -1,48 +1,51 @@
-/// What becomes of calls while a credential is used, refused and renewed, as a value. It knows neither the credential nor
-/// who waits: ``CredentialKeeper`` does. It remembers no call: with which credential one was sent again, the call's own record
-/// knows, and forgets with it.
+/// The state machine of a credential that is used, refused and renewed, as a value: decides what each call does. The machine
+/// knows neither the credential nor the waiters; ``CredentialKeeper`` does. The machine remembers no calls: the version of the
+/// credential that a call was sent again with is in the call's own record, and ends with that record.
 struct RefreshState: Sendable {
-    /// What a call is to do.
+    /// The decision about a call.
     enum Decision: Hashable, Sendable {
-        /// Go out, or out again, with the credential as it is now.
+        /// The call is sent, for the first time or again, with the current credential.
         case proceed
-        /// Wait for the refresh under way.
+        /// The call waits for the refresh under way.
         case wait
-        /// Begin this refresh, and wait for it.
+        /// The call begins the refresh with this number, and waits for it.
         case refresh(Int)
-        /// Take the answer as it is: another attempt would change nothing.
+        /// The call ends with its response as it is: another attempt would change nothing.
         case leave
+        /// The call ends with an error.
         case fail(Failure)
     }
 
+    /// The reason why a call fails.
     enum Failure: Hashable, Sendable {
         case missingCredential
         case excessiveRefresh
-        /// With what the last refresh failed with.
+        /// The last refresh failed, and the call fails with its error.
         case refreshFailed
     }
 
+    /// The phase of the current credential.
     private enum Phase: Hashable {
         case idle
         case refreshing
-        /// Calls up to this one went out before the refresh failed, and have its error. A later one tries again.
+        /// The refresh failed. Calls up to this number were sent before the failure, and get its error; a later call tries again.
         case failed(through: UInt64)
     }
 
-    /// Counts the credentials.
+    /// The number of the current credential, which counts all credentials so far.
     private(set) var version = 0
-    /// The present credential came from a refresh.
+    /// Indicates whether the current credential came from a refresh.
     private(set) var isRenewed = false
     private let window: RefreshWindow?
     private var hasCredential: Bool
     private var phase = Phase.idle
-    /// The last refresh that has begun; what an earlier one brings is not wanted any more.
+    /// The number of the last refresh that has begun; the result of an earlier refresh is not wanted any more.
     private var lastRefresh = 0
-    /// When the last refreshes began, as many as the window may hold.
+    /// The times at which the last refreshes began, as many as the window may hold.
     private var begun: [Duration] = []
-    /// The credential required a refresh when it came from one.
+    /// Indicates whether the credential required a refresh already when it came from one, so that its expiry is ignored.
     private var ignoresExpiry = false
-    /// The latest call that has been let out or waits.
+    /// The number of the latest call that has been sent or waits.
     private var latestCall: UInt64 = 0
 
     init(hasCredential: Bool, window: RefreshWindow?) {
@@ -52,7 +55,7 @@ struct RefreshState: Sendable {
 
     // MARK: Calls
 
-    /// A call is about to go out.
+    /// Decides about a call that is about to be sent.
     mutating func adapt(_ call: UInt64, requiresRefresh: Bool, at now: Duration) -> Decision {
         latestCall = max(latestCall, call)
         if phase == .refreshing { return .wait }
@@ -60,12 +63,12 @@ struct RefreshState: Sendable {
         return requiresRefresh && !ignoresExpiry ? beginRefresh(at: now) : .proceed
     }
 
-    /// A call was refused.
+    /// Decides about a call that was refused.
     ///
     /// - Parameters:
-    ///   - isCurrent: It had gone out with the credential of `version`.
-    ///   - repeated: The version of the credential with which it was sent again the last time that it was refused; `nil`: it was
-    ///     not. Once with each is enough.
+    ///   - isCurrent: Whether the call was sent with the credential of `version`.
+    ///   - repeated: The version of the credential that the call was sent again with the last time that it was refused; `nil`:
+    ///     the call was not sent again. Once with each credential is enough.
     mutating func refuse(
         _ call: UInt64, isCurrent: Bool, ofVersion version: Int, repeatedWith repeated: Int? = nil, at now: Duration
     ) -> Decision {
@@ -90,8 +93,8 @@ struct RefreshState: Sendable {
 
     // MARK: Refreshes
 
-    /// A refresh has brought a credential. `false` where that is not wanted any more. One that comes too late is, unless there
-    /// is another by now: the server may have made the one before it invalid.
+    /// Takes the credential of a refresh; returns `false` where the credential is not wanted any more. A credential that comes
+    /// too late is taken, unless there is another by now: the server may have made the previous credential invalid.
     mutating func refreshed(_ refresh: Int, requiresRefresh: Bool) -> Bool {
         guard refresh == lastRefresh, phase != .idle else { return false }
         takeCredential(true)
@@ -100,14 +103,14 @@ struct RefreshState: Sendable {
         return true
     }
 
-    /// A refresh has failed or taken too long. `false` where nobody cares any more.
+    /// Records that a refresh has failed or taken too long; returns `false` where the refresh is not wanted any more.
     mutating func refreshFailed(_ refresh: Int) -> Bool {
         guard refresh == lastRefresh, phase == .refreshing else { return false }
         phase = .failed(through: latestCall)
         return true
     }
 
-    /// The user has set a credential, or taken it away. The refreshes of the window stay counted.
+    /// Records that the user has set a credential, or removed it. The refreshes of the window stay counted.
     mutating func replace(hasCredential: Bool) {
         takeCredential(hasCredential)
         lastRefresh += 1

@@ -1,14 +1,14 @@
-/// How many refreshes of a credential may begin within a span of time.
+/// A limit on the number of refreshes of a credential that may begin within a span of time.
 ///
-/// What it guards against: a server that refuses every credential it gives out, or a refresh that fails at once. The refresh
-/// that would be one too many is not begun, and its requests fail with ``AuthenticationError/excessiveRefresh``.
+/// The limit guards against a server that refuses every credential it gives out, and against a refresh that fails at once. A
+/// refresh beyond the limit is not begun, and its requests fail with ``AuthenticationError/excessiveRefresh``.
 public struct RefreshWindow: Sendable, Hashable {
-    /// The span of time before the present; 30 seconds unless given.
+    /// The span of time before the present, 30 seconds by default.
     public var interval: Duration
-    /// The refreshes that may have begun within it; 5 unless given.
+    /// The number of refreshes that may begin within the interval, 5 by default.
     public var maximumAttempts: Int
 
-    /// A window.
+    /// Creates a window.
     public init(interval: Duration = .seconds(30), maximumAttempts: Int = 5) {
         self.interval = interval
         self.maximumAttempts = maximumAttempts

@@ -1,5 +1,5 @@
 extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The cookie without its value.
+    /// A text with the name and the attributes of the cookie, without its value.
     public var description: String {
         var text = name.isEmpty ? "REDACTED" : "\(name)=REDACTED"
         text += "; \(isHostOnly ? "Host" : "Domain")=\(domain); Path=\(path)"
@@ -10,10 +10,10 @@ extension Cookie: CustomStringConvertible, CustomDebugStringConvertible, CustomR
         return text
     }
 
-    /// The same.
+    /// The same text as ``description``.
     public var debugDescription: String { description }
 
-    /// The cookie without its value, for `dump` and debuggers.
+    /// A mirror without the value of the cookie, for `dump` and debuggers.
     public var customMirror: Mirror {
         Mirror(
             self,

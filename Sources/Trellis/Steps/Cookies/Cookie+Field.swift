@@ -1,10 +1,10 @@
 extension Cookie {
-    /// The value of the one `Cookie` field to send (section 5.8.3, step 4); `nil` where there is nothing to send.
+    /// Returns the value of the single `Cookie` field to send (section 5.8.3, step 4); `nil` where there is nothing to send.
     ///
     /// - Parameters:
-    ///   - cookies: what ``CookieStorage/cookies(for:)`` returned, in its order.
-    ///   - own: the value of the `Cookie` field that the request has of its own. It is kept and comes first; cookies of
-    ///     names that it has are left out.
+    ///   - cookies: the cookies that ``CookieStorage/cookies(for:)`` returned, in its order.
+    ///   - own: the value of the `Cookie` field that the request has of its own. It is kept and comes first; cookies whose names
+    ///     it contains are left out.
     public static func field(_ cookies: [Cookie], after own: String? = nil) -> String? {
         guard let own, !own.isEmpty else { return joined(cookies[...], to: "") }
         let names = own.utf8.split(separator: UInt8(ascii: ";")).map { pair in
@@ -30,12 +30,12 @@ extension Cookie {
         return text.isEmpty ? nil : text
     }
 
-    /// How many bytes it adds to the field, with what separates it from another.
+    /// The number of bytes that the cookie adds to the field, including the separator from another cookie.
     var fieldSize: Int { OctetText.count(name) + OctetText.count(value) + 3 }
 }
 
 extension Substring.UTF8View {
-    /// Without spaces and tabs at both ends.
+    /// The bytes without spaces and tabs at both ends.
     var trimmingBlanks: Substring.UTF8View {
         var slice = self
         while let first = slice.first, first == 0x20 || first == 0x09 { slice = slice.dropFirst() }

@@ -1,11 +1,11 @@
 import FoundationEssentials
 
 extension Cookie {
-    /// No cookie lives longer than this from when it came: 400 days (section 5.5).
+    /// The longest lifetime of a cookie from its arrival on, in seconds: 400 days (section 5.5).
     static let maximumAge: Double = 400 * 86_400
 
-    /// The cookie that a response sets, or `nil` where it may not (section 5.7, steps 2 to 22 but 16, which asks what else
-    /// is stored).
+    /// Creates the cookie that a response sets; `nil` where the response may not set it (section 5.7, steps 2 to 22 except step
+    /// 16, which depends on the cookies that are stored).
     init?(_ field: SetCookie, from url: CookieURL, at now: Date, suffixes: PublicSuffixes) {
         guard let scope = Scope(domain: field.domain, from: url, suffixes: suffixes) else { return nil }
         let limit = now.addingTimeInterval(Self.maximumAge)
@@ -19,13 +19,13 @@ extension Cookie {
             checkedName: field.name, value: field.value, domain: scope.domain, isHostOnly: scope.isHostOnly,
             path: field.path ?? CookiePath.standard(for: url.path), isSecure: field.isSecure,
             isHTTPOnly: field.isHTTPOnly, sameSite: field.sameSite, expires: expires, created: now)
-        // Nobody can read it on the way, and nobody can have put it there.
+        // A secure cookie must come over a secure connection, where other parties can neither read nor set it.
         guard !isSecure || url.isSecure else { return nil }
         guard sameSite != .none || isSecure else { return nil }
         guard CookiePrefix.allows(self, hasPath: field.hasPath) else { return nil }
     }
 
-    /// Which hosts a cookie is for (steps 7 to 10).
+    /// The hosts that a cookie is for (steps 7 to 10).
     private struct Scope {
         let domain: String
         let isHostOnly: Bool
@@ -37,7 +37,7 @@ extension Cookie {
             }
             guard domain.utf8.allSatisfy({ $0 < 0x80 }), CookieDomain.matches(url.host, domain) else { return nil }
             if domain == url.host {
-                // Nothing is below an address, and what is below a public suffix is someone else's.
+                // An address has no subdomains, and the subdomains of a public suffix belong to different owners.
                 (self.domain, isHostOnly) = (domain, url.hasAddress || suffixes.contains(domain))
             } else {
                 guard !suffixes.contains(domain) else { return nil }

@@ -1,8 +1,8 @@
 extension Cookie {
-    /// Bytes in name and value together (section 5.6, step 5).
+    /// The largest size of name and value together, in bytes (section 5.6, step 5).
     static let maximumSize = 4096
 
-    /// It can be written to a field and comes out of it as it went in.
+    /// Indicates whether the cookie can be written to a field and read back unchanged.
     var isWellFormed: Bool {
         let semicolon = UInt8(ascii: ";")
         return !(name.isEmpty && value.isEmpty) && OctetText.count(name) + OctetText.count(value) <= Self.maximumSize
@@ -13,21 +13,22 @@ extension Cookie {
 }
 
 extension UInt8 {
-    /// No cookie holds it: the control characters but the tab (section 5.6, step 1).
+    /// Indicates whether the byte is a control character that no cookie may contain: all but the tab (section 5.6, step 1).
     var isCookieControl: Bool { self < 0x20 && self != 0x09 || self == 0x7f }
 }
 
-/// What the beginning of a name promises the server about a cookie (section 5.4).
+/// The rules for the prefixes `__Secure-` and `__Host-` of a name, which promise the server properties of the cookie
+/// (section 5.4).
 enum CookiePrefix {
     private static let secure = Array("__secure-".utf8)
     private static let host = Array("__host-".utf8)
 
-    /// Whether the cookie is as its name promises (section 5.7, steps 20 to 22).
+    /// Returns whether the cookie has the properties that the prefix of its name promises (section 5.7, steps 20 to 22).
     ///
     /// - Parameter hasPath: whether the server named the path.
     static func allows(_ cookie: Cookie, hasPath: Bool) -> Bool {
         guard !cookie.name.isEmpty else {
-            // Sent without a name and a sign of equality, the value would be taken for both.
+            // A cookie without a name is sent as its value alone, which the server would take for a name and a value.
             return !begins(cookie.value, with: secure) && !begins(cookie.value, with: host)
         }
         if begins(cookie.name, with: secure) { return cookie.isSecure }
@@ -37,7 +38,7 @@ enum CookiePrefix {
         return true
     }
 
-    /// In any case, because servers may look names up in any.
+    /// Returns whether a text begins with a prefix, in any case, because servers may look names up in any case.
     private static func begins(_ text: String, with prefix: [UInt8]) -> Bool {
         var bytes = text.utf8.makeIterator()
         return prefix.allSatisfy { expected in bytes.next().map { $0.lowercasedASCII == expected } ?? false }
@@ -45,6 +46,6 @@ enum CookiePrefix {
 }
 
 extension UInt8 {
-    /// `A` to `Z` in lower case.
+    /// The byte, with `A` to `Z` in lower case.
     var lowercasedASCII: UInt8 { self >= 0x41 && self <= 0x5a ? self | 0x20 : self }
 }

@@ -3,60 +3,62 @@ public import FoundationEssentials
 
 /// A cookie, as a ``CookieStorage`` keeps it (draft-ietf-httpbis-rfc6265bis-22, section 5.7).
 ///
-/// Its value is left out of descriptions: it may be all that it takes to be someone.
+/// Descriptions leave the value out: the value alone may be enough to act as its user.
 public struct Cookie: Sendable, Hashable {
-    /// What a server asked for as to requests that come from other sites (section 5.6.7).
+    /// The server's policy for requests that come from other sites (section 5.6.7).
     ///
-    /// A browser knows which site a request comes from. A program has none: its requests are same-site and top-level, so
-    /// every cookie is sent whatever it says here.
+    /// A browser knows which site a request comes from. A program has no such site: its requests are same-site and top-level, so
+    /// every cookie is sent, regardless of this policy.
     public enum SameSite: String, Sendable, Hashable, CaseIterable {
-        /// The server did not say, or said something unknown.
+        /// An unknown policy, or none.
         case unspecified = "Default"
-        /// With all requests. Needs ``Cookie/isSecure``.
+        /// Sent with all requests. Requires ``Cookie/isSecure``.
         case none = "None"
-        /// With requests from the same site and with navigation from others.
+        /// Sent with requests from the same site and with navigation from other sites.
         case lax = "Lax"
-        /// With requests from the same site alone.
+        /// Sent with requests from the same site alone.
         case strict = "Strict"
     }
 
-    /// The name; may be empty, then the value alone is sent.
+    /// The name; may be empty, in which case the value alone is sent.
     public let name: String
-    /// The value, with its quotes if it came with any. Octets that are no UTF-8, for example of Latin-1, stand in it, and in
-    /// ``name`` and ``path``, as U+EF80 (0x80) to U+EFFF (0xFF), and go back to the server and into files as the octets.
+    /// The value, with its quotes if it came with any. Octets that are not UTF-8, for example of Latin-1, are represented in the
+    /// value, in ``name`` and in ``path`` as U+EF80 (0x80) to U+EFFF (0xFF), and are sent to the server and written to files as
+    /// the original octets.
     public let value: String
     /// The host, or the domain without a leading dot: in lower case and ASCII, IPv6 addresses in brackets.
     public let domain: String
-    /// Sent to the host ``domain`` alone, and not to those below it.
+    /// Indicates whether the cookie is sent to the host ``domain`` alone, and not to its subdomains.
     public let isHostOnly: Bool
-    /// Sent with requests for this path and those below it.
+    /// The path of the requests that the cookie is sent with; includes the paths below it.
     public let path: String
-    /// Sent over https alone.
+    /// Indicates whether the cookie is sent over https alone.
     public let isSecure: Bool
-    /// Hidden from scripts, which is nothing to a program; kept because files tell it.
+    /// Indicates whether the cookie is hidden from scripts. The attribute has no effect in a program; it is kept because files
+    /// contain it.
     public let isHTTPOnly: Bool
-    /// The server's wish as to other sites.
+    /// The server's policy for requests from other sites.
     public let sameSite: SameSite
-    /// When it ends; `nil` for a cookie of the session, which ends with its storage.
+    /// The expiry date; `nil` for a session cookie, which ends with its storage.
     public let expires: Date?
-    /// When it was first stored. Files do not tell: of a cookie from a file, when it was read.
+    /// The date of the first storing. Files do not contain it: for a cookie from a file, the date of reading.
     public internal(set) var created: Date
-    /// When it was last sent or stored.
+    /// The date at which the cookie was last sent or stored.
     public internal(set) var lastAccessed: Date
 
-    /// It outlives its session.
+    /// Indicates whether the cookie outlives its session.
     public var isPersistent: Bool { expires != nil }
 
-    /// A cookie for ``CookieStorage/insert(_:)``.
+    /// Creates a cookie for ``CookieStorage/insert(_:)``.
     ///
     /// - Parameters:
     ///   - name: without `=`, `;` and control characters.
     ///   - value: without `;` and control characters; with the name at most 4,096 bytes.
     ///   - domain: a host or domain; a leading dot is dropped.
-    ///   - isHostOnly: whether hosts below the domain do without it; always so for an address.
+    ///   - isHostOnly: whether the cookie is not sent to subdomains of the domain; always so for an address.
     ///   - path: begins with `/`.
-    ///   - expires: `nil` for a cookie of the session.
-    /// - Returns: `nil` where a part is not as said here, or not as the prefix `__Secure-` or `__Host-` of the name asks.
+    ///   - expires: the expiry date; `nil` for a session cookie.
+    /// - Returns: `nil` where a part breaks these rules, or the rules of the prefix `__Secure-` or `__Host-` of the name.
     public init?(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
         isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .unspecified, expires: Date? = nil,
@@ -89,24 +91,25 @@ public struct Cookie: Sendable, Hashable {
 }
 
 extension Cookie {
-    /// Its end has come.
+    /// Returns whether the cookie has expired.
     func isExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
 
-    /// One takes the place of the other in a storage (section 5.7, step 22).
+    /// Returns whether the cookie takes the place of another in a storage (section 5.7, step 22).
     func replaces(_ other: Cookie) -> Bool {
         name.hasSameBytes(as: other.name) && isHostOnly == other.isHostOnly && domain == other.domain
             && path.hasSameBytes(as: other.path)
     }
 
-    /// The last whole second of its life, as a file holds it; `nil` for a cookie of the session. Never later than its end.
+    /// The last whole second before the expiry date, as a file holds it; `nil` for a session cookie. Never later than the expiry
+    /// date.
     var lastSecond: Int64? {
         expires.map { Int64(min(max($0.timeIntervalSince1970.rounded(.down), 1), Self.endOfTime)) }
     }
 
-    /// The end of the year 9999.
+    /// The end of the year 9999, in seconds since 1970.
     static let endOfTime = 253_402_300_799.0
 
-    /// Everything that a file holds is the same.
+    /// Returns whether the other cookie is the same in everything that a file holds.
     func isSaved(by other: Cookie) -> Bool {
         replaces(other) && value.hasSameBytes(as: other.value) && lastSecond == other.lastSecond
             && isSecure == other.isSecure && isHTTPOnly == other.isHTTPOnly

@@ -1,6 +1,7 @@
 import FoundationEssentials
 
-/// The date of an `Expires` attribute: found in nearly anything that servers have sent since 1994 (section 5.1.1).
+/// The parser of the date of an `Expires` attribute; accepts nearly all formats that servers have sent since 1994
+/// (section 5.1.1).
 enum CookieDate {
     private struct Parts {
         var time: (hour: Int, minute: Int, second: Int)?
@@ -9,7 +10,7 @@ enum CookieDate {
         var year: Int?
     }
 
-    /// The date in a text, always taken as UTC; `nil` where there is none.
+    /// Returns the date in a text, always taken as UTC; `nil` where there is none.
     static func date(_ text: some Collection<UInt8>) -> Date? {
         var parts = Parts()
         for token in text.split(whereSeparator: isDelimiter) {
@@ -44,13 +45,14 @@ enum CookieDate {
 
     private static func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
 
-    /// The number that a token begins with, if it has so many digits.
+    /// Returns the number that a token begins with, if its number of digits is in the range.
     private static func number(_ token: some Collection<UInt8>, digits: ClosedRange<Int>) -> Int? {
         let text = token.prefix(digits.upperBound + 1).prefix(while: isDigit)
         guard digits.contains(text.count) else { return nil }
         return text.reduce(0) { $0 * 10 + Int($1 - 0x30) }
     }
 
+    /// Returns the time (`hour:minute:second`) that a token begins with.
     private static func time(_ token: some Collection<UInt8>) -> (hour: Int, minute: Int, second: Int)? {
         var (hour, minute, value) = (0, 0, 0)
         var (colons, digits) = (0, 0)
@@ -89,7 +91,7 @@ enum CookieDate {
     }
 
     private static func daysSince1970(_ year: Int, _ month: Int, _ day: Int) -> Int {
-        // Years that begin in March have the leap day at their end.
+        // Years are counted from March, so that the leap day is at their end.
         let shifted = month > 2 ? month - 3 : month + 9
         let year = month > 2 ? year : year - 1
         let daysBefore = year * 365 + year / 4 - year / 100 + year / 400

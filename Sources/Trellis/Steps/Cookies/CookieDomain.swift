@@ -1,9 +1,9 @@
 import CurlEngine
 
-/// Hosts and domains as cookies compare them.
+/// The rules for comparing hosts and domains of cookies.
 enum CookieDomain {
-    /// Lower case, without a leading dot; `nil` for what cannot be a host. International names have to come as ASCII, IPv6
-    /// addresses in brackets (RFC 3986, section 3.2.2).
+    /// Returns a domain in lower case, without a leading dot; `nil` for a text that cannot be a host. International names must
+    /// come as ASCII, IPv6 addresses in brackets (RFC 3986, section 3.2.2).
     static func canonical(_ text: String) -> String? {
         let domain = text.hasPrefix(".") ? text.dropFirst() : text[...]
         let isIPv6 = domain.hasPrefix("[") && domain.hasSuffix("]")
@@ -11,7 +11,7 @@ enum CookieDomain {
         guard !name.isEmpty, name.utf8.allSatisfy({ isAllowed($0) || isIPv6 && $0 == UInt8(ascii: ":") }) else {
             return nil
         }
-        // Hosts with an empty label are in no URL that can be requested.
+        // A host with an empty label cannot be in a URL that is requested.
         let dot = UInt8(ascii: ".")
         guard !name.utf8.split(separator: dot, omittingEmptySubsequences: false).contains(where: \.isEmpty) else {
             return nil
@@ -28,15 +28,15 @@ enum CookieDomain {
         }
     }
 
-    /// An address is no name, so nothing is below it. What ends in a number is an IPv4 address to the WHATWG URL standard
-    /// (section 3.5), or none at all.
+    /// Returns whether a host is an IP address, which has no subdomains. A host whose last label is a number is an IPv4 address
+    /// to the WHATWG URL standard (section 3.5), or invalid.
     static func isAddress(_ host: String) -> Bool {
         if host.utf8.first == UInt8(ascii: "[") || host.utf8.contains(UInt8(ascii: ":")) { return true }
         let label = host.utf8.reversed().prefix { $0 != UInt8(ascii: ".") }
         return !label.isEmpty && label.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
     }
 
-    /// Whether a host domain-matches a domain (section 5.1.3), both canonical.
+    /// Returns whether a host domain-matches a domain (section 5.1.3), both canonical.
     static func matches(_ host: String, _ domain: String) -> Bool {
         guard host.utf8.count > domain.utf8.count else { return host.hasSameBytes(as: domain) }
         let rest = host.utf8.dropFirst(host.utf8.count - domain.utf8.count - 1)
@@ -44,9 +44,9 @@ enum CookieDomain {
     }
 }
 
-/// Paths as cookies compare them (section 5.1.4).
+/// The rules for comparing paths of cookies (section 5.1.4).
 enum CookiePath {
-    /// The path of cookies whose server named none: the request's up to its last slash.
+    /// Returns the path of a cookie whose server named none: the path of the request up to its last slash.
     static func standard(for path: String) -> String {
         guard path.utf8.first == UInt8(ascii: "/"), let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")),
             slash > path.startIndex
@@ -54,7 +54,7 @@ enum CookiePath {
         return String(path[..<slash])
     }
 
-    /// Whether a request's path is the cookie's or below it.
+    /// Returns whether the path of a request is the cookie's path or below it.
     static func matches(_ path: String, _ cookiePath: String) -> Bool {
         let (path, prefix) = (path.utf8, cookiePath.utf8)
         guard path.starts(with: prefix) else { return false }

@@ -1,58 +1,60 @@
 import CurlEngine
 public import FoundationEssentials
 
-/// Cookies in a file of Netscape's format, which curl and many others read and write.
+/// A cookie storage in a file of Netscape's format, which curl and many other programs read and write.
 ///
 /// ```swift
 /// let cookies = CookieFile(path: "cookies.txt")  // need not be there yet
 /// await cookies.store(["id=42"], from: "https://example.com/")  // is in the file when this returns
 /// ```
 ///
-/// Any number of processes can share a file, each with any number of these: changes are merged into the file as it is, under
-/// a lock (`cookies.txt.lock`, which stays), and what others changed is seen with the next request. The file is replaced as a
-/// whole (`cookies.txt.new`), so whatever crashes, it is the one before or the one after. A new file can be read by its owner
-/// alone.
+/// Any number of processes can share a file, each with any number of `CookieFile` actors: changes are merged into the present
+/// contents of the file, under a lock (`cookies.txt.lock`, which stays), and the changes of others are seen with the next
+/// request. The file is replaced as a whole (`cookies.txt.new`), so that after a crash it is either the old file or the new one.
+/// A new file can be read by its owner alone.
 ///
-/// Cookies of the session are kept, with 0 as their end, as curl does; ``removeSessionCookies()`` ends the session. The
-/// format knows neither `SameSite` nor when a cookie came, and cookies with a tab in them are kept in memory only.
+/// Session cookies are kept, with 0 as their expiry date, as curl does; ``removeSessionCookies()`` ends the session. The format
+/// contains neither `SameSite` nor the creation date, and cookies with a tab in them are kept in memory only.
 ///
-/// A file that is there and holds something else is never written to: one whose first line does not say that it is of this
-/// format (`# Netscape HTTP Cookie File`), and which has lines that are neither cookies nor comments.
+/// A file that exists and holds something else is never written to: a file whose first line does not name this format (`#
+/// Netscape HTTP Cookie File`), and which has lines that are neither cookies nor comments.
 ///
-/// A file that cannot be read or written fails no request: the cookies are in memory, ``failure`` says what is wrong, and the
-/// next change tries again, as does ``flush()``.
+/// A file that cannot be read or written fails no request: the cookies are in memory, ``failure`` has the reason, and the next
+/// change tries again, as does ``flush()``.
 public actor CookieFile: CookieStorage {
-    /// What is wrong with a file.
+    /// The reason why a cookie file cannot be used.
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
-        /// The file.
+        /// The path of the file.
         public let path: String
-        /// What the system said.
+        /// The reason in words, from the system where the system refused.
         public let why: String
-        /// Both, in words.
+        /// A description with the path and the reason.
         public var description: String { "the cookie file \(path) cannot be used: \(why)" }
     }
 
-    /// Where the file is.
+    /// The path of the file.
     public nonisolated let path: String
-    /// Why the file could not be read or written the last time; `nil` when it could.
+    /// The reason why the file could not be read or written the last time; `nil` if it could.
     public private(set) var failure: Failure?
+    /// The cookies in memory.
     private var store: CookieStore
     private let now: @Sendable () -> Date
     private let contents: CookieFileContents
-    /// What is not in the file yet.
+    /// The changes that are not in the file yet.
     private var changes: [CookieChange] = []
-    /// The file that ``store`` comes from.
+    /// The version of the file that ``store`` comes from.
     private var version: WholeFile.Version?
-    /// Counts the times that ``store`` was taken from the file.
+    /// The number of times that ``store`` was taken from the file.
     private var generation = 0
+    /// The task that writes the changes to the file.
     private var saving: Task<Void, Never>?
 
-    /// The cookies in a file. It is read with the first use.
+    /// Creates a storage of the cookies in a file. The file is read with the first use.
     ///
     /// - Parameters:
-    ///   - path: the file; made with the first cookie.
-    ///   - limits: how much it keeps.
-    ///   - now: tells the time; for tests.
+    ///   - path: the path of the file, which is created with the first cookie.
+    ///   - limits: the limits of the storage.
+    ///   - now: returns the present date; for tests.
     public init(
         path: String, limits: CookieLimits = CookieLimits(), now: @escaping @Sendable () -> Date = { Date() }
     ) {
@@ -64,26 +66,26 @@ public actor CookieFile: CookieStorage {
 
     // MARK: Storage
 
-    /// The cookies to send with a request, in their order.
+    /// Returns the cookies to send with a request, in their order.
     public func cookies(for url: CookieURL) async -> [Cookie] {
         await refresh()
         return store.cookies(for: url, at: now())
     }
 
-    /// Stores what the `Set-Cookie` fields of a response say. It is in the file when this returns.
+    /// Stores the cookies of the `Set-Cookie` fields of a response. They are in the file when this method returns.
     public func store(_ fields: [String], from url: CookieURL) async {
         guard !fields.isEmpty else { return }
         await refresh()
         await save(store.receive(fields, from: url, at: now()).map(CookieChange.set))
     }
 
-    /// Stores cookies of the caller's; those that have ended are removed.
+    /// Stores cookies of the caller's; cookies that have expired are removed.
     public func insert(_ cookies: [Cookie]) async {
         await refresh()
         await save(store.insert(cookies, at: now()).map(CookieChange.set))
     }
 
-    /// Every cookie that has not ended, in the order of the file.
+    /// All cookies that have not expired, in the order of the file.
     public var all: [Cookie] {
         get async {
             await refresh()
@@ -101,7 +103,7 @@ public actor CookieFile: CookieStorage {
     /// Removes all cookies.
     public func removeAll() async { await change(.removeAll) }
 
-    /// Writes what could not be written before.
+    /// Writes the changes that could not be written before.
     ///
     /// - Throws: ``Failure`` where the file cannot be read or written.
     public func flush() async throws(Failure) {
@@ -118,7 +120,7 @@ public actor CookieFile: CookieStorage {
         await save([change])
     }
 
-    /// Reads the file if it is another one than the last time.
+    /// Reads the file if its version is not the one that was read last.
     private func refresh() async {
         while true {
             let (begun, contents, known, time) = (generation, contents, version, now())
@@ -135,39 +137,41 @@ public actor CookieFile: CookieStorage {
         }
     }
 
+    /// Replaces the cookies in memory with those of the file, and applies the changes that are not in the file yet.
     private func take(_ read: CookieFileContents.Snapshot) {
         let old = store
         store = read.store
         store.takeMetadata(from: old)
-        // What the format cannot hold is in memory alone.
+        // Cookies that the format cannot hold are in memory alone.
         _ = store.insert(old.all.filter { !NetscapeCookies.canHold($0) }, at: now())
         for change in changes { change.apply(to: &store, at: now()) }
         version = read.version
         generation += 1
     }
 
-    /// Waits until all changes are in the file, or cannot be.
+    /// Adds changes, and waits until all of them are in the file or cannot be written.
     private func save(_ new: [CookieChange]) async {
         changes += new
         guard !changes.isEmpty else { return }
-        // Not the caller's task: when that is cancelled, the change still is to be written.
+        // The changes are written in a task of their own: they must be written even if the caller's task is cancelled.
         let task = saving ?? Task { await drain() }
         saving = task
         await task.value
     }
 
+    /// Writes the changes to the file, until none is left or writing fails.
     private func drain() async {
         while !changes.isEmpty {
             let batch = changes
             do throws(FileReader.Failure) {
-                // Someone who holds the lock for long is waited for once.
+                // A lock that another process holds for long is waited for once.
                 let written = try await contents.write(batch, isPatient: failure == nil, at: now())
                 changes.removeFirst(batch.count)
                 take(written)
                 failure = nil
             } catch {
                 failure = Failure(path: path, why: error.why)
-                // They are in memory too; those to be written later must not fill it.
+                // The changes are in memory too; the list of changes to be written later must not grow without bound.
                 changes.removeFirst(max(0, changes.count - 2 * contents.limits.total))
                 break
             }

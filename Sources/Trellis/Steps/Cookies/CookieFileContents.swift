@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-/// One change to a file of cookies.
+/// A single change to a file of cookies.
 enum CookieChange: Sendable {
     case set(Cookie), remove(Cookie), removeSessionCookies, removeAll
 
@@ -15,22 +15,22 @@ enum CookieChange: Sendable {
     }
 }
 
-/// Reads and writes a file of cookies, on a thread that may wait for a disk.
+/// The access to a file of cookies, which reads and writes on a thread that may wait for a disk.
 struct CookieFileContents: Sendable {
-    /// The cookies of a file.
+    /// The cookies of a file, with the bytes and the version of the file that they come from.
     struct Snapshot: Sendable {
         var store: CookieStore
         var data = Data()
         var version: WholeFile.Version?
     }
 
-    /// Larger files are not read: 3,000 cookies of the largest size are 16 MB.
+    /// The largest size of a file that is read, in bytes: 3,000 cookies of the largest size are 16 MB.
     private static let maximumSize = 64 << 20
 
     let path: String
     let limits: CookieLimits
 
-    /// `nil` where it is the version that is known.
+    /// Reads the file; returns `nil` where its version is the one that is known.
     func readIfChanged(
         since version: WholeFile.Version?, at now: Date
     ) async throws(FileReader.Failure) -> Snapshot? {
@@ -46,7 +46,7 @@ struct CookieFileContents: Sendable {
         var snapshot = Snapshot(store: CookieStore(limits: limits))
         guard let file = try WholeFile.read(path: path, limit: Self.maximumSize) else { return snapshot }
         let text = NetscapeCookies(file.data, at: now)
-        // Somebody's notes must not become cookies because of a mistake in a path.
+        // A file of another kind must not be overwritten with cookies because of a mistake in a path.
         guard text.isCookieFile else {
             throw FileReader.Failure(why: "it is not a file of cookies, and stays as it is")
         }
@@ -56,13 +56,13 @@ struct CookieFileContents: Sendable {
         return snapshot
     }
 
-    /// Merges changes into the file as it is now, and returns what it holds then.
+    /// Merges changes into the present contents of the file, and returns the result.
     ///
-    /// - Parameter isPatient: The lock is waited for, about five seconds.
+    /// - Parameter isPatient: Whether the lock is waited for, about five seconds.
     func write(_ changes: [CookieChange], isPatient: Bool, at now: Date) async throws(FileReader.Failure) -> Snapshot {
         for attempt in 0..<(isPatient ? 250 : 1) {
             if attempt > 0 {
-                // Not all at the same time.
+                // The pause is random, so that the waiting processes do not all try at the same time.
                 let pause = Int.random(in: 1...(min(2 * attempt, 40)))
                 try? await Task.sleep(for: .milliseconds(pause))
             }
@@ -74,18 +74,18 @@ struct CookieFileContents: Sendable {
         throw FileReader.Failure(why: "another process holds its lock, \(path).lock")
     }
 
-    /// `nil`: somebody else has the lock.
+    /// Merges changes into the file; returns `nil` where another process has the lock.
     private func writeUnlessLocked(_ changes: [CookieChange], at now: Date) throws(FileReader.Failure) -> Snapshot? {
-        // Before there is a lock beside what is no file.
+        // Checked first, so that no lock is created beside a path that is not a regular file.
         try WholeFile.check(path: path)
-        // A symbolic link goes on to be one.
+        // The target is replaced, so that a symbolic link stays a link.
         let target = WholeFile.target(of: path)
         guard let lock = try FileLock.taken(path: target + ".lock") else { return nil }
         return try lock.whileHeld { () throws(FileReader.Failure) in
             var snapshot = try read(target, at: now)
             for change in changes { change.apply(to: &snapshot.store, at: now) }
             let data = NetscapeCookies(cookies: snapshot.store.all).data
-            // Others read a file again that was replaced.
+            // An unchanged file is not replaced, because other processes read a replaced file again.
             if data != snapshot.data { snapshot.version = try WholeFile.replace(path: target, with: data) }
             return snapshot
         }

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// Cookies in memory. They end with it.
+/// A cookie storage in memory. The cookies end with the jar.
 ///
 /// ```swift
 /// let jar = CookieJar()
@@ -8,16 +8,16 @@ public import FoundationEssentials
 /// Cookie.field(await jar.cookies(for: "https://example.com/"))  // "id=42"
 /// ```
 ///
-/// What is a public suffix says the list of libpsl, if libcurl was built with it; otherwise a domain without a dot is one.
+/// Public suffixes are those on the list of libpsl, if libcurl was built with libpsl; otherwise a domain without a dot is one.
 public actor CookieJar: CookieStorage {
     private var store: CookieStore
     private let now: @Sendable () -> Date
 
-    /// An empty jar.
+    /// Creates an empty jar.
     ///
     /// - Parameters:
-    ///   - limits: how much it keeps.
-    ///   - now: tells the time; for tests.
+    ///   - limits: the limits of the jar.
+    ///   - now: returns the present date; for tests.
     public init(limits: CookieLimits = CookieLimits(), now: @escaping @Sendable () -> Date = { Date() }) {
         self.init(limits: limits, suffixes: .system, now: now)
     }
@@ -27,19 +27,19 @@ public actor CookieJar: CookieStorage {
         self.now = now
     }
 
-    /// The cookies to send with a request, in their order.
+    /// Returns the cookies to send with a request, in their order.
     public func cookies(for url: CookieURL) -> [Cookie] { store.cookies(for: url, at: now()) }
 
-    /// Stores what the `Set-Cookie` fields of a response say.
+    /// Stores the cookies of the `Set-Cookie` fields of a response.
     public func store(_ fields: [String], from url: CookieURL) {
         guard !fields.isEmpty else { return }
         _ = store.receive(fields, from: url, at: now())
     }
 
-    /// Stores cookies of the caller's; those that have ended are removed.
+    /// Stores cookies of the caller's; cookies that have expired are removed.
     public func insert(_ cookies: [Cookie]) { _ = store.insert(cookies, at: now()) }
 
-    /// Every cookie that has not ended, in the order in which they came.
+    /// All cookies that have not expired, in the order in which they came.
     public var all: [Cookie] {
         store.removeExpired(at: now())
         return store.all

@@ -1,23 +1,23 @@
-/// How much a ``CookieStorage`` keeps (section 6.1 of the draft asks for at least 50 and 3,000).
+/// The limits of a ``CookieStorage`` (section 6.1 of the draft asks for at least 50 and 3,000).
 ///
-/// Above them, cookies that have ended go first; then, of domains with more than 50, those without `Secure`, then those
-/// with it; then all others. Of equals, the one goes that was not used for the longest time.
+/// Above the limits, cookies that have expired are removed first; then, of domains with more than 50 cookies, those without
+/// `Secure`, then those with it; then all others. Among equal cookies, the one that was not used for the longest time is removed.
 public struct CookieLimits: Sendable, Hashable {
-    /// Cookies with the same ``Cookie/domain``: 180.
+    /// The number of cookies with the same ``Cookie/domain``, 180 by default.
     public var perDomain: Int
-    /// Cookies in all: 3,000.
+    /// The number of cookies in all, 3,000 by default.
     public var total: Int
-    /// Bytes of the `Cookie` field of one request: 131,072. The cookies that do not fit stay at home, beginning with the
-    /// last in order, so that a server and its siblings cannot make each other's requests too large to be sent.
+    /// The size of the `Cookie` field of one request, 131,072 bytes by default. Cookies that do not fit are not sent, beginning
+    /// with the last in order, so that a server and its siblings cannot make each other's requests too large to be sent.
     public var fieldSize: Int
 
-    /// The limits, with their defaults.
+    /// Creates limits, with the defaults for those that are not given.
     public init(perDomain: Int = 180, total: Int = 3_000, fieldSize: Int = 128 << 10) {
         self.perDomain = perDomain
         self.total = total
         self.fieldSize = fieldSize
     }
 
-    /// Domains with more than so many others are the first to lose some.
+    /// The number of cookies above which a domain is among the first to lose some.
     static let fairShare = 50
 }

@@ -1,9 +1,9 @@
 import FoundationEssentials
 
-/// What goes when there is no room (section 5.7, "remove excess cookies").
+/// The removal of cookies when there is no room (section 5.7, "remove excess cookies").
 extension CookieStore {
-    /// Takes one cookie from a domain that has too many: of those without `Secure`, if there are any, the one not used for
-    /// the longest time.
+    /// Removes one cookie from a domain that has too many: among those without `Secure`, if there are any, the one that was not
+    /// used for the longest time.
     mutating func evict(fromDomain domain: String) {
         guard let list = entries[domain] else { return }
         let victim = list.indices.min { left, right in
@@ -14,11 +14,11 @@ extension CookieStore {
         if let victim { remove(at: victim, of: domain) }
     }
 
-    /// Removes cookies until no more are left than the limit for all of them.
+    /// Removes cookies until their number is within the limit for all of them.
     mutating func evict(at now: Date) {
         guard count > limits.total else { return }
         removeExpired(at: now)
-        // Of domains with more than their share, first what is not secure.
+        // Domains with more than their share lose cookies without `Secure` first.
         evictFromCrowded { !$0.isSecure }
         evictFromCrowded { _ in true }
         evictOldest()
@@ -42,8 +42,8 @@ extension CookieStore {
 
     /// Removes the cookies that were not used for the longest time.
     ///
-    /// A full jar that gets one more again and again must not sort all of them each time. The eighth of the cookies that is oldest is
-    /// sorted once and kept in `oldest`; those of them that were used since are passed over, and no other cookie is older.
+    /// A full jar to which single cookies are added again and again must not sort all cookies each time. The oldest eighth of the
+    /// cookies is sorted once and kept in `oldest`; those of them that were used since are skipped, and no other cookie is older.
     private mutating func evictOldest() {
         while count > limits.total {
             while let candidate = oldest.popLast() {
@@ -61,14 +61,14 @@ extension CookieStore {
         }
     }
 
-    /// The index of the candidate's entry in its domain; `nil` where it is gone, or was used since.
+    /// Returns the index of the candidate's entry in its domain; `nil` where the entry is gone, or was used since.
     private func index(of candidate: EvictionCandidate) -> Int? {
         entries[candidate.domain]?.firstIndex {
             $0.order == candidate.order && $0.cookie.lastAccessed == candidate.lastAccessed
         }
     }
 
-    /// A cookie that may be evicted, without the cookie: copies of whole cookies would cost more.
+    /// A cookie that may be evicted, reduced to its place and its last use: copies of whole cookies would cost more.
     struct EvictionCandidate: Sendable {
         let lastAccessed: Date
         let order: UInt64
@@ -88,7 +88,7 @@ extension CookieStore {
 }
 
 extension CookieStore.Entry {
-    /// Not used for longer.
+    /// Returns whether the entry was not used for longer than another.
     fileprivate func goesBefore(_ other: CookieStore.Entry) -> Bool {
         let (one, two) = (cookie.lastAccessed, other.cookie.lastAccessed)
         return one == two ? order < other.order : one < two
@@ -96,13 +96,13 @@ extension CookieStore.Entry {
 }
 
 extension CookieStore {
-    /// Every cookie, in the order in which they came.
+    /// All cookies, in the order in which they came.
     var all: [Cookie] {
         entries.values.joined().sorted { $0.order < $1.order }.map(\.cookie)
     }
 
-    /// Takes what a file does not hold from the same cookies of another store: when they came and were used, and what the
-    /// server said of other sites.
+    /// Takes over the values that a file does not hold from the same cookies of another store: the dates of their creation and
+    /// last use, and their `SameSite`.
     mutating func takeMetadata(from other: CookieStore) {
         for domain in entries.keys {
             guard let known = other.entries[domain], let list = entries[domain] else { continue }

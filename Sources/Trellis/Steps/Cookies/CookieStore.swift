@@ -1,9 +1,9 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Cookies by domain: what storages have in common, as a value.
+/// A collection of cookies by domain, as a value: the part that all storages have in common.
 struct CookieStore: Sendable {
-    /// A cookie, and its place in the order of creation.
+    /// A cookie, and its number in the order of creation.
     struct Entry: Sendable {
         var cookie: Cookie
         let order: UInt64
@@ -23,13 +23,13 @@ struct CookieStore: Sendable {
     var entries: [String: [Entry]] = [:]
     private(set) var count = 0
     private var nextOrder: UInt64 = 0
-    /// The expiry times of cookies: the next cookie to expire is found without a look at the others.
+    /// The expiry dates of cookies, so that the next cookie to expire is found without a search.
     private var ends = KeyedHeap<Place, Date>()
-    /// The eviction candidates: see `evictOldest`.
+    /// The candidates for eviction, see `evictOldest`.
     var oldest: [EvictionCandidate] = []
     /// The domains with more cookies than `CookieLimits.fairShare`.
     private(set) var crowded: Set<String> = []
-    /// How many cookies with `Secure` have a name. Few names are both.
+    /// The number of cookies with `Secure` by name. Few names have both cookies with `Secure` and cookies without it.
     private var secureNames: [String: Int] = [:]
 
     init(limits: CookieLimits = CookieLimits(), suffixes: PublicSuffixes = .system) {
@@ -39,7 +39,7 @@ struct CookieStore: Sendable {
 
     // MARK: Sending (section 5.8.3)
 
-    /// The cookies for a request, in their order.
+    /// Returns the cookies for a request, in their order.
     mutating func cookies(for url: CookieURL, at now: Date) -> [Cookie] {
         removeExpired(at: now)
         var found: [Entry] = []
@@ -62,6 +62,7 @@ struct CookieStore: Sendable {
         }.map(\.cookie)
     }
 
+    /// Adds the cookies of one domain that match a request, and updates the date of their last use.
     private mutating func collect(
         _ place: Dictionary<String, [Entry]>.Index, for url: CookieURL, at now: Date, into found: inout [Entry]
     ) {
@@ -77,7 +78,7 @@ struct CookieStore: Sendable {
 
     // MARK: Receiving (section 5.7)
 
-    /// Stores what fields say; returns the cookies that were taken and say something new.
+    /// Stores the cookies of fields; returns the cookies that were stored and have changed something.
     mutating func receive(_ fields: [String], from url: CookieURL, at now: Date) -> [Cookie] {
         removeExpired(at: now)
         var taken: [Cookie] = []
@@ -92,7 +93,7 @@ struct CookieStore: Sendable {
         return taken
     }
 
-    /// Stores cookies as they are; returns those that say something new.
+    /// Stores cookies as they are; returns those that have changed something.
     mutating func insert(_ cookies: [Cookie], at now: Date) -> [Cookie] {
         removeExpired(at: now)
         let taken = cookies.filter { insert($0, at: now) }
@@ -100,7 +101,7 @@ struct CookieStore: Sendable {
         return taken
     }
 
-    /// A cookie from an insecure origin must not stand in for a secure one (step 16).
+    /// Returns whether a cookie from an insecure origin would stand in for a secure one, which it must not (step 16).
     private func overlaysSecure(_ cookie: Cookie) -> Bool {
         guard secureNames[cookie.name] != nil else { return false }
         return entries.contains { domain, entries in
@@ -112,7 +113,8 @@ struct CookieStore: Sendable {
         }
     }
 
-    /// Puts a cookie in the place of one like it (steps 22 and 23); `false` where nothing that lasts has changed.
+    /// Stores a cookie in the place of the one that it replaces (steps 22 and 23); returns `false` where nothing that a file
+    /// holds has changed.
     private mutating func insert(_ cookie: Cookie, at now: Date) -> Bool {
         let index = entries[cookie.domain]?.firstIndex { cookie.replaces($0.cookie) }
         if cookie.isExpired(at: now) {
@@ -142,7 +144,7 @@ struct CookieStore: Sendable {
         noteCrowd(of: cookie.domain)
     }
 
-    /// Puts another cookie in the place of an entry's, which keeps its order.
+    /// Replaces the cookie of an entry, which keeps its order.
     mutating func replace(at index: Int, of domain: String, by cookie: Cookie) {
         guard let order = entries[domain]?[index].order else { return }
         entries[domain]?[index] = Entry(cookie: cookie, order: order)
@@ -150,6 +152,7 @@ struct CookieStore: Sendable {
         if let end = cookie.expires { ends.set(place, to: end) } else { ends.remove(place) }
     }
 
+    /// Adds a domain to `crowded` or removes it, by its number of cookies.
     private mutating func noteCrowd(of domain: String) {
         if entries[domain]?.count ?? 0 > CookieLimits.fairShare {
             crowded.insert(domain)
@@ -184,7 +187,7 @@ struct CookieStore: Sendable {
     }
 
     /// Removes the cookies that have expired ("the user agent MUST evict all expired cookies" whenever there is one). Costs one
-    /// comparison where none has, and O(log n) for each that has.
+    /// comparison where none has expired, and O(log n) for each cookie that has.
     mutating func removeExpired(at now: Date) {
         while let next = ends.first, next.key <= now {
             let place = next.member
@@ -196,6 +199,7 @@ struct CookieStore: Sendable {
         }
     }
 
+    /// Adds to the number of cookies with `Secure` that have the name of a cookie.
     private mutating func countName(of cookie: Cookie, _ change: Int) {
         guard cookie.isSecure else { return }
         let number = secureNames[cookie.name, default: 0] + change

@@ -1,17 +1,17 @@
 package import CurlEngine
 
-/// What of a URL matters to cookies: scheme, host and path. Ports do not.
+/// The parts of a URL that matter to cookies: scheme, host and path. Ports do not matter.
 public struct CookieURL: Sendable, Hashable {
-    /// In lower case, international names as ASCII, IPv6 addresses in brackets.
+    /// The host in lower case, international names as ASCII, IPv6 addresses in brackets.
     public let host: String
-    /// As it is sent, without the query; `/` for none.
+    /// The path as it is sent, without the query; `/` for an empty path.
     public let path: String
-    /// Whether cookies with `Secure` go with it: over https alone, on the local machine as well.
+    /// Indicates whether cookies with `Secure` are sent to the URL: over https alone, on the local machine as well.
     public let isSecure: Bool
-    /// Nothing is below an address.
+    /// Indicates whether the host is an IP address, which has no subdomains.
     let hasAddress: Bool
 
-    /// What matters of an absolute `http` or `https` URL; `nil` for everything else.
+    /// Creates the value of an absolute `http` or `https` URL; `nil` for every other text.
     public init?(_ text: String) {
         guard let url = try? WireURL(parsing: text) else { return nil }
         self.init(url)

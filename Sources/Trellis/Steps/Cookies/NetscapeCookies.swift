@@ -1,22 +1,22 @@
 import FoundationEssentials
 
-/// The text of a cookie file in Netscape's format, as curl reads and writes it: a line for each cookie, of seven fields with
-/// tabs between them.
+/// The text of a cookie file in Netscape's format, as curl reads and writes it: one line for each cookie, of seven fields
+/// separated by tabs.
 struct NetscapeCookies {
     private static let header = "# Netscape HTTP Cookie File\n# https://curl.se/docs/http-cookies.html\n\n"
     private static let httpOnlyMark = Array("#HttpOnly_".utf8)
     private static let (tab, lineFeed) = (UInt8(ascii: "\t"), UInt8(ascii: "\n"))
     /// The cookies in the order of their lines.
     private(set) var cookies: [Cookie] = []
-    /// The text is a file of cookies, if maybe one without any: it says so in its first line, or has nothing in it but cookies,
-    /// comments and empty lines.
+    /// Indicates whether the text is a cookie file, even if there are no cookies in it: its first line names the format, or it
+    /// has nothing but cookies, comments and empty lines.
     private(set) var isCookieFile = true
 
     init(cookies: [Cookie] = []) { self.cookies = cookies }
 
     // MARK: Reading
 
-    /// Reads a file; lines that are no cookies are left out.
+    /// Creates the value by reading a file; lines that are no cookies are left out.
     init(_ data: Data, at now: Date) {
         // Slices of arrays are several times as fast as those of `Data`.
         let bytes = [UInt8](data)
@@ -35,10 +35,10 @@ struct NetscapeCookies {
         }
     }
 
-    /// What curl writes and what it reads.
+    /// The first lines that name the format: the one that curl writes, and the other that curl reads.
     private static let firstLines = ["# Netscape HTTP Cookie File", "# HTTP Cookie File"].map { Array($0.utf8) }
 
-    /// It has the form of a cookie, whatever is in it.
+    /// Returns whether the fields of a line have the form of a cookie, regardless of their contents.
     private static func isLine(_ fields: [ArraySlice<UInt8>]) -> Bool {
         guard fields.count >= 6 else { return false }
         let words = [1, 3, 4].map { String(decoding: fields[$0], as: UTF8.self).uppercased() }
@@ -47,7 +47,7 @@ struct NetscapeCookies {
 
     private static func cookie(_ fields: [String], _ isHTTPOnly: Bool, _ now: Date) -> Cookie? {
         guard let seconds = Int64(fields[4]) else { return nil }
-        // curl has IPv6 addresses without brackets.
+        // curl writes IPv6 addresses without brackets.
         let domain = fields[0].hasPrefix(".") ? String(fields[0].dropFirst()) : fields[0]
         let isIPv6 = domain.utf8.contains(UInt8(ascii: ":")) && !domain.hasPrefix("[")
         return Cookie(
@@ -60,13 +60,13 @@ struct NetscapeCookies {
 
     // MARK: Writing
 
-    /// Whether the format can hold a cookie: between its tabs there is no other.
+    /// Returns whether the format can hold a cookie: its fields are separated by tabs, so that no field may contain one.
     static func canHold(_ cookie: Cookie) -> Bool {
         ![cookie.name, cookie.value, cookie.path].contains { $0.utf8.contains(tab) }
     }
 
-    /// The file. It has whole seconds: a cookie that ends within one ends there at its beginning, so that no reader of the file
-    /// keeps it for longer than its server said.
+    /// The bytes of the file. The format has whole seconds: an expiry date within a second is rounded down, so that no reader of
+    /// the file keeps a cookie for longer than its server said.
     var data: Data {
         var text = Data(Self.header.utf8)
         for cookie in cookies where Self.canHold(cookie) {

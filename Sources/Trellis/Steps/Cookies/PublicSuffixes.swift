@@ -1,18 +1,19 @@
 import CurlEngine
 
-/// The domains under which anyone can have a name, such as `com`, `co.uk` and `github.io`. A cookie for all of one would
-/// reach strangers: a supercookie.
+/// The domains under which anyone can have a name, such as `com`, `co.uk` and `github.io`. A cookie for all names under such a
+/// domain would reach strangers: a supercookie.
 struct PublicSuffixes: Sendable {
+    /// Returns whether a domain is a public suffix; `nil` where that is unknown.
     private let answer: @Sendable (String) -> Bool?
 
-    /// From a function of domains in lower case and ASCII; `nil` where it does not know.
+    /// Creates a set from a function of domains in lower case and ASCII, which returns `nil` for a domain that it does not know.
     init(_ answer: @escaping @Sendable (String) -> Bool?) { self.answer = answer }
 
-    /// The Public Suffix List of the libpsl that libcurl has loaded, which takes the last label of a domain that is not on
-    /// the list for a suffix.
+    /// The Public Suffix List of the libpsl that libcurl has loaded. For a domain that is not on the list, libpsl takes the last
+    /// label for a suffix.
     static let system = PublicSuffixes(PublicSuffixList.contains)
 
-    /// Without a list: only what has no dot is a suffix. It lets `co.uk` pass, because what a server may do everywhere else
+    /// The set without a list: a domain without a dot is a suffix, and no other. `co.uk` passes, because the rights of a server
     /// must not depend on how libcurl was built.
     static let withoutList = PublicSuffixes { _ in nil }
 

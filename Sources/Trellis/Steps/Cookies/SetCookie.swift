@@ -1,25 +1,26 @@
 import FoundationEssentials
 
-/// The value of a `Set-Cookie` field, taken apart (section 5.6). What it means is for ``Cookie/init(_:from:at:suffixes:)``.
+/// The parsed value of a `Set-Cookie` field (section 5.6). ``Cookie/init(_:from:at:suffixes:)`` decides about its meaning.
 struct SetCookie {
-    /// Longer values of attributes are as if they were not there (section 5.6, attributes, step 6).
+    /// The largest size of an attribute's value, in bytes; larger values are ignored (section 5.6, attributes, step 6).
     static let maximumAttributeSize = 1024
 
     let name: String
     let value: String
     private(set) var expires: Date?
-    /// In seconds, up to the largest number.
+    /// The `Max-Age` in seconds, up to the largest number.
     private(set) var maxAge: Int64?
-    /// In lower case, without one leading dot; empty is as good as none.
+    /// The domain in lower case, without one leading dot; an empty domain counts as none.
     private(set) var domain = ""
+    /// Indicates whether the field names a path.
     private(set) var hasPath = false
-    /// `nil`: the request's own.
+    /// The path; `nil`: the default path, made from the request's.
     private(set) var path: String?
     private(set) var isSecure = false
     private(set) var isHTTPOnly = false
     private(set) var sameSite = Cookie.SameSite.unspecified
 
-    /// `nil` where the whole field is to be ignored.
+    /// Creates the value by parsing a field; `nil` where the whole field is to be ignored.
     init?(_ text: String) {
         guard !Self.hasControl(text) else { return nil }
         let bytes = text[...].utf8
@@ -38,19 +39,19 @@ struct SetCookie {
     }
 
     private static func hasControl(_ text: String) -> Bool {
-        // Ten megabytes are ten milliseconds this way.
+        // A search in the span takes ten milliseconds for ten megabytes.
         let bytes = text.utf8.span
         for index in bytes.indices where bytes[index].isCookieControl { return true }
         return false
     }
 
-    /// What is before and after the first sign of equality, if there is one, without blanks around them.
+    /// Returns the text before and after the first equals sign, if there is one, without blanks around them.
     private static func parts(_ text: Substring.UTF8View) -> (Substring.UTF8View, Substring.UTF8View?) {
         guard let sign = text.firstIndex(of: UInt8(ascii: "=")) else { return (text.trimmingBlanks, nil) }
         return (text[..<sign].trimmingBlanks, text[text.index(after: sign)...].trimmingBlanks)
     }
 
-    /// Of each attribute the last counts.
+    /// Takes an attribute. The last of several attributes with the same name counts.
     private mutating func take(_ name: Substring.UTF8View, _ value: Substring.UTF8View) {
         guard OctetText.count(value) <= Self.maximumAttributeSize, name.count <= 8 else { return }
         switch String(decoding: name.lazy.map(\.lowercasedASCII), as: UTF8.self) {
@@ -71,7 +72,7 @@ struct SetCookie {
         }
     }
 
-    /// Digits, with a minus sign or not (section 5.6.2).
+    /// Parses a number of seconds: digits, with a minus sign or without (section 5.6.2).
     private static func seconds(_ text: Substring.UTF8View) -> Int64? {
         let isNegative = text.first == UInt8(ascii: "-")
         let digits = isNegative ? text.dropFirst() : text

@@ -1,7 +1,8 @@
 import CurlEngine
 
-/// The attempts of a hedged request, and the delay behind which there is one more.
+/// The attempts of a hedged request, and the delay after which there is one more.
 struct HedgeRace: Sendable {
+    /// An event of the race.
     private enum Turn: Sendable {
         case ended(AttemptEnd)
         case delayIsOver
@@ -9,14 +10,17 @@ struct HedgeRace: Sendable {
 
     let policy: HedgingPolicy
     let request: Request
+    /// The call's adapters: a ``RetryPolicy`` among them that has the same budget records the request itself.
+    let adapters: [any RequestAdapter]
     let attempt: @Sendable (CallContext) async -> AttemptEnd
 
-    /// Runs attempts until one of them has an answer.
+    /// Runs attempts until one of them has a response.
     ///
-    /// They run in tasks of their own: nobody waits for one that has lost and does not notice its cancellation.
+    /// The attempts run in tasks of their own: an attempt that has lost, and does not notice its cancellation, is not waited for.
     ///
-    /// - Parameter context: That of the first attempt.
-    /// - Returns: The end of the one that won. Its context is of that attempt's hop, and counts all attempts.
+    /// - Parameter context: The context of the first attempt.
+    /// - Returns: The end of the attempt that won. Its context is that of the attempt's last hop, with the counts of all
+    ///   attempts.
     func run(_ context: CallContext) async -> AttemptEnd {
         var context = context
         recordRequest(context)
@@ -62,22 +66,23 @@ struct HedgeRace: Sendable {
         }
     }
 
+    /// Returns whether another attempt may begin; takes it from the budget.
     private func mayBeginAnother(_ context: CallContext) -> Bool {
         let sent = context.call.record.withLock { $0.sent?.transportRequest.request }
         return context.hedges < policy.maximumExtraAttempts && policy.mayHedge(request, sent: sent)
             && policy.budget?.withdraw(for: request) ?? true
     }
 
-    /// Where a retry policy has the same budget, it does that itself.
+    /// Records the request in the budget, unless a retry policy with the same budget does.
     private func recordRequest(_ context: CallContext) {
         guard context.attempt == 1, let budget = policy.budget else { return }
-        let isRecorded = context.call.surroundings.steps.adapters.contains { ($0 as? RetryPolicy)?.budget === budget }
+        let isRecorded = adapters.contains { ($0 as? RetryPolicy)?.budget === budget }
         if !isRecorded { budget.recordRequest(request) }
     }
 }
 
 extension AttemptEnd {
-    /// The same end, with the counts of all attempts.
+    /// Returns the same end, with the counts of all attempts.
     fileprivate func counting(_ all: CallContext) -> AttemptEnd {
         var context = context
         context.attempt = all.attempt

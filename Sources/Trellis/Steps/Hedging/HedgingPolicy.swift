@@ -1,36 +1,36 @@
-/// Sends a request once more beside an attempt whose answer is slow to come: the first answer wins, and the other attempt is
-/// cancelled.
+/// A policy that sends a request once more beside an attempt whose response is slow to come: the first response wins, and the
+/// other attempt is cancelled.
 ///
 /// ```swift
 /// configuration.steps.hedging = HedgingPolicy(after: .milliseconds(200))
 /// ```
 ///
-/// It cuts off the slowest answers, at the price of more requests: choose a ``delay`` that most answers beat. An attempt has an
-/// answer when its head has come (for what is collected: its body too). One with a status that speaks of the moment (408, 429,
-/// 500, 502, 503, 504), and one that fails, does not win as long as another attempt is under way. An attempt that fails before
-/// its delay is over is left to the retriers.
+/// Hedging cuts off the slowest responses, at the price of more requests: choose a ``delay`` that most responses beat. An attempt
+/// has a response when its head has come (for a response that is collected: its body too). An attempt with a transient status
+/// (408, 429, 500, 502, 503, 504), and an attempt that fails, do not win as long as another attempt is under way. An attempt that
+/// fails before its delay is over is left to the retriers.
 ///
-/// Only requests that may be sent twice are: idempotent methods (RFC 9110, section 9.2.2) and requests with an
-/// `Idempotency-Key`, with a body that can be made again. An attempt that still waits for its own turn, for a limit or a
-/// connection, is given another delay: a second one would wait behind it.
+/// Only requests that may be sent twice are hedged: idempotent methods (RFC 9110, section 9.2.2) and requests with an
+/// `Idempotency-Key`, with a body that can be made again. An attempt that still waits for its turn at a limit, or for a
+/// connection, is given another delay: a second attempt would wait behind it.
 ///
-/// Each attempt goes through adapters, redirects and limits for itself, and has a number of its own in events, errors and
+/// Each attempt goes through adapters, redirects and limits separately, and has a number of its own in events, errors and
 /// ``Metrics/attempts``.
 public struct HedgingPolicy: Sendable {
-    /// How long the answer may take before another attempt begins, and each further one.
+    /// The time without a response after which another attempt begins, and each further one.
     public var delay: Duration
-    /// How many attempts a call may get that way, besides its retries.
+    /// The number of further attempts of a call, not counting its retries.
     public var maximumExtraAttempts: Int
-    /// How many more requests each host may get; `nil` for as many as there are reasons for.
+    /// The limit on the number of further requests to each host; `nil` for no limit.
     public var budget: RetryBudget?
 
-    /// A policy.
+    /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - delay: how long the answer may take before another attempt begins.
-    ///   - maximumExtraAttempts: how many attempts a call may get that way; 1 unless given.
-    ///   - budget: how many more requests each host may get; a budget of the policy's own, shared with its copies, unless given.
-    ///     Give it that of the ``RetryPolicy``, to keep both within one.
+    ///   - delay: the time without a response after which another attempt begins.
+    ///   - maximumExtraAttempts: the number of further attempts of a call; 1 unless given.
+    ///   - budget: the limit on the number of further requests to each host; a budget of the policy's own, shared with its
+    ///     copies, unless given. Pass the budget of the ``RetryPolicy`` to keep both within one.
     public init(after delay: Duration, maximumExtraAttempts: Int = 1, budget: RetryBudget? = RetryBudget()) {
         self.delay = delay
         self.maximumExtraAttempts = maximumExtraAttempts
@@ -39,22 +39,23 @@ public struct HedgingPolicy: Sendable {
 }
 
 extension HedgingPolicy {
-    /// Sending a request twice does what sending it once does.
+    /// Returns whether sending a request twice has the same effect as sending it once.
     ///
-    /// - Parameter sent: The request as it went out last: adapters may have given it a key.
+    /// - Parameter sent: The request as it was sent last: adapters may have given it a key.
     func mayHedge(_ request: Request, sent: Request?) -> Bool {
         guard request.body?.isReplayable ?? true else { return false }
         if request.mayBeRepeated { return true }
         return sent.map { $0.method == request.method && $0.hasIdempotencyKey } ?? false
     }
 
-    /// An answer or failure that waits for a better one, where that may come.
+    /// Returns whether a result waits for a better one, as long as one may come: a failure, or a response with a transient
+    /// status.
     static func isWeak(_ result: Result<StepResponse, any Error>) -> Bool {
         guard case .success(let answer) = result else { return true }
         return answer.response.status.isTransient
     }
 
-    /// The better one of two weak results: an answer, and the earlier.
+    /// Returns the better one of two weak results: a response before a failure, and then the earlier one.
     static func better(_ first: AttemptEnd?, _ second: AttemptEnd) -> AttemptEnd {
         guard let first else { return second }
         if case .failure = first.result, case .success = second.result { return second }

@@ -1,32 +1,33 @@
 import CurlEngine
 
-/// The circuit of one host, as a value.
+/// The state of one host's circuit, as a value.
 struct Circuit: HostState {
-    /// What a request may do.
+    /// The decision about a request.
     enum Entry: Hashable {
-        /// It is sent; what comes of it is told with the permit.
+        /// The request is sent; its outcome is reported with the permit.
         case admitted(Permit)
-        /// It is not.
+        /// The request is not sent.
         case refused(Refusal)
     }
 
-    /// Ties what comes of a request to the state in which it was let through.
+    /// A permit to send a request, which ties its outcome to the era of the circuit in which the request was admitted.
     struct Permit: Hashable, Sendable {
         fileprivate let era: Int
+        /// Indicates whether the request tests a host whose circuit is open.
         fileprivate let isProbe: Bool
     }
 
-    /// Why a circuit is open, and for how long yet.
+    /// The reason why a circuit is open, and the time until it admits a request.
     struct Refusal: Hashable, Sendable {
         let failures: Int
         let requests: Int
-        /// `nil`: as soon as the request that is under way has succeeded.
+        /// The time until the next request is admitted; `nil`: as soon as the request under way has succeeded.
         let nextAttempt: Duration?
     }
 
-    /// What became of a circuit.
+    /// A change of a circuit.
     enum Change: Hashable {
-        /// It leaves its host alone, or goes on to do so.
+        /// The circuit has opened, or stays open after a failed test: requests to the host fail at once.
         case opened
         case closed
     }
@@ -34,14 +35,14 @@ struct Circuit: HostState {
     private enum Phase {
         case closed
         case open(until: EngineInstant)
-        /// One request is under way to see whether the host is well again.
+        /// A single request is under way to test whether the host has recovered.
         case probing
     }
 
     private let rules: CircuitRules
     private var phase = Phase.closed
     private var window: SlidingWindow
-    /// One more with each change: what was let through before says nothing about what is now.
+    /// The number of changes of the phase: the outcome of a request from an earlier era says nothing about the present one.
     private var era = 0
     private var failures = 0
     private var requests = 0
@@ -51,7 +52,7 @@ struct Circuit: HostState {
         window = SlidingWindow(length: rules.window)
     }
 
-    /// Asks whether a request may be sent.
+    /// Decides whether a request may be sent.
     mutating func enter(at now: EngineInstant) -> Entry {
         switch phase {
         case .closed: return .admitted(Permit(era: era, isProbe: false))
@@ -62,7 +63,7 @@ struct Circuit: HostState {
         }
     }
 
-    /// Why a request may not be sent now; `nil` where it may.
+    /// Returns the reason why a request may not be sent now; `nil` where it may.
     func refusal(at now: EngineInstant) -> Refusal? {
         switch phase {
         case .closed: nil
@@ -71,7 +72,7 @@ struct Circuit: HostState {
         }
     }
 
-    /// Tells what came of a request. Each permit is told about once.
+    /// Records the outcome of a request, once for each permit. Returns the change of the circuit, if there is one.
     @discardableResult
     mutating func leave(_ permit: Permit, _ outcome: CircuitBreaker.Outcome, at now: EngineInstant) -> Change? {
         guard permit.era == era else { return nil }
@@ -91,7 +92,7 @@ struct Circuit: HostState {
         case .closed:
             window.advance(to: now)
             return window.total == 0
-        // A host that nobody has asked for, for as long as requests count, may be well again. Dead ones are many.
+        // A host without a request for the length of the window may have recovered. There may be many dead hosts.
         case .open(let end): return end.advanced(by: rules.window) <= now
         case .probing: return false
         }
@@ -107,7 +108,7 @@ struct Circuit: HostState {
             open(at: now)
             return .opened
         case .neutral:
-            // The next request is the one to see.
+            // The next request tests the host.
             change(to: .open(until: now))
             return nil
         }

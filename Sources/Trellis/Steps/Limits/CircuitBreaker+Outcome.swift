@@ -1,14 +1,14 @@
 import HTTPTypes
 
 extension CircuitBreaker {
-    /// What an attempt says about its host.
+    /// The outcome of an attempt, as far as its host is concerned.
     enum Outcome: Sendable, Hashable {
         case success
         case failure
-        /// Nothing.
+        /// The attempt says nothing about the host.
         case neutral
 
-        /// What an answer or an error says.
+        /// Creates the outcome of a response or an error.
         init(status: Int?, error: (any Error)?) {
             guard let error else {
                 self =
@@ -20,10 +20,10 @@ extension CircuitBreaker {
                 return
             }
             switch error.reason {
-            // Nothing went to the host.
+            // The host has received nothing.
             case .limited, .proxyFailed: self = .neutral
             case .timedOut(.total):
-                // It was asked, and has not answered in time. Before and behind that the time was somebody else's.
+                // The host was asked and has not responded in time. In the other phases the time was not the host's.
                 self = error.phase == .connecting || error.phase == .sending ? .failure : .neutral
             case .validationFailed(.status(let code)): self = Outcome(status: code, error: nil)
             case .invalidResponse(.bodyCutShort), .securityFailed(.handshake): self = .failure

@@ -1,46 +1,46 @@
 import CurlEngine
 
-/// Leaves a host alone for a while that answers nothing but errors.
+/// A circuit breaker, which sends no requests for a while to a host that responds with nothing but errors.
 ///
 /// ```swift
 /// configuration.steps.circuitBreaker = CircuitBreaker()
 /// ```
 ///
-/// A host's circuit is closed as long as it is well. When ``minimumRequests`` and more were sent to it within ``window``, and
-/// ``failureRatio`` of them failed, the circuit opens: for ``openDuration`` every request to the host fails at once with
-/// ``TrellisError/Kind/circuitOpen``. Then one request is let through. If it succeeds the circuit closes, with a clean record; if
-/// it fails, the circuit stays open for the same time again.
+/// A host's circuit is closed as long as the host is well. When ``minimumRequests`` and more were sent to it within ``window``,
+/// and ``failureRatio`` of them failed, the circuit opens: for ``openDuration`` every request to the host fails at once with
+/// ``TrellisError/Kind/circuitOpen``. Then one request is let through. If this request succeeds, the circuit closes, with a clean
+/// record; if it fails, the circuit stays open for the same time again.
 ///
-/// Failures are connections that do not come about or are lost, a server that is silent, and the statuses 500, 502, 503 and 504.
-/// Any other answer is a success, a 404 or a 429 included; a stream has succeeded when its head has come. The end of the call's
-/// own time (``Timeouts/total``) is a failure where it finds the request on the wire without an answer, however much of that
-/// time was the host's. What says nothing about the host counts as neither: a cancellation, and the end of the call's time
-/// before the request went out or while the body of the answer was coming.
+/// Failures are connections that cannot be made or are lost, a server that is silent, and the statuses 500, 502, 503 and 504. Any
+/// other response is a success, including 404 and 429; a stream has succeeded when its head has come. The end of the call's own
+/// time (``Timeouts/total``) is a failure if the request is on the wire without a response by then, however much of that time was
+/// the host's. Outcomes that say nothing about the host count as neither: a cancellation, and the end of the call's time before
+/// the request was sent or while the body of the response was coming.
 ///
-/// ``RequestEvent/Kind/circuitOpened(host:for:)`` and ``RequestEvent/Kind/circuitClosed(host:)`` tell of it.
+/// ``RequestEvent/Kind/circuitOpened(host:for:)`` and ``RequestEvent/Kind/circuitClosed(host:)`` report the changes of a circuit.
 ///
-/// It counts what is on the wire: each retry, hedge and redirect for itself. It belongs to whoever holds it: sessions that are
-/// made with the same one know the same about their hosts.
+/// The breaker counts requests on the wire: each retry, hedge and redirect separately. Sessions that are made with the same
+/// breaker share its circuits.
 public final class CircuitBreaker: Sendable {
-    /// Which part of the requests has to fail.
+    /// The ratio of requests that must fail before a circuit opens.
     public var failureRatio: Double { rules.failureRatio }
-    /// How many requests there have to be before a part of them means anything.
+    /// The number of requests within the window below which the ratio means nothing.
     public var minimumRequests: Int { rules.minimumRequests }
-    /// How long requests count.
+    /// The length of time for which requests count.
     public var window: Duration { rules.window }
-    /// How long a circuit stays open.
+    /// The length of time for which a circuit stays open.
     public var openDuration: Duration { rules.openDuration }
 
     private let rules: CircuitRules
     private let circuits: Locked<HostTable<Circuit>>
 
-    /// A breaker of closed circuits.
+    /// Creates a breaker with closed circuits.
     ///
     /// - Parameters:
-    ///   - failureRatio: which part of the requests has to fail; a half unless given.
-    ///   - minimumRequests: how many requests there have to be before a part of them means anything; 20 unless given.
-    ///   - window: how long requests count; 10 s unless given.
-    ///   - openDuration: how long a circuit stays open; 5 s unless given.
+    ///   - failureRatio: the ratio of requests that must fail before a circuit opens; a half unless given.
+    ///   - minimumRequests: the number of requests below which the ratio means nothing; 20 unless given.
+    ///   - window: the length of time for which requests count; 10 s unless given.
+    ///   - openDuration: the length of time for which a circuit stays open; 5 s unless given.
     public convenience init(
         failureRatio: Double = 0.5, minimumRequests: Int = 20, window: Duration = .seconds(10),
         openDuration: Duration = .seconds(5)
@@ -56,27 +56,27 @@ public final class CircuitBreaker: Sendable {
         circuits = Locked(HostTable { Circuit(rules) })
     }
 
-    /// Hosts that something is known about.
+    /// The number of hosts with a circuit.
     var hostCount: Int { circuits.withLock { $0.count } }
 
-    /// Looks whether a request may be sent to a host, without sending it.
+    /// Checks whether a request may be sent to a host, without admitting it.
     ///
-    /// - Throws: The reason ``TrellisError/LimitFailure`` where it may not.
+    /// - Throws: The reason ``TrellisError/LimitFailure`` where the request may not be sent.
     @inline(never)
     func check(host: String, at now: EngineInstant) throws {
         if let refusal = refusal(host: host, at: now) { throw Self.error(refusal, host) }
     }
 
-    /// Why a request may not be sent to a host; `nil` where it may.
+    /// Returns the reason why a request may not be sent to a host; `nil` where it may.
     func refusal(host: String, at now: EngineInstant) -> Circuit.Refusal? {
         circuits.withLock { $0.withState(of: host, at: now) { $0.refusal(at: now) } }
     }
 
-    /// Asks whether a request may be sent to a host.
+    /// Admits a request to a host.
     ///
-    /// - Returns: What ``leave(_:_:host:at:)`` is told what came of it with, which has to happen: the host may be left alone
-    ///   until then.
-    /// - Throws: The reason ``TrellisError/LimitFailure`` where it may not.
+    /// - Returns: The permit to report the outcome with, by ``leave(_:_:host:at:)``. The outcome must be reported: the circuit
+    ///   may admit no other request until then.
+    /// - Throws: The reason ``TrellisError/LimitFailure`` where the request may not be sent.
     @inline(never)
     func enter(host: String, at now: EngineInstant) throws -> Circuit.Permit {
         switch circuits.withLock({ $0.withState(of: host, at: now) { $0.enter(at: now) } }) {
@@ -85,9 +85,9 @@ public final class CircuitBreaker: Sendable {
         }
     }
 
-    /// Tells what came of a request: `.neutral` for one that was cancelled, or never sent.
+    /// Records the outcome of a request: `.neutral` for a request that was cancelled, or never sent.
     ///
-    /// - Returns: What that has changed.
+    /// - Returns: The change of the circuit, if there is one.
     @discardableResult
     func leave(_ permit: Circuit.Permit, _ outcome: Outcome, host: String, at now: EngineInstant) -> Circuit.Change? {
         circuits.withLock { $0.withState(of: host, at: now) { $0.leave(permit, outcome, at: now) } }
@@ -103,7 +103,7 @@ public final class CircuitBreaker: Sendable {
     }
 }
 
-/// When a circuit opens, and for how long.
+/// The rules for opening a circuit, and for the time that it stays open.
 struct CircuitRules: Sendable, Hashable {
     var failureRatio = 0.5
     var minimumRequests = 20

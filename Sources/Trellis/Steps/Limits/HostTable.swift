@@ -1,26 +1,29 @@
 import CurlEngine
 
-/// What a limit knows about one host.
+/// The state that a limit keeps for one host.
 protocol HostState: Sendable {
-    /// Nothing would be lost if it were forgotten.
+    /// Returns whether the state can be removed without losing information.
     mutating func isForgettable(at now: EngineInstant) -> Bool
 }
 
-/// What a limit knows about each host. Hosts about which there is nothing to know any more are forgotten when there are many.
+/// The states that a limit keeps, by host. States that can be removed without loss are removed when there are many hosts.
 struct HostTable<State: HostState>: Sendable {
-    /// How many hosts are kept without a look at what is known about them.
+    /// The number of hosts up to which no state is removed.
     static var comfortableCount: Int { 1024 }
 
     private var states: [String: State] = [:]
+    /// The number of hosts at which states are removed the next time.
     private var nextCleaning = comfortableCount
     private let make: @Sendable () -> State
 
-    /// - Parameter make: Makes the state of a host that is new.
+    /// Creates an empty table.
+    ///
+    /// - Parameter make: Makes the state of a new host.
     init(_ make: @escaping @Sendable () -> State) { self.make = make }
 
     var count: Int { states.count }
 
-    /// Changes what is known about a host.
+    /// Changes the state of a host.
     mutating func withState<Result>(
         of host: String, at now: EngineInstant, _ body: (inout State) -> Result
     ) -> Result {
@@ -29,12 +32,12 @@ struct HostTable<State: HostState>: Sendable {
     }
 
     private mutating func clean(at now: EngineInstant) {
-        // A new table: one that has been large stays so.
+        // States are copied to a new table, because a dictionary that has been large keeps its capacity.
         states = states.compactMapValues { state in
             var state = state
             return state.isForgettable(at: now) ? nil : state
         }
-        // Where most are in use, not again with each new one.
+        // If most states are in use, the next new host must not start the removal again.
         nextCleaning = max(Self.comfortableCount, states.count * 2)
     }
 }

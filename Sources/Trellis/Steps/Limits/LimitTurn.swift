@@ -1,15 +1,16 @@
 import CurlEngine
 import Synchronization
 
-/// What a request has that may go. The end of it is told, whatever it is.
+/// The permission of a request to be sent: its tokens from the rate limiters and its permit from the circuit breaker. The end of
+/// the request is reported to them, however the request ends.
 final class LimitTurn: StartPermission {
-    /// A rate limit that has let the request go.
+    /// A token of a rate limiter that has admitted the request.
     struct Token: Sendable {
         let limiter: RateLimiter
         let number: Int
     }
 
-    /// What the request has been given. Made when it may go: those who wait are many.
+    /// The tokens and the permit of the request. Allocated only when the request is admitted, because many requests wait.
     private final class Grant: Sendable {
         let tokens: [Token]
         let permit: Circuit.Permit?
@@ -21,8 +22,9 @@ final class LimitTurn: StartPermission {
     }
 
     let host: String
-    /// Since when the request was held up.
+    /// The instant from which on the request was held up.
     let start: EngineInstant
+    /// Indicates whether the request was sent.
     private let hasGoneOut = Atomic(false)
     private let priority: RequestPriority
     private let breaker: CircuitBreaker?
@@ -37,24 +39,26 @@ final class LimitTurn: StartPermission {
 
     // MARK: The beginning
 
+    /// Throws where the circuit of the host is open.
     func checkCircuit(_ context: CallContext) throws { try breaker?.check(host: host, at: context.now) }
 
-    /// Waits until a limiter lets the request go.
+    /// Waits until a limiter admits the request.
     func token(of limiter: RateLimiter, _ context: CallContext) async throws -> Token {
         Token(limiter: limiter, number: try await limiter.enter(host: host, context, priority))
     }
 
-    /// Enters the circuit, with the tokens of all limiters.
+    /// Enters the circuit, and keeps the tokens of all limiters.
     func begin(with tokens: [Token], _ context: CallContext) throws {
         let permit = try breaker?.enter(host: host, at: context.now)
         _ = grant.storeIfNil(Grant(tokens, permit))
     }
 
+    /// Records that the request was sent.
     func isUsed() { hasGoneOut.store(true, ordering: .relaxed) }
 
     // MARK: The end
 
-    /// The request does not go out. Returns what its caller gets.
+    /// Gives back the tokens of a request that is not sent. Returns the error for its caller.
     @inline(never)
     func abandon(
         _ error: any Error, with tokens: [Token], _ request: Request, _ context: CallContext
@@ -70,7 +74,7 @@ final class LimitTurn: StartPermission {
         return error
     }
 
-    /// Tells the limits what came of the request, and the observers what that means for the host.
+    /// Reports the outcome of the request to the limits, and a change of the host's circuit to the observers.
     @inline(never)
     func end(with result: Result<StepResponse, any Error>, _ context: CallContext) {
         guard let grant = grant.load() else { return }

@@ -1,29 +1,29 @@
-/// How many requests each host gets in a second: a token bucket.
+/// A limit on the number of requests to each host in a second: a token bucket.
 ///
-/// A host may get ``burst`` requests at once, and ``requestsPerSecond`` from then on. Requests beyond that wait, first come,
-/// first served, and so do those that a retry or a redirect adds. A ``RateLimiter`` performs it.
+/// A host may get ``burst`` requests at once, and ``requestsPerSecond`` from then on. Further requests wait, first come, first
+/// served, including those that a retry or a redirect adds. A ``RateLimiter`` enforces the limit.
 public struct RateLimit: Sendable, Hashable {
-    /// How many tokens come in a second; fractions are fine: 0.5 is a request every two seconds.
+    /// The number of tokens that are added in a second; fractions are allowed: 0.5 is a request every two seconds.
     public var requestsPerSecond: Double
-    /// How many tokens there are at most: so many requests go out at once after a pause. 1 at least.
+    /// The largest number of tokens, which is the number of requests that are sent at once after a pause. 1 at least.
     public var burst: Int
-    /// How long a request may have to wait; one that would have to wait longer fails at once with
-    /// ``TrellisError/Kind/rateLimited``. `nil`, the default: as long as its deadline lets it.
+    /// The longest time that a request may have to wait; a request that would have to wait longer fails at once with
+    /// ``TrellisError/Kind/rateLimited``. `nil`, the default: as long as the deadline of the request allows.
     public var maximumWait: Duration?
 
-    /// A limit.
+    /// Creates a limit.
     ///
     /// - Parameters:
-    ///   - requestsPerSecond: how many tokens come in a second.
-    ///   - burst: how many tokens there are at most; 1 unless given.
-    ///   - maximumWait: how long a request may have to wait.
+    ///   - requestsPerSecond: the number of tokens that are added in a second.
+    ///   - burst: the largest number of tokens; 1 unless given.
+    ///   - maximumWait: the longest time that a request may have to wait.
     public init(requestsPerSecond: Double, burst: Int = 1, maximumWait: Duration? = nil) {
         self.requestsPerSecond = requestsPerSecond
         self.burst = burst
         self.maximumWait = maximumWait
     }
 
-    /// From one token to the next, in nanoseconds. A rate that makes no sense is one in a year.
+    /// The time from one token to the next, in nanoseconds. An invalid rate counts as one token per year.
     var interval: UInt64 {
         let longest = 365.0 * 86_400 * 1e9
         guard requestsPerSecond > 0 else { return UInt64(longest) }

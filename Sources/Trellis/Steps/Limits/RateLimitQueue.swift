@@ -1,25 +1,26 @@
 import CurlEngine
 
-/// Whose turn it is at one host, as a value: a token bucket, and who waits for its tokens: by priority, and then in
-/// the order of their coming.
+/// The queue of one host, as a value: a token bucket and the waiters for its tokens, by priority, and then in the order of their
+/// arrival.
 struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
-    /// What entering came to.
+    /// The result of entering the queue.
     enum Entry: Hashable {
-        /// A token was there.
+        /// A token was available.
         case admitted
-        /// So long, unless somebody before gives up.
+        /// The request waits for this time, unless an earlier waiter gives up.
         case waiting(Duration)
-        /// It would be longer than the limit allows.
+        /// The request would wait for this time, which is longer than the limit allows.
         case refused(Duration)
     }
 
     private let interval: UInt64
+    /// The time in nanoseconds by which a burst may be ahead of the rate.
     private let tolerance: UInt64
     private let maximumWait: UInt64?
-    /// When the bucket will be full again (the theoretical arrival time of the generic cell rate algorithm).
+    /// The time at which the bucket will be full again (the theoretical arrival time of the generic cell rate algorithm).
     private var full = EngineInstant(nanoseconds: 0)
     private var line = WaitingLine<ID>()
-    /// The number of the token that was taken last; those taken together follow each other.
+    /// The number of the token that was taken last; tokens that are taken together have consecutive numbers.
     private(set) var lastToken = 0
     private var lastTaken = EngineInstant(nanoseconds: 0)
 
@@ -32,15 +33,15 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
 
     var waitingCount: Int { line.count }
 
-    /// The one that gets the next token; `nil` where nobody waits.
+    /// The waiter that gets the next token; `nil` where the queue is empty.
     var next: ID? { line.first }
 
-    /// When the next in the queue gets its token; `nil` where nobody waits. May be past.
+    /// The time at which the next waiter gets its token; `nil` where the queue is empty. May be in the past.
     var nextTurn: EngineInstant? { line.isEmpty ? nil : turn(behind: 0) }
 
-    /// Asks for a token. An ID enters once at a time.
+    /// Takes a token, or adds the ID to the waiters. An ID enters once at a time.
     ///
-    /// - Parameter longest: Nanoseconds that are too long to wait, whatever the limit says.
+    /// - Parameter longest: The time in nanoseconds that is too long to wait, regardless of the limit.
     mutating func enter(
         _ id: ID, _ priority: RequestPriority = .normal, at now: EngineInstant, longest: UInt64? = nil
     ) -> Entry {
@@ -50,41 +51,41 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
         return entry
     }
 
-    /// What entering would come to where there is no token.
+    /// Returns the result of entering where no token is available.
     func outlook(_ priority: RequestPriority = .normal, at now: EngineInstant, longest: UInt64? = nil) -> Entry {
         let wait = turn(behind: line.countAhead(of: priority)).nanoseconds(since: now)
         let isTooLong = UInt64(wait) > maximumWait ?? .max || UInt64(wait) >= longest ?? .max
         return isTooLong ? .refused(.nanoseconds(wait)) : .waiting(.nanoseconds(wait))
     }
 
-    /// Takes a token, if there is one that nobody waits for.
+    /// Takes a token, if one is available and there are no waiters.
     mutating func enterAtOnce(at now: EngineInstant) -> Bool {
         guard line.isEmpty, turn(behind: 0) <= now else { return false }
         take(at: now)
         return true
     }
 
-    /// Gives up waiting. Those behind move up.
+    /// Removes a waiter. The waiters behind it move up.
     mutating func leave(_ id: ID) { line.leave(id) }
 
-    /// How many go before somebody who waits.
+    /// Returns the number of waiters before a waiter.
     func countAhead(of id: ID) -> Int { line.countAhead(of: id) ?? 0 }
 
-    /// Takes those out whose turn has come, in order.
+    /// Removes the waiters whose turn has come, and returns them in order.
     mutating func admit(at now: EngineInstant) -> [ID] {
         var admitted: [ID] = []
         while let turn = nextTurn, turn <= now, let id = line.next() {
-            // At its own instant: a timer that is late does not slow the rate down.
+            // The token is taken at the instant of the turn: a timer that is late does not slow the rate down.
             take(at: turn)
             admitted.append(id)
         }
         return admitted
     }
 
-    /// Gives a token back that was of no use, as if it had never been taken.
+    /// Gives back a token that was not used, as if it had never been taken.
     ///
-    /// What was taken behind it counts as if all of it had been taken when the last of it was: so nobody ever gets more than
-    /// the rate, and the token may be lost where it has been of use to others.
+    /// Tokens that were taken after it count as if all of them had been taken when the last of them was: so the rate is never
+    /// exceeded, and the token may be lost if it has been of use to other requests.
     mutating func giveBack(_ token: Int) {
         guard token > 0, token <= lastToken else { return }
         let (later, overflow) = interval.multipliedReportingOverflow(by: UInt64(lastToken - token))

@@ -1,48 +1,52 @@
 import CurlEngine
 
-/// Holds requests up until their host may have another one: performs a ``RateLimit``, with a queue for each host.
+/// A limiter that holds requests back until their host may get another one: enforces a ``RateLimit``, with a queue for each host.
 ///
 /// ```swift
 /// configuration.steps.limit(rate: RateLimit(requestsPerSecond: 10, burst: 5))
 /// ```
 ///
-/// The rate is that of whoever holds the limiter: sessions and requests with the same one keep to it together.
+/// The rate belongs to the limiter: sessions and requests with the same limiter share its rate.
 ///
 /// ```swift
 /// let searches = RateLimiter(RateLimit(requestsPerSecond: 1))
 /// let request = Request(url).withSteps { $0.rateLimiters.append(searches) }
 /// ```
 ///
-/// A request waits as long as its deadline lets it: one whose turn would come too late fails at once. The wait counts in
-/// ``Metrics/queued``, and ``RequestEvent/Kind/limited(host:wait:)`` tells of it. Requests of a higher ``Request/priority`` go first.
-/// One that ends before it went out, for example while it waits for a connection, gives its turn back, and the next may go.
+/// A request waits as long as its deadline allows: a request whose turn would come too late fails at once. The wait counts in
+/// ``Metrics/queued``, and ``RequestEvent/Kind/limited(host:wait:)`` reports the wait. Requests of a higher ``Request/priority``
+/// go first. A request that ends before it was sent, for example while it waits for a connection, gives its turn back, and the
+/// next request may be sent.
 public final class RateLimiter: Sendable, WaitReporter {
+    /// A call that waits for its turn, with the reply that resumes it.
     private struct Waiter {
         let reply: Reply<Int>
-        let call: CallSituation
+        let call: Call
     }
 
+    /// The queue of one host, with its waiters and the task that wakes them.
     private struct Host: HostState {
         var queue: RateLimitQueue<UInt64>
         var waiters: [UInt64: Waiter] = [:]
-        /// Wakes those whose turn has come.
+        /// The task that wakes the waiters whose turn has come.
         var pump: Task<Void, Never>?
-        /// Tells it from those before it.
+        /// The number of the task, which tells it from earlier ones.
         var pumpNumber = 0
 
-        /// Nobody waits any more. The pump is to be cancelled without the lock.
+        /// Removes the pump of a host without waiters, and returns it, to be cancelled outside the lock.
         mutating func takePump() -> Task<Void, Never>? {
             defer { (pump, waiters) = (nil, [:]) }
             pumpNumber += 1
             return pump
         }
 
-        /// The one whose turn comes next.
+        /// The waiter whose turn comes next.
         var next: Waiter? { queue.next.flatMap { waiters[$0] } }
 
         func isForgettable(at now: EngineInstant) -> Bool { pump == nil && queue.isForgettable(at: now) }
     }
 
+    /// The result of asking for a turn.
     private enum Entrance {
         case admitted(token: Int)
         case waiting(ticket: UInt64)
@@ -53,27 +57,27 @@ public final class RateLimiter: Sendable, WaitReporter {
     private let hosts: Locked<HostTable<Host>>
     private let lastTicket = Locked<UInt64>(0)
 
-    /// A limiter with full buckets.
+    /// Creates a limiter with full buckets.
     public init(_ limit: RateLimit) {
         self.limit = limit
         hosts = Locked(HostTable { Host(queue: RateLimitQueue(limit)) })
     }
 
-    /// How many wait for a host.
+    /// Returns the number of waiters for a host.
     func waitingCount(host: String) -> Int {
         hosts.withLock { $0.withState(of: host, at: EngineInstant(nanoseconds: 0)) { $0.waiters.count } }
     }
 
-    /// A task waits for the next turn at a host.
+    /// Returns whether a task waits for the next turn at a host.
     func hasPump(host: String) -> Bool {
         hosts.withLock { $0.withState(of: host, at: EngineInstant(nanoseconds: 0)) { $0.pump != nil } }
     }
 
-    /// Returns when the host may have another request: at once, or when its turn comes.
+    /// Returns when the host may get another request: at once, or when the turn of the request comes.
     ///
-    /// - Returns: What ``giveBack(_:host:_:)`` is told where the request never goes out.
-    /// - Throws: `CancellationError` in a cancelled task; ``TrellisError`` of kind ``TrellisError/Kind/rateLimited`` where it would
-    ///   take too long, or of kind ``TrellisError/Kind/cancelled`` when the session is shut down.
+    /// - Returns: The token for ``giveBack(_:host:_:)`` if the request is never sent.
+    /// - Throws: `CancellationError` in a cancelled task; ``TrellisError`` of kind ``TrellisError/Kind/rateLimited`` where the
+    ///   wait would be too long, or of kind ``TrellisError/Kind/cancelled`` when the session is shut down.
     @inline(never)
     @discardableResult
     func enter(host: String, _ context: CallContext, _ priority: RequestPriority = .normal) async throws -> Int {
@@ -89,12 +93,12 @@ public final class RateLimiter: Sendable, WaitReporter {
         }
     }
 
-    /// The request that was let go has not gone out: another may go in its place.
+    /// Gives back the token of a request that was not sent: another request may be sent in its place.
     func giveBack(_ token: Int, host: String, _ context: CallContext) {
         let now = context.now
         let replaced = withHost(host, at: now) { state -> Task<Void, Never>? in
             state.queue.giveBack(token)
-            // The turn of those who wait may have come.
+            // The turn of the next waiter may have come.
             guard let next = state.next else { return nil }
             defer { startPump(&state, host, of: next.call, at: now) }
             return state.pump
@@ -102,7 +106,7 @@ public final class RateLimiter: Sendable, WaitReporter {
         replaced?.cancel()
     }
 
-    /// What keeps a request waiting, for errors.
+    /// Returns the reason why a request waits, for errors.
     func reasonForWaiting(_ ticket: UInt64, host: String) -> String {
         let count = withHost(host, at: EngineInstant(nanoseconds: 0)) { $0.queue.countAhead(of: ticket) }
         return "the rate limit of \(host) has \(count) other request\(count == 1 ? "" : "s") ahead of it"
@@ -135,7 +139,8 @@ public final class RateLimiter: Sendable, WaitReporter {
         }
     }
 
-    /// Enters the queue. Entering and waiting are one, or the turn could come before anybody waits for it.
+    /// Enters the queue. Entering and storing the reply are one step under the lock, or the turn could come before there is a
+    /// reply.
     @inline(never)
     private func wait(
         with reply: Reply<Int>, _ ticket: UInt64, _ host: String, _ priority: RequestPriority, _ context: CallContext
@@ -154,7 +159,7 @@ public final class RateLimiter: Sendable, WaitReporter {
         case .refused(let wait): return reply.resume(with: .failure(refusal(of: host, wait, context)))
         case .waiting: break
         }
-        // It may have been cancelled before there was anybody to leave.
+        // The task may have been cancelled before its waiter was in the queue.
         if Task.isCancelled { leave(ticket, host) }
     }
 
@@ -162,7 +167,7 @@ public final class RateLimiter: Sendable, WaitReporter {
         let (waiter, pump) = withHost(host, at: EngineInstant(nanoseconds: 0)) { host in
             host.queue.leave(ticket)
             let waiter = host.waiters.removeValue(forKey: ticket)
-            // The next turn may be far off, and nobody waits for it.
+            // The next turn may be far off, and there is no waiter for it.
             return (waiter, host.waiters.isEmpty ? host.takePump() : nil)
         }
         pump?.cancel()
@@ -182,9 +187,9 @@ public final class RateLimiter: Sendable, WaitReporter {
 
     // MARK: Waking
 
-    /// On the pool, and on the clock of one of those who wait. It keeps none of them. Takes the place of the one before it,
-    /// which the caller cancels.
-    private func startPump(_ state: inout Host, _ host: String, of call: CallSituation, at now: EngineInstant) {
+    /// Starts the pump on the pool, with the clock of the call of one of the waiters, none of which the pump retains. Replaces
+    /// the previous pump, which the caller cancels.
+    private func startPump(_ state: inout Host, _ host: String, of call: Call, at now: EngineInstant) {
         state.pumpNumber += 1
         let (number, engine, clock) = (state.pumpNumber, call.engine, call.deadline.clock)
         state.pump = Task(executorPreference: globalConcurrentExecutor) {
@@ -192,7 +197,7 @@ public final class RateLimiter: Sendable, WaitReporter {
         }
     }
 
-    /// Wakes those whose turn has come, as long as anybody waits.
+    /// Wakes the waiters whose turn has come, as long as there are waiters.
     private func pump(
         _ number: Int, _ host: String, _ engine: EngineExecutor, _ clock: any EngineClock, at start: EngineInstant
     ) async {
@@ -205,16 +210,17 @@ public final class RateLimiter: Sendable, WaitReporter {
                     continue
                 }
             } catch {
-                // Another has its place.
+                // Another pump has taken the place of this one.
                 return
             }
             now = clock.now()
         }
     }
 
-    /// Wakes those whose turn has come. Returns when the next one's does, and somebody who waits; `nil`: nobody does.
-    private func wake(_ number: Int, _ host: String, at now: EngineInstant) -> (EngineInstant, CallSituation)? {
-        let (due, next) = withHost(host, at: now) { state -> ([(Waiter, Int)], (EngineInstant, CallSituation)?) in
+    /// Wakes the waiters whose turn has come. Returns the time of the next turn and the call of its waiter; `nil` where the queue
+    /// is empty or another pump has taken over.
+    private func wake(_ number: Int, _ host: String, at now: EngineInstant) -> (EngineInstant, Call)? {
+        let (due, next) = withHost(host, at: now) { state -> ([(Waiter, Int)], (EngineInstant, Call)?) in
             guard state.pumpNumber == number else { return ([], nil) }
             let admitted = state.queue.admit(at: now)
             let first = state.queue.lastToken - admitted.count
@@ -231,7 +237,7 @@ public final class RateLimiter: Sendable, WaitReporter {
         return next
     }
 
-    /// A session has been shut down: those of its requests that wait have waited in vain.
+    /// Fails the waiters of a session that has been shut down.
     private func giveUp(_ host: String, _ engine: EngineExecutor) {
         let waiters = withHost(host, at: EngineInstant(nanoseconds: 0)) { host in
             let gone = host.waiters.filter { $0.value.call.engine === engine }

@@ -1,11 +1,11 @@
 import CurlEngine
 
 extension Request {
-    /// What limits per host go by: the host in lower case, and the port unless it is the scheme's own. Empty for a URL that is
-    /// relative.
+    /// The host that limits per host count by: the host in lower case, and the port unless it is the scheme's default. Empty for
+    /// a relative URL.
     var limitedHost: String { Self.limitedHost(of: url) }
 
-    /// As ``limitedHost``, of a URL.
+    /// Returns the ``limitedHost`` of a URL.
     @inline(never)
     static func limitedHost(of url: String) -> String {
         let reference = URLReference(url)

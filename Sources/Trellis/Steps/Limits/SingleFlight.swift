@@ -1,40 +1,46 @@
 import CurlEngine
 
-/// Lets requests that ask for the same thing at the same time share one answer: one request goes out, and all who asked wait for
-/// it.
+/// A step that lets equal requests at the same time share one response: one request is sent, and all callers wait for its
+/// response.
 ///
 /// ```swift
 /// configuration.steps.aroundCall.append(SingleFlight())
 /// ```
 ///
-/// Requests are the same if their method is `GET` or `HEAD` and they have no body, and if their URLs, fields, limits and options
-/// are equal; credentials are fields like others. A request with steps of its own (``Request/steps``) is the same as its copies
-/// alone. Answers are shared that are collected in memory; streams go out for themselves.
+/// Requests are equal if their method is `GET` or `HEAD` and they have no body, and if their URLs, fields, limits and options are
+/// equal; credentials are fields like others. A request with steps of its own (``Request/steps``) is equal to its copies alone.
+/// Responses that are collected in memory are shared; streams are sent separately.
 ///
-/// Put it first among ``Steps/aroundCall``, so that what stands behind runs once for all. Adapters run once too, with the task-local
-/// values of whoever came first: where an adapter takes a user's credentials from those, there must be no single flight.
+/// Put the step first among ``Steps/aroundCall``, so that the steps behind it run once for all callers. Adapters run once too,
+/// with the task-local values of the first caller: where an adapter takes a user's credentials from task-local values, there must
+/// be no single flight.
 ///
-/// The shared request is a call of its own, with an ``RequestEvent/callID`` of its own, and no one's in particular:
+/// The shared request is a call of its own, with its own ``RequestEvent/callID``, and belongs to no caller in particular:
 ///
-/// - Who leaves, because its task is cancelled or its own time is over, leaves alone. When the last has left, the request ends.
-/// - It has no limit in total: it goes on as long as anybody waits for it, however early the first came. The other limits of
-///   ``Timeouts`` hold.
-/// - Its failure is the failure of all, and its metrics are in all answers.
+/// - A caller that leaves, because its task is cancelled or its own time is over, leaves alone. When the last caller has left,
+///   the request ends.
+/// - The shared call has no limit in total: it goes on as long as a caller waits for it, however early the first caller came. The
+///   other limits of ``Timeouts`` hold.
+/// - The failure of the shared call is the failure of all callers, and its metrics are in all responses.
 public final class SingleFlight: AnswerForwardingStep {
+    /// The identity of a shared call: requests with equal keys share a response.
     private struct Key: Hashable {
         let request: SingleFlightKey
-        /// The session, by its thread.
+        /// The session, by its engine thread.
         let session: ObjectIdentifier
-        /// What the request has of its own. The flight keeps it, so that nothing else gets this name meanwhile.
+        /// The steps and extras of the request itself. The flight retains them, so that no other object gets the same identifier
+        /// meanwhile.
         let steps: ObjectIdentifier?
         let extras: ObjectIdentifier?
+        /// The number of steps around the call that have run.
         let depth: Int
     }
 
+    /// A shared call under way, with its waiters.
     private struct Flight {
         let call: any SharedCall
         var task: Task<Void, Never>?
-        /// By ticket, which tells who came first.
+        /// The waiters by ticket; tickets are numbered in the order of arrival.
         var waiters: [UInt64: Reply<StepResponse>] = [:]
     }
 
@@ -45,12 +51,12 @@ public final class SingleFlight: AnswerForwardingStep {
 
     private let state = Locked(State())
 
-    /// With nobody on the way.
+    /// Creates a step without a request under way.
     public init() {}
 
-    /// The answer to the request, or to one like it that is under way.
+    /// Returns the response to the request, or to an equal request that is under way.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-        guard let depth = next.depth, let origin = context.call.origin, context.call.isCollected,
+        guard let depth = next.depth, let origin = next.origin, context.call.delivery == .memory,
             let requestKey = SingleFlightKey(request)
         else { return try await next(request) }
         let key = Key(
@@ -64,8 +70,8 @@ public final class SingleFlight: AnswerForwardingStep {
         }
         return try await withTaskCancellationHandler {
             try await withReply { reply in
-                join(key, ticket, reply, context) { origin.sharedCall(for: request, depth: depth, of: context.call) }
-                // It may have been cancelled before there was anybody to leave.
+                join(key, ticket, reply, context) { origin.sharedCall(for: request, depth: depth) }
+                // The task may have been cancelled before there was a waiter to remove.
                 if Task.isCancelled { leave(key, ticket) }
             }
         } onCancel: {
@@ -73,9 +79,10 @@ public final class SingleFlight: AnswerForwardingStep {
         }
     }
 
-    /// How many wait for answers.
+    /// The number of waiters for responses.
     var waitingCount: Int { state.withLock { $0.flights.values.reduce(0) { $0 + $1.waiters.count } } }
 
+    /// Adds a waiter to the flight of its key, and sends the request if the flight is new.
     private func join(
         _ key: Key, _ ticket: UInt64, _ reply: Reply<StepResponse>, _ context: CallContext,
         _ makeCall: () -> any SharedCall
@@ -83,7 +90,7 @@ public final class SingleFlight: AnswerForwardingStep {
         let (call, isNew) = state.withLock { state in
             let known = state.flights[key]?.call
             let call = known ?? makeCall()
-            // In its place: a copy would be one of all who wait.
+            // The flight is changed in place: a copy would copy all waiters.
             state.flights[key, default: Flight(call: call)].waiters[ticket] = reply
             return (call, known == nil)
         }
@@ -92,7 +99,7 @@ public final class SingleFlight: AnswerForwardingStep {
         if isNew { depart(key, call) }
     }
 
-    /// Sends the request, in a task that no waiter's cancellation reaches.
+    /// Sends the request in a task that no waiter's cancellation reaches.
     private func depart(_ key: Key, _ call: any SharedCall) {
         let task = Task(executorPreference: globalConcurrentExecutor) { [self] in
             let result: Result<StepResponse, any Error>
@@ -104,10 +111,11 @@ public final class SingleFlight: AnswerForwardingStep {
             state.flights[key]?.task = task
             return true
         }
-        // Everybody has left already, or it has landed.
+        // All waiters have left already, or the request has ended.
         if !isWanted { task.cancel() }
     }
 
+    /// Ends a flight, and resumes its waiters with the result in the order of their arrival.
     private func land(_ key: Key, _ id: UInt64, _ result: Result<StepResponse, any Error>) {
         let none: [UInt64: Reply<StepResponse>] = [:]
         let waiters = state.withLock { state in
@@ -118,6 +126,7 @@ public final class SingleFlight: AnswerForwardingStep {
         for (_, reply) in waiters.sorted(by: { $0.key < $1.key }) { reply.resume(with: result) }
     }
 
+    /// Removes a waiter, and cancels the request if no waiter is left.
     private func leave(_ key: Key, _ ticket: UInt64) {
         let (reply, task) = state.withLock { state -> (Reply<StepResponse>?, Task<Void, Never>?) in
             guard let reply = state.flights[key]?.waiters.removeValue(forKey: ticket) else { return (nil, nil) }
@@ -131,7 +140,7 @@ public final class SingleFlight: AnswerForwardingStep {
 }
 
 extension StepResponse {
-    /// The same, read whole: a source is read once, and a body in memory by as many as like.
+    /// Returns the response with its whole body in memory: a source is read once, a body in memory any number of times.
     fileprivate func inMemory() async throws -> StepResponse {
         if data != nil { return self }
         return StepResponse(response: response, body: try await body.collect(upTo: .max))

@@ -1,22 +1,23 @@
 import CurlEngine
 import HTTPTypes
 
-/// Tells which requests would get the same answer, so that one answer can do for all who ask at the same time.
+/// The key of a request: requests with equal keys would get the same response, so that one response serves all callers that ask
+/// at the same time.
 ///
-/// They are safe, have no body, and are equal in everything that can make a difference to the answer, limits on time included:
-/// who waits for another's answer must not wait longer than for its own. Credentials are fields like others, and so an answer
-/// is never shared between users.
+/// Requests with a key are safe and have no body, and the key contains everything that can make a difference to the response.
+/// Limits on time are included: a caller that waits for the response to another request must not wait longer than for its own.
+/// Credentials are fields like others, and so a response is never shared between users.
 struct SingleFlightKey: Hashable, Sendable {
     private let method: String
     private let url: TextBytes
-    /// By name, those of one name in their order.
+    /// The fields by name; fields of the same name in their order.
     private let fields: [TextBytes]
     private let timeouts: Timeouts?
     private let httpVersion: HTTPVersionPolicy?
     private let maximumBodySize: ByteLimit?
     private let decodesContent: Bool?
 
-    /// `nil` for a request that is to be sent for itself.
+    /// Creates the key of a request; `nil` for a request that must be sent separately.
     init?(_ request: Request) {
         guard request.method == .get || request.method == .head, request.body == nil else { return nil }
         method = request.method.rawValue

@@ -1,7 +1,7 @@
 import CurlEngine
 
-/// How many things happened within the last while, and how many of them were of a certain sort. The while moves on in ten
-/// steps, so that it is up to a tenth shorter than it says.
+/// The number of events within a span of time before the present, and the number of those that are marked. The span moves on in
+/// ten steps, so that it is up to a tenth shorter than its length.
 struct SlidingWindow: Sendable {
     private struct Slot: Sendable {
         var total = 0
@@ -10,9 +10,9 @@ struct SlidingWindow: Sendable {
 
     private static let slotCount = 10
 
-    /// All things.
+    /// The number of events.
     private(set) var total = 0
-    /// Those of the sort.
+    /// The number of marked events.
     private(set) var marked = 0
     private let slotLength: UInt64
     private var slots = [Slot](repeating: Slot(), count: slotCount)
@@ -21,7 +21,7 @@ struct SlidingWindow: Sendable {
 
     init(length: Duration) { slotLength = max(length.clampedNanoseconds / UInt64(Self.slotCount), 1) }
 
-    /// Counts something.
+    /// Counts an event, which may be marked.
     mutating func count(_ isMarked: Bool = false, at now: EngineInstant) {
         advance(to: now)
         slots[index(present)].total += 1
@@ -31,14 +31,14 @@ struct SlidingWindow: Sendable {
         marked += 1
     }
 
-    /// Counts something of the sort beside the others.
+    /// Counts a marked event that does not count in the total.
     mutating func countMarkedAlone(at now: EngineInstant) {
         advance(to: now)
         slots[index(present)].marked += 1
         marked += 1
     }
 
-    /// Forgets what lies too far back.
+    /// Removes the events that are too old.
     mutating func advance(to now: EngineInstant) {
         let number = now.nanoseconds / slotLength
         // Two threads may read the clock in one order and come here in another.

@@ -1,10 +1,10 @@
-/// How requests on the wire keep to the limits of their hosts.
+/// The limits per host for requests on the wire.
 extension Steps {
     var hasLimits: Bool { circuitBreaker != nil || !rateLimiters.isEmpty }
 }
 
 extension AttachedSteps {
-    /// Returns when a request's host has a closed circuit and the request's turn has come.
+    /// Returns the turn of a request when its host has a closed circuit and all limiters have admitted the request.
     ///
     /// - Throws: ``TrellisError`` of a kind ``TrellisError/Kind/circuitOpen`` or ``TrellisError/Kind/rateLimited``;
     ///   `CancellationError` in a cancelled task.
@@ -13,7 +13,7 @@ extension AttachedSteps {
         let turn = LimitTurn(of: request, breaker: steps.circuitBreaker, context)
         var tokens: [LimitTurn.Token] = []
         do {
-            // Before the wait, which it saves, and behind it again, because that may be long.
+            // The circuit is checked before the wait, to save the wait, and again after it, because the wait may be long.
             try turn.checkCircuit(context)
             for index in steps.rateLimiters.indices {
                 tokens.append(try await turn.token(of: steps.rateLimiters[index], context))

@@ -1,29 +1,29 @@
-/// Decides about each redirect that the session's ``RedirectPolicy`` would follow.
+/// A handler that decides about each redirect that the session's ``RedirectPolicy`` would follow.
 ///
-/// ``Redirector`` has what is mostly wanted. A request's handler is asked in place of the session's; it runs on the pool, and is
-/// cancelled with its call.
+/// ``Redirector`` covers the usual cases. A request's handler is asked in place of the session's; the handler runs on the pool,
+/// and is cancelled with its call.
 public protocol RedirectHandler: Sendable {
-    /// Whether there is anything to ask. Where it is `false`, every redirect is an answer, those included that the policy would
-    /// refuse. `true` unless a type says otherwise.
+    /// Indicates whether the handler is asked at all. Where it is `false`, every redirect is the final response, including those
+    /// that the policy would refuse. `true` by default.
     var followsRedirects: Bool { get }
 
-    /// What is sent next.
+    /// Returns the request that is sent next.
     ///
     /// - Parameters:
-    ///   - request: What would be sent: with the method, the body and the fields that the ``RedirectPolicy`` leaves it. Fields
-    ///     that are put back are sent to wherever it leads.
+    ///   - request: The request that would be sent, with the method, the body and the fields that the ``RedirectPolicy`` leaves
+    ///     it. Fields that the handler puts back are sent to any target of the redirect.
     ///   - response: The redirect.
-    /// - Returns: The request, changed or not; `nil` makes `response` the answer.
-    /// - Throws: What the caller gets, unchanged.
+    /// - Returns: The request, changed or not; `nil` makes `response` the final response.
+    /// - Throws: The error that the caller gets, unchanged.
     func redirect(to request: Request, for response: Response, context: CallContext) async throws -> Request?
 }
 
 extension RedirectHandler {
-    /// There is something to ask.
+    /// The default, `true`: the handler is asked.
     public var followsRedirects: Bool { true }
 }
 
-/// Follows redirects, does not, or changes where they lead.
+/// A handler that follows redirects, does not follow them, or changes their targets.
 public struct Redirector: RedirectHandler {
     private enum Behavior: Sendable {
         case follow
@@ -33,22 +33,22 @@ public struct Redirector: RedirectHandler {
 
     private let behavior: Behavior
 
-    /// Every redirect is followed that the ``RedirectPolicy`` does not refuse.
+    /// A handler that follows every redirect that the ``RedirectPolicy`` does not refuse.
     public static let follow = Redirector(behavior: .follow)
 
-    /// Every redirect is an answer.
+    /// A handler that follows no redirect: every redirect is the final response.
     public static let doNotFollow = Redirector(behavior: .doNotFollow)
 
-    /// A closure makes the next request of the one that would be sent and the redirect; of `nil` the redirect becomes the
-    /// answer.
+    /// Returns a handler whose closure makes the next request from the request that would be sent and the redirect; if the
+    /// closure returns `nil`, the redirect is the final response.
     public static func modify(
         using change: @escaping @Sendable (_ request: Request, _ response: Response) async throws -> Request?
     ) -> Redirector { Redirector(behavior: .modify(change)) }
 
-    /// `false` for ``doNotFollow``.
+    /// Indicates whether the handler is asked: `false` for ``doNotFollow``.
     public var followsRedirects: Bool { if case .doNotFollow = behavior { false } else { true } }
 
-    /// What the behaviour makes of the request.
+    /// Returns the request that the behavior makes of the request that would be sent.
     public func redirect(to request: Request, for response: Response, context: CallContext) async throws -> Request? {
         switch behavior {
         case .follow: request
@@ -59,13 +59,13 @@ public struct Redirector: RedirectHandler {
 }
 
 extension RedirectHandler where Self == Redirector {
-    /// Every redirect is followed that the ``RedirectPolicy`` does not refuse.
+    /// A handler that follows every redirect that the ``RedirectPolicy`` does not refuse.
     public static var follow: Redirector { Redirector.follow }
 
-    /// Every redirect is an answer.
+    /// A handler that follows no redirect: every redirect is the final response.
     public static var doNotFollow: Redirector { Redirector.doNotFollow }
 
-    /// A closure makes the next request; of `nil` the redirect becomes the answer.
+    /// Returns a handler whose closure makes the next request; if the closure returns `nil`, the redirect is the final response.
     public static func modify(
         using change: @escaping @Sendable (_ request: Request, _ response: Response) async throws -> Request?
     ) -> Redirector { Redirector.modify(using: change) }

@@ -1,14 +1,14 @@
 import CurlEngine
 
 extension RedirectPolicy {
-    /// What is sent behind a response, and the redirect that leads there; `nil` if the response is the answer.
+    /// Returns the hop that follows a response, and the redirect that leads there; `nil` if the response is final.
     ///
     /// - Parameters:
-    ///   - request: As it was sent; its URL is absolute.
-    ///   - asked: The same without what adapters made of it; `nil`: there were none.
-    ///   - handler: Asked about what the policy would follow.
-    ///   - context: With the redirects that led to the request.
-    /// - Throws: ``TrellisError`` where the policy refuses, and what the handler throws.
+    ///   - request: The request as it was sent; its URL is absolute.
+    ///   - asked: The same request before adapters changed it; `nil`: there were none.
+    ///   - handler: The handler that is asked about each redirect that the policy would follow.
+    ///   - context: The context with the redirects that led to the request.
+    /// - Throws: ``TrellisError`` where the policy refuses the redirect; the error of the handler.
     func next(
         after response: Response, to request: Request, asked: Request? = nil, handler: (any RedirectHandler)?,
         context: CallContext
@@ -22,10 +22,10 @@ extension RedirectPolicy {
             guard let changed = try await handler.redirect(to: next, for: response, context: context) else {
                 return nil
             }
-            // A handler's own request is what adapters get when it is retried.
+            // If the handler made a request of its own, adapters get that request when it is retried.
             let asked = changed.isSame(as: next) ? asked : nil
             if changed.url.hasSameBytes(as: next.url) { return (hop(changed, redirect, asked), redirect) }
-            // A URL that cannot be requested fails when it is.
+            // A URL that cannot be requested fails when it is requested.
             let target = try? RedirectTarget(changed.url, of: next.url, sentTo: redirect.to)
             let moved = Redirect(
                 status: redirect.status, from: redirect.from, to: target?.to ?? changed.url,
@@ -34,7 +34,7 @@ extension RedirectPolicy {
         }
     }
 
-    /// The hop that a redirect leads to: what is sent, and the same made of the request that no adapter has changed.
+    /// Returns the hop that a redirect leads to: the request to send, and the same request without the changes of adapters.
     private func hop(_ next: Request, _ redirect: Redirect, _ asked: Request?) -> RedirectedHop {
         guard var asked, !asked.isSame(as: next) else { return RedirectedHop(asked: next, adapted: next) }
         asked.url = next.url

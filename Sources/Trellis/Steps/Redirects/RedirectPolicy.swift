@@ -1,32 +1,37 @@
 import CurlEngine
 public import HTTPTypes
 
-/// Where redirects lead, and what goes along, as RFC 9110, section 15.4 and the Fetch standard's HTTP-redirect fetch have it.
+/// The rules for following redirects and for the fields that are sent along, as in RFC 9110, section 15.4 and the Fetch
+/// standard's HTTP-redirect fetch.
 ///
-/// - Statuses 301, 302, 303, 307 and 308 with a `Location` are redirects. Others of 3xx, and those without one, are answers.
-/// - 303 makes a `GET` of every method but `HEAD`; 301 and 302 make one of a `POST`. The body goes, and with it every field that
-///   speaks of it. Otherwise the request is repeated as it was, and it is an error (``TrellisError/Kind/bodyNotReplayable``) if
-///   its body cannot be.
-/// - `Location` may be relative. It is read by the same parser as every URL: what is no `http` or `https` URL of a host is
-///   refused (``TrellisError/Kind/redirectRefused``), and so are several that differ. One without a fragment inherits that of
-///   the request.
-/// - On a change of origin (scheme, host or port) the fields that are meant for the old one stay behind: `Authorization`,
-///   `Cookie`, `Proxy-Authorization`, `Host`, `Origin`, `Referer`, everything whose name says that it is a secret, and what is
-///   marked as one: by name in ``secretFieldNames``, or by an indexing strategy of `.disallow` (RFC 7541, section 7.1.3). User
-///   information in a URL is not carried over either, and one in a `Location` counts for the same origin alone.
-/// - From `https` to `http` is refused unless ``allowsDowngrade`` says otherwise.
-/// - More than ``maximumRedirects`` in a row are an error (``TrellisError/Kind/tooManyRedirects``). So is a chain that comes
-///   to the same URL for the sixth time: a few times may make sense, where each sets a cookie or the server waits for something.
+/// - Responses with a status of 301, 302, 303, 307 or 308 and a `Location` are redirects. Other 3xx responses, and those without
+///   a `Location`, are final.
+/// - 303 makes a `GET` of every method but `HEAD`; 301 and 302 make one of a `POST`. The body is removed, and with it every field
+///   that describes it. Otherwise the request is repeated as it was, and it is an error (``TrellisError/Kind/bodyNotReplayable``)
+///   if its body cannot be repeated.
+/// - `Location` may be relative. It is read by the same parser as every URL: a value that is no `http` or `https` URL of a host
+///   is refused (``TrellisError/Kind/redirectRefused``), and so are several values that differ. A value without a fragment
+///   inherits the fragment of the request.
+/// - On a change of origin (scheme, host or port) the fields that are meant for the old origin are removed: `Authorization`,
+///   `Cookie`, `Proxy-Authorization`, `Host`, `Origin`, `Referer`, every field whose name says that it is a secret, and every
+///   field that is marked as a secret: by name in ``secretFieldNames``, or by an indexing strategy of `.disallow` (RFC 7541,
+///   section 7.1.3). User information in a URL is not carried over either, and user information in a `Location` counts for the
+///   same origin alone.
+/// - A redirect from `https` to `http` is refused unless ``allowsDowngrade`` is set.
+/// - More than ``maximumRedirects`` in a row are an error (``TrellisError/Kind/tooManyRedirects``). So is a chain that comes to
+///   the same URL for the sixth time: a few times may make sense, where each response sets a cookie or the server waits for
+///   something.
 public struct RedirectPolicy: Sendable, Hashable {
-    /// How many redirects are followed in a row, 20 unless set. With 0 a redirect is an error.
+    /// The number of redirects that are followed in a row, 20 by default. With 0 a redirect is an error.
     public var maximumRedirects = 20
-    /// Whether a redirect may lead from `https` to `http`, where everybody on the way can read and change what is sent. Off
-    /// unless set.
+    /// Indicates whether a redirect may lead from `https` to `http`, where every party on the way can read and change the request
+    /// and the response. `false` by default.
     public var allowsDowngrade = false
-    /// Fields that are not sent to another origin than the one they were written for, beside those that say so themselves.
+    /// The names of fields that are not sent to another origin than the one they were written for, in addition to the fields that
+    /// are known to be secret.
     public var secretFieldNames: Set<HTTPField.Name> = []
 
-    /// The defaults.
+    /// Creates a policy with the defaults for the values that are not given.
     public init(
         maximumRedirects: Int = 20, allowsDowngrade: Bool = false, secretFieldNames: Set<HTTPField.Name> = []
     ) {
@@ -37,27 +42,27 @@ public struct RedirectPolicy: Sendable, Hashable {
 }
 
 extension RedirectPolicy {
-    /// What a response means for the request that it answers.
+    /// The decision about a response.
     enum Decision: Sendable {
-        /// It is the answer.
+        /// The response is final.
         case answer
-        /// This is sent next.
+        /// The request is sent next, because of the redirect.
         case follow(Request, Redirect)
-        /// This is the caller's failure.
+        /// The call fails with the error.
         case refuse(TrellisError)
     }
 
-    /// How often a chain may come to a URL.
+    /// The number of times that a chain may come to the same URL.
     static let maximumVisits = 5
 
-    /// Decides about a response.
+    /// Returns the decision about a response.
     ///
     /// - Parameters:
-    ///   - request: As it was sent; its URL is absolute.
-    ///   - redirects: The redirects that led to it.
+    ///   - request: The request as it was sent; its URL is absolute.
+    ///   - redirects: The redirects that led to the request.
     func decision(for response: Response, to request: Request, redirects: [Redirect]) -> Decision {
         guard response.status.isRedirect else { return .answer }
-        // An empty one says nothing; browsers, too, take that for none.
+        // An empty `Location` counts as none, as in browsers.
         let locations = response.headerFields[values: .location].filter { !$0.isEmpty }
         guard let location = locations.first else { return .answer }
         do throws(TrellisError) {
@@ -82,7 +87,7 @@ extension RedirectPolicy {
         }
     }
 
-    /// How often the chain has come to the target before.
+    /// Returns the number of times that the chain has come to the target before.
     private static func visits(of redirect: Redirect, after redirects: [Redirect]) -> Int {
         redirects.count { $0.from == redirect.to } + (redirect.from == redirect.to ? 1 : 0)
     }
@@ -112,14 +117,14 @@ extension RedirectPolicy {
         }
     }
 
-    /// A field is not to be sent to another origin. Holds for a session's default fields as well.
+    /// Returns whether a field must not be sent to another origin. Applies to a session's default fields as well.
     func isBoundToOrigin(_ field: HTTPField) -> Bool {
         RedirectFields.isBoundToOrigin(field) || secretFieldNames.contains(field.name)
     }
 }
 
 extension Request {
-    /// Removes the body and every field that speaks of it.
+    /// Removes the body and every field that describes it.
     mutating func removeBody() {
         body = nil
         headerFields.remove { RedirectFields.speaksOfBody($0) }

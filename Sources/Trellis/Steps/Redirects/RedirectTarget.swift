@@ -1,26 +1,26 @@
 import CurlEngine
 
-/// Where a `Location` leads. What is compared, connected to and sent comes from one parser.
+/// The URL that a `Location` leads to. A single parser produces the URLs that are compared, connected to and sent.
 struct RedirectTarget: Sendable {
-    /// What was requested, without user information and fragment.
+    /// The URL that was requested, without user information and fragment.
     let from: String
-    /// What is requested next, without user information and fragment.
+    /// The URL that is requested next, without user information and fragment.
     let to: String
-    /// What is requested next, with both.
+    /// The URL that is requested next, with user information and fragment.
     let url: String
-    /// The location's fragment or, where it has none, the request's (RFC 9110, section 10.2.2).
+    /// The fragment of the location or, where it has none, of the request (RFC 9110, section 10.2.2).
     let fragment: String?
-    /// Scheme, host or port is another one.
+    /// Indicates whether the scheme, the host or the port changes.
     let changesOrigin: Bool
-    /// From `https` to `http`.
+    /// Indicates whether the redirect leads from `https` to `http`.
     let isDowngrade: Bool
 
-    /// Finds the target.
+    /// Creates the target of a `Location`.
     ///
     /// - Parameters:
     ///   - location: The value of the field, not empty.
-    ///   - request: The URL of the request as its writer had it, with user information and fragment.
-    ///   - sent: The URL of the request as it was sent; used where the other one is relative.
+    ///   - request: The URL of the request as its author wrote it, with user information and fragment.
+    ///   - sent: The URL of the request as it was sent; used where `request` is relative.
     init(_ location: String, of request: String, sentTo sent: String) throws(TrellisError) {
         let base = try Self.parse(URLReference(request).scheme == nil ? sent : request)
         let reference = URLReference(location)
@@ -43,8 +43,8 @@ struct RedirectTarget: Sendable {
     }
 
     private static func check(_ reference: URLReference, _ location: String) throws(TrellisError) {
-        // What was no UTF-8 has become this: nobody could tell what was meant.
-        guard !location.unicodeScalars.contains("\u{fffd}") else { throw refused("its Location is no text") }
+        // Octets that are not UTF-8 have become this character, so that the intended target is unknown.
+        guard !location.unicodeScalars.contains("\u{fffd}") else { throw refused("its Location is not UTF-8 text") }
         guard let scheme = reference.scheme else { return }
         guard ["http", "https"].contains(scheme.lowercased()) else {
             throw refused("its scheme is \(scheme.prefix(32)), not http or https")
@@ -67,7 +67,7 @@ struct RedirectTarget: Sendable {
 
     private static func refused(_ why: String) -> TrellisError { TrellisError(.redirectFailed(.refused(why))) }
 
-    /// The part of a URL before the host, with the `@`.
+    /// Returns the part of a URL before the host, with the `@`.
     private static func userInformation(_ url: String) -> String? {
         guard let authority = URLReference(url).authority, let at = authority.lastIndex(ofByte: "@") else { return nil }
         return String(authority[..<authority.utf8.index(after: at)])

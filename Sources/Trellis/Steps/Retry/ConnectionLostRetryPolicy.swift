@@ -1,22 +1,22 @@
-/// Sends a request again when its connection was lost, and for no other reason.
+/// A policy that sends a request again when its connection was lost, and for no other reason.
 ///
-/// That is a connection which broke while the request was sent or the answer came. What may be sent twice, how often and after
-/// which wait is as in ``policy``.
+/// A connection is lost if it breaks while the request is sent or the response is received. The requests that may be sent again,
+/// the number of retries and the waits are those of ``policy``.
 public struct ConnectionLostRetryPolicy: RequestInterceptor {
-    /// Limit, waits, methods and budget.
+    /// The policy for the limit, waits, methods and budget.
     public let policy: RetryPolicy
 
-    /// A policy for lost connections.
+    /// Creates a policy for lost connections.
     ///
-    /// - Parameter policy: limit, waits, methods and budget.
+    /// - Parameter policy: the policy for the limit, waits, methods and budget.
     public init(_ policy: RetryPolicy = RetryPolicy()) { self.policy = policy }
 
-    /// As ``RetryPolicy/adapt(_:context:)``.
+    /// Returns the request as ``RetryPolicy/adapt(_:context:)`` does.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         try await policy.adapt(request, context: context)
     }
 
-    /// As ``RetryPolicy/retry(_:context:)``, for a lost connection.
+    /// Returns the result of ``RetryPolicy/retry(_:context:)`` for a lost connection, and ``RetryResult/doNotRetry`` otherwise.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
         guard Self.isConnectionLost(attempt.error) else { return .doNotRetry }
         return await policy.retry(attempt, context: context)

@@ -1,12 +1,12 @@
 import HTTPTypes
 
-/// Makes the keys of calls: what belongs to one call is the same however often it is asked for, and nobody else can tell one
-/// from another.
+/// The generator of the idempotency keys of calls: a call gets the same key each time, and no other party can derive one key from
+/// another.
 struct IdempotencyKeys: Sendable {
-    // Two policies of a process see the same calls, and may not give them the same keys.
+    // Two policies of a process see the same calls, and must not give them the same keys.
     private let secret = (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
 
-    /// 128 bits in the form of a random UUID (RFC 9562, section 5.4).
+    /// Returns the key of a call: 128 bits in the form of a random UUID (RFC 9562, section 5.4).
     func key(ofCall id: UInt64) -> String {
         let high = hash(id, secret.0) & 0xffff_ffff_ffff_0fff | 0x4000
         let low = hash(id, secret.1) & 0x3fff_ffff_ffff_ffff | 0x8000_0000_0000_0000
@@ -19,7 +19,7 @@ struct IdempotencyKeys: Sendable {
         return key
     }
 
-    /// The standard library's hash is keyed (SipHash), with a key of the process.
+    /// Returns a keyed hash of a call's number. The standard library's hash is keyed (SipHash), with a key of the process.
     private func hash(_ id: UInt64, _ secret: UInt64) -> UInt64 {
         var hasher = Hasher()
         hasher.combine(id)
@@ -34,15 +34,16 @@ struct IdempotencyKeys: Sendable {
 }
 
 extension HTTPField.Name {
-    /// `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): servers that know it do once what they are asked several
-    /// times with one key. The key is written without quotation marks, as the services that have the field document it.
-    static let idempotencyKey = Self("Idempotency-Key") ?? .from  // It is a token: the other name is never taken.
+    /// The field `Idempotency-Key` (draft-ietf-httpapi-idempotency-key-header): a server that knows the field executes several
+    /// requests with one key once. The key is written without quotation marks, as the services that have the field document it.
+    static let idempotencyKey = Self("Idempotency-Key") ?? .from  // A valid token: the fallback is never used.
 }
 
 extension Request {
-    /// Sending it twice does what sending it once does: by its method (RFC 9110, section 9.2.2), or by its `Idempotency-Key`.
+    /// Indicates whether sending the request twice has the same effect as sending it once: by its method
+    /// (RFC 9110, section 9.2.2), or by its `Idempotency-Key`.
     var mayBeRepeated: Bool { method.isIdempotent || hasIdempotencyKey }
 
-    /// The request says which others would be the same one.
+    /// Indicates whether the request has an `Idempotency-Key`, by which the server recognizes its repetitions.
     var hasIdempotencyKey: Bool { !(headerFields[.idempotencyKey] ?? "").isEmpty }
 }

@@ -1,14 +1,17 @@
 import CurlEngine
 
-/// A wait for the network, which looks every now and then: on Linux a default route comes and goes with it.
+/// A wait for the network, which looks for a default route at intervals: on Linux the default route comes and goes with the
+/// network.
 struct NetworkWait: Sendable {
+    /// The longest time to wait.
     let limit: Duration
+    /// The time from one look to the next.
     var interval = Duration.milliseconds(100)
     var isThere: @Sendable () -> Bool = { DefaultRoute.isThere() }
     var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
 
-    /// Returns whether the network was away and is back: `false` at once where it is there, and at the limit, or in a cancelled
-    /// task, where it is not.
+    /// Returns whether the network was away and is back: `false` at once if the network is available, and at the limit, or in a
+    /// cancelled task, if it is not.
     func untilThereIsOneAgain() async -> Bool {
         guard !isThere() else { return false }
         var waited = Duration.zero
@@ -22,16 +25,17 @@ struct NetworkWait: Sendable {
     }
 }
 
-/// Whether there is a way to hosts that are not on a network of the machine's own, as the kernel's tables have it.
+/// The default route: a way to hosts that are not on a network of the machine's own, as the kernel's tables have it.
 enum DefaultRoute {
-    /// Reads the tables. Where they cannot be read, there is assumed to be one.
+    /// Returns whether the tables have a default route. Where they cannot be read, there is assumed to be one.
     static func isThere() -> Bool {
         let (four, six) = (text(ofFileAt: "/proc/net/route"), text(ofFileAt: "/proc/net/ipv6_route"))
         guard four != nil || six != nil else { return true }
         return isInIPv4Table(four ?? "") || isInIPv6Table(six ?? "")
     }
 
-    /// `Iface Destination Gateway Flags …`, numbers in hexadecimal digits; the first line is a heading.
+    /// Returns whether the IPv4 table has a default route. The columns are `Iface Destination Gateway Flags …`, numbers in
+    /// hexadecimal digits; the first line is a heading.
     static func isInIPv4Table(_ table: String) -> Bool {
         table.split(separator: "\n").contains { line in
             let columns = line.split { $0 == " " || $0 == "\t" }
@@ -39,7 +43,8 @@ enum DefaultRoute {
         }
     }
 
-    /// Destination, its prefix's length, source, its prefix's length, next hop, metric, references, use, flags and interface.
+    /// Returns whether the IPv6 table has a default route. The columns are destination, its prefix's length, source, its prefix's
+    /// length, next hop, metric, references, use, flags and interface.
     static func isInIPv6Table(_ table: String) -> Bool {
         table.split(separator: "\n").contains { line in
             let columns = line.split { $0 == " " || $0 == "\t" }
@@ -48,13 +53,13 @@ enum DefaultRoute {
         }
     }
 
-    /// It is up (`RTF_UP`), and not one that refuses what it is asked to carry (`RTF_REJECT`).
+    /// Returns whether a route is up (`RTF_UP`), and does not reject traffic (`RTF_REJECT`).
     private static func isUsable(_ flags: Substring) -> Bool {
         UInt32(flags, radix: 16).map { $0 & 0x201 == 0x001 } ?? false
     }
 
     private static func text(ofFileAt path: String) -> String? {
-        // A file of the kernel's has no size. More is not looked at: a machine with so many routes has a network.
+        // A file of the kernel's has no size. Text beyond the limit is not read: a machine with so many routes has a network.
         let limit: Int64 = 1 << 20
         guard let reader = try? FileReader(path: path, length: limit) else { return nil }
         var bytes: [UInt8] = []

@@ -1,34 +1,35 @@
-/// Waits for the network to come back, where it is the network that is missing, and sends the request again.
+/// A retrier that waits for the network to come back if the network is missing, and then sends the request again.
 ///
-/// It has an opinion about requests that found no name or no way to their host, while the machine has no default route: nothing
-/// was sent then, and so any method may be sent again. A name that does not exist, or a server that refuses, is none of its
-/// business while there is a network, and neither is the machine itself (`localhost`).
+/// The retrier handles requests that found no name or no way to their host while the machine has no default route: nothing was
+/// sent then, and so any method may be sent again. A name that does not exist, or a server that refuses the connection, is not
+/// handled while there is a network, and neither is the machine itself (`localhost`).
 ///
-/// Put it before a ``RetryPolicy``: its wait is not counted as a backoff, but the call's deadline bounds it.
+/// Put the retrier before a ``RetryPolicy``: its wait is not counted as a backoff, but the call's deadline bounds the wait.
 public struct OfflineRetrier: RequestInterceptor {
     private let waitForNetwork: @Sendable () async -> Bool
 
-    /// A retrier that asks the system.
+    /// Creates a retrier that asks the system.
     ///
-    /// - Parameter maximumWait: how long it waits; 5 s unless given.
+    /// - Parameter maximumWait: the longest time to wait; 5 s unless given.
     public init(maximumWait: Duration = .seconds(5)) {
         self.init { await NetworkWait(limit: maximumWait).untilThereIsOneAgain() }
     }
 
-    /// A retrier that asks something else, such as a service of the system that knows about its networks.
+    /// Creates a retrier that asks another source, such as a service of the system that knows about its networks.
     ///
-    /// - Parameter waitForNetwork: waits for the network, for as long as it likes. Returns whether it was away and is back:
-    ///   `false` at once where it never was away, and later where it stays away.
+    /// - Parameter waitForNetwork: waits for the network, without a limit on time. Returns whether the network was away and is
+    ///   back: `false` at once where the network never was away, and later where it stays away.
     public init(waitingForNetwork waitForNetwork: @escaping @Sendable () async -> Bool) {
         self.waitForNetwork = waitForNetwork
     }
 
-    /// ``RetryResult/retry`` once the network is back, or no opinion.
+    /// Returns ``RetryResult/retry`` once the network is back, and ``RetryResult/doNotRetry`` otherwise.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
         guard Self.mayBeOffline(attempt), await waitForNetwork() else { return .doNotRetry }
         return .retry
     }
 
+    /// Returns whether a missing network may have caused the failure of an attempt.
     static func mayBeOffline(_ attempt: FailedAttempt) -> Bool {
         switch (attempt.error as? TrellisError)?.reason {
         case .connectionFailed: !isThisMachine(Request.limitedHost(of: attempt.request.url))
@@ -38,7 +39,7 @@ public struct OfflineRetrier: RequestInterceptor {
         }
     }
 
-    /// RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3.
+    /// Returns whether a host is this machine (RFC 6761, section 6.3; RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3).
     private static func isThisMachine(_ host: String) -> Bool {
         if host.hasPrefix("[") { return host.hasPrefix("[::1]") }
         let name = host.prefix { $0 != ":" }

@@ -1,11 +1,11 @@
 import HTTPTypes
 
-/// How long a server asks its clients to stay away (RFC 9110, section 10.2.3).
+/// The time that a server asks its clients to stay away, in `Retry-After` (RFC 9110, section 10.2.3).
 enum RetryAfter {
-    /// What the fields of a response ask for; `nil` where they do not, or not in a way that means anything.
+    /// Returns the time that the fields of a response ask for; `nil` where there is no valid `Retry-After`.
     ///
-    /// A date is compared with the server's own in `Date`, where it sent one: its clock and this one need not agree. Of several
-    /// fields the longest wait counts.
+    /// A date is compared with the server's own in `Date`, where the server sent one: the clocks of both sides need not agree.
+    /// The longest time of several fields counts.
     static func delay(in fields: HTTPFields, now: HTTPDate) -> Duration? {
         let values = fields[values: .retryAfter]
         guard !values.isEmpty else { return nil }
@@ -13,8 +13,8 @@ enum RetryAfter {
         return values.compactMap { delay(of: $0, now: serverTime ?? now) }.max()
     }
 
-    /// What a value asks for: seconds, or an instant. An instant that has passed is zero, and more seconds than can be counted
-    /// are as many as can be. Anything else, negative numbers and fractions included, is `nil`.
+    /// Returns the time that a value asks for: seconds, or an instant. An instant that has passed is zero, and too large a number
+    /// of seconds is replaced by the largest. Any other value, including negative numbers and fractions, is `nil`.
     static func delay(of value: String, now: HTTPDate) -> Duration? {
         let digits = value.utf8
         if !digits.isEmpty, digits.allSatisfy({ (0x30...0x39).contains($0) }) {
@@ -25,6 +25,6 @@ enum RetryAfter {
         }
     }
 
-    /// Far beyond any limit, and far from what a `Duration` holds.
+    /// The largest number of seconds, far beyond any limit, and far from the largest `Duration`.
     private static let longest: Int64 = 1 << 40
 }

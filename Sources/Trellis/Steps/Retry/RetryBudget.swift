@@ -1,29 +1,29 @@
 package import CurlEngine
 
-/// How many retries a host may get, so that an outage is not multiplied by everybody who tries again.
+/// A limit on the number of retries to each host, so that the retries of many callers do not multiply an outage.
 ///
-/// Of the requests of the last ``window``, a tenth may be retried, and ``minimumRetries`` beside that, for those who send few:
-/// a host that answers nothing any more gets a tenth more requests than usual, not three times as many. Retries beyond that
-/// are not begun, and the caller gets the failure. The numbers are of one process.
+/// A tenth of the requests of the last ``window`` may be retried, and ``minimumRetries`` in addition, for callers that send few
+/// requests: a host that does not respond any more gets a tenth more requests than usual, not three times as many. Further
+/// retries are not begun, and the caller gets the failure. The numbers are those of one process.
 ///
-/// A budget is shared by whoever holds it: by the copies of a ``RetryPolicy``, and so by the requests of a session. One that is
-/// made for each request keeps nothing in check.
+/// A budget is shared by all its holders: by the copies of a ``RetryPolicy``, and so by the requests of a session. A budget that
+/// is made for each request limits nothing.
 public final class RetryBudget: Sendable {
-    /// Which part of the requests may be retried.
+    /// The ratio of requests that may be retried.
     public let ratio: Double
-    /// How many retries there may be in a ``window`` beside that.
+    /// The number of retries in a ``window`` that are allowed in addition to the ratio.
     public let minimumRetries: Int
-    /// How long requests and retries count.
+    /// The length of time for which requests and retries count.
     public let window: Duration
     private let clock: any EngineClock
     private let accounts: Locked<HostTable<Account>>
 
-    /// A budget.
+    /// Creates a budget.
     ///
     /// - Parameters:
-    ///   - ratio: which part of the requests may be retried; a tenth unless given.
-    ///   - minimumRetries: how many retries there may be in a window beside that; 10 unless given.
-    ///   - window: how long requests and retries count; 10 s unless given.
+    ///   - ratio: the ratio of requests that may be retried; a tenth unless given.
+    ///   - minimumRetries: the number of retries in a window that are allowed in addition; 10 unless given.
+    ///   - window: the length of time for which requests and retries count; 10 s unless given.
     public convenience init(ratio: Double = 0.1, minimumRetries: Int = 10, window: Duration = .seconds(10)) {
         self.init(ratio: ratio, minimumRetries: minimumRetries, window: window, clock: MonotonicClock.system)
     }
@@ -38,15 +38,15 @@ public final class RetryBudget: Sendable {
             HostTable { Account(ratio: ratio, minimumRetries: minimumRetries, window: window) })
     }
 
-    /// A request is sent for the first time.
+    /// Records a request that is sent for the first time.
     public func recordRequest(_ request: Request) {
         let now = clock.now()
         accounts.withLock { $0.withState(of: request.limitedHost, at: now) { $0.recordRequest(at: now) } }
     }
 
-    /// Asks for another sending of a request, of whatever sort: a retry, or a hedge beside the first one.
+    /// Takes another sending of a request from the budget: a retry, or a hedge beside the first attempt.
     ///
-    /// - Returns: Whether there is one left, which is counted then.
+    /// - Returns: Whether the budget had one left, which then is counted.
     public func withdraw(for request: Request) -> Bool {
         let now = clock.now()
         return accounts.withLock { $0.withState(of: request.limitedHost, at: now) { $0.withdraw(at: now) } }
@@ -58,7 +58,7 @@ extension RetryBudget {
     struct Account: HostState {
         private let ratio: Double
         private let minimumRetries: Int
-        /// Requests, and beside them the retries.
+        /// The window of the requests; the retries are its marked events.
         private var window: SlidingWindow
 
         init(ratio: Double, minimumRetries: Int, window: Duration) {
@@ -69,7 +69,7 @@ extension RetryBudget {
 
         mutating func recordRequest(at now: EngineInstant) { window.count(at: now) }
 
-        /// Takes a retry, if there is one left.
+        /// Takes a retry, if there is one left; returns whether there was.
         mutating func withdraw(at now: EngineInstant) -> Bool {
             window.advance(to: now)
             guard Double(window.marked + 1) - Double(minimumRetries) <= Double(window.total) * ratio else {

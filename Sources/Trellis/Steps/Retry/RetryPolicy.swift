@@ -1,57 +1,59 @@
 public import HTTPTypes
 
-/// Sends a request again when its failure is one of the moment and sending it twice does no harm.
+/// A policy that sends a request again when its failure is transient and sending it twice does no harm.
 ///
-/// A failure is one of the moment if no connection came about, the connection was lost, the server was silent for too long, or
-/// its status is one of ``retryableHTTPStatusCodes``. Twice does no harm if the method is one of ``retryableHTTPMethods``, if
+/// A failure is transient if no connection could be made, the connection was lost, the server was silent for too long, or the
+/// status is one of ``retryableHTTPStatusCodes``. Sending twice does no harm if the method is one of ``retryableHTTPMethods``, if
 /// the request has an `Idempotency-Key`, or if it is certain that nothing was sent.
 ///
-/// Before each retry it waits: a random part (full jitter) of a span that doubles from ``exponentialBackoffScale`` up to
-/// ``maximumBackoff``, so that the clients of a server that has failed do not all come back at once. Where the response has a
-/// `Retry-After`, the wait begins behind that.
+/// Before each retry the policy waits: a random part (full jitter) of a span that doubles from ``exponentialBackoffScale`` up to
+/// ``maximumBackoff``, so that the clients of a server that has failed do not all come back at once. If the response has a
+/// `Retry-After`, the wait begins after that time.
 ///
-/// It gives up after ``retryLimit`` retries, where the ``budget`` is spent, where a server asks for more than
-/// ``maximumRetryAfter``, and where the call's deadline comes first. The caller then gets the last answer or error.
+/// The policy gives up after ``retryLimit`` retries, when the ``budget`` is spent, when a server asks for more than
+/// ``maximumRetryAfter``, and when the call's deadline comes first. The caller then gets the last response or error.
 public struct RetryPolicy: RequestInterceptor {
-    /// Retries of one call, 2 unless set.
+    /// The number of retries of one call, 2 by default.
     public var retryLimit = 2
-    /// What the span of the waits is multiplied with for each retry, 2 unless set.
+    /// The factor by which the span of the waits grows with each retry, 2 by default.
     public var exponentialBackoffBase = 2.0
-    /// The span of the first wait, 500 ms unless set.
+    /// The span of the first wait, 500 ms by default.
     public var exponentialBackoffScale = Duration.milliseconds(500)
-    /// What the span grows to at most, 30 s unless set.
+    /// The largest span, 30 s by default.
     public var maximumBackoff = Duration.seconds(30)
-    /// The longest `Retry-After` that is waited for, 60 s unless set. A server that asks for more gets no retry: before that it
+    /// The longest `Retry-After` that is waited for, 60 s by default. A server that asks for more gets no retry: an earlier retry
     /// would not be welcome, and a call that waits longer than that is of no use to most callers.
     public var maximumRetryAfter = Duration.seconds(60)
-    /// The methods that may be sent twice: those that are idempotent (RFC 9110, section 9.2.2) unless set.
+    /// The methods that may be sent twice, by default the idempotent ones (RFC 9110, section 9.2.2).
     public var retryableHTTPMethods = RetryPolicy.defaultRetryableHTTPMethods
-    /// The statuses that speak of the moment: 408, 429, 500, 502, 503 and 504 unless set (RFC 9110, section 15; RFC 6585,
-    /// section 4).
+    /// The statuses of transient failures: 408, 429, 500, 502, 503 and 504 by default
+    /// (RFC 9110, section 15; RFC 6585, section 4).
     public var retryableHTTPStatusCodes = RetryPolicy.defaultRetryableHTTPStatusCodes
-    /// Whether requests whose method may not be sent twice get an `Idempotency-Key` of their own, unless they have one: the same
-    /// for all attempts of a call, another one for each call. For servers that know the field; others would do twice what they
-    /// are asked twice. Off unless set.
+    /// Indicates whether requests whose method may not be sent twice get an `Idempotency-Key` of their own, unless they have one:
+    /// the same key for all attempts of a call, another key for each call. Only for servers that know the field; other servers
+    /// would execute a repeated request twice. `false` by default.
     public var addsIdempotencyKey = false
-    /// How many retries each host may get; `nil` for as many as there are reasons for.
+    /// The limit on the number of retries to each host; `nil` for no limit.
     public var budget: RetryBudget?
 
+    /// The generator of the `Idempotency-Key` of each call.
     private let keys = IdempotencyKeys()
-    /// From 0 up to 1.
+    /// Returns a random number from 0 up to 1.
     private let random: @Sendable () -> Double
 
-    /// `DELETE`, `GET`, `HEAD`, `OPTIONS`, `PUT`, `QUERY` and `TRACE`.
+    /// The default of ``retryableHTTPMethods``: `DELETE`, `GET`, `HEAD`, `OPTIONS`, `PUT`, `QUERY` and `TRACE`.
     public static let defaultRetryableHTTPMethods: Set<HTTPRequest.Method> = HTTPRequest.Method.idempotentMethods
 
-    /// 408, 429, 500, 502, 503 and 504.
+    /// The default of ``retryableHTTPStatusCodes``: 408, 429, 500, 502, 503 and 504.
     public static let defaultRetryableHTTPStatusCodes: Set<Int> = HTTPResponse.Status.transientCodes
 
-    /// A policy with a limit of its own, and otherwise with the defaults.
+    /// Creates a policy with a limit of its own, and otherwise with the defaults.
     ///
     /// - Parameters:
-    ///   - retryLimit: retries of one call.
+    ///   - retryLimit: the number of retries of one call.
     ///   - addsIdempotencyKey: whether requests that may not be sent twice get an `Idempotency-Key`.
-    ///   - budget: how many retries each host may get; a budget of the policy's own, shared with its copies, unless given.
+    ///   - budget: the limit on the number of retries to each host; a budget of the policy's own, shared with its copies, unless
+    ///     given.
     public init(retryLimit: Int = 2, addsIdempotencyKey: Bool = false, budget: RetryBudget? = RetryBudget()) {
         self.init(retryLimit: retryLimit, addsIdempotencyKey: addsIdempotencyKey, budget: budget) {
             .random(in: 0..<1)
@@ -68,7 +70,7 @@ public struct RetryPolicy: RequestInterceptor {
         self.random = random
     }
 
-    /// The request, with an `Idempotency-Key` where ``addsIdempotencyKey`` asks for one.
+    /// Returns the request, with an `Idempotency-Key` where ``addsIdempotencyKey`` asks for one.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         if context.attempt == 1 { budget?.recordRequest(request) }
         guard addsIdempotencyKey, !retryableHTTPMethods.contains(request.method), !request.hasIdempotencyKey else {
@@ -77,12 +79,12 @@ public struct RetryPolicy: RequestInterceptor {
         return request.withHeader(.idempotencyKey, keys.key(ofCall: context.id))
     }
 
-    /// ``RetryResult/retryAfter(_:)``, or no opinion.
+    /// Returns ``RetryResult/retryAfter(_:)`` for a request that is sent again, and ``RetryResult/doNotRetry`` otherwise.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
-        // Hedges are attempts beside its retries.
+        // Hedges count as attempts, but not as retries.
         let delay = delay(after: attempt, attempt: context.attempt - context.hedges, random: random(), now: .now)
         guard let delay else { return .doNotRetry }
-        // Checked before the budget, which is not to pay for a retry that never begins.
+        // Checked before the budget, so that a retry that never begins is not counted.
         if let remaining = context.remainingTime, delay >= remaining { return .doNotRetry }
         if let budget, !budget.withdraw(for: attempt.request) { return .doNotRetry }
         return .retryAfter(delay)

@@ -30,17 +30,17 @@ struct FileSizeTests {
         try Data(count: 12345).write(to: URL(filePath: path))
         let request = Self.makers[index](path)
         #expect(request.hasFiles)
-        let sizes = await FileSizes(of: request.body)
+        let sizes = try await FileSizes(of: request.body)
         let asked = try RequestPreparationTests.prepare(request)
         try FileManager.default.removeItem(atPath: path)
         #expect(throws: TrellisError.self) { try RequestPreparationTests.prepare(request) }
         let prepared = try RequestPreparation(SessionConfiguration())
-            .prepare(request, isCollected: true, start: .init(nanoseconds: 1), sizes: sizes)
+            .prepare(request, delivery: .memory, start: .init(nanoseconds: 1), sizes: sizes)
         #expect(prepared.streamedBody?.length == asked.streamedBody?.length)
     }
 
-    @Test func aFileThatCannotBeSentIsAnErrorWhenItIsLookedUp() async {
-        let sizes = await FileSizes(of: Self.form("/tmp/trellis-no-such-file"))
+    @Test func aFileThatCannotBeSentIsAnErrorWhenItIsLookedUp() async throws {
+        let sizes = try await FileSizes(of: Self.form("/tmp/trellis-no-such-file"))
         let error = #expect(throws: TrellisError.self) { try sizes["/tmp/trellis-no-such-file"] }
         #expect(error?.kind == .file)
         #expect(throws: Never.self) { try #expect(sizes["/tmp/another"] == nil) }

@@ -104,14 +104,14 @@ struct DefaultTotalTests {
         let preparation = RequestPreparation(configuration)
         var request = Request("http://localhost/")
         request.timeouts = Timeouts(responseHead: .seconds(3))
-        let limits = preparation.limits(of: request, isCollected: true)
+        let limits = preparation.limits(of: request, delivery: .memory)
         #expect(
             limits
                 == TimeLimits(Timeouts(connect: .seconds(1), responseHead: .seconds(3), idle: nil, total: .seconds(7))))
         request.timeouts?.total = nil
-        #expect(preparation.limits(of: request, isCollected: true).total == nil)
+        #expect(preparation.limits(of: request, delivery: .memory).total == nil)
         request.timeouts?.total = Timeouts.inherited
-        #expect(preparation.limits(of: request, isCollected: true).total == 7_000_000_000)
+        #expect(preparation.limits(of: request, delivery: .memory).total == 7_000_000_000)
         #expect(request.timeouts?.connect == .seconds(10))
     }
 

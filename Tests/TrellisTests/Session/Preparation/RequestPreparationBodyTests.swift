@@ -163,7 +163,7 @@ struct RequestPreparationBodyTests {
     @Test func aStreamHasNoLimitOfTheSession() throws {
         let preparation = RequestPreparation(SessionConfiguration())
         let prepared = try preparation.prepare(
-            Request("http://localhost/"), isCollected: false, start: .init(nanoseconds: 1))
+            Request("http://localhost/"), delivery: .stream, start: .init(nanoseconds: 1))
         #expect(prepared.maximumBodySize == .unlimited)
     }
 }

@@ -15,7 +15,7 @@ struct RequestPreparationTests {
         configuration.acceptLanguage = nil
         configuration.decodesContent = false
         change(&configuration)
-        return try RequestPreparation(configuration).prepare(request, isCollected: true, start: .init(nanoseconds: 1))
+        return try RequestPreparation(configuration).prepare(request, delivery: .memory, start: .init(nanoseconds: 1))
     }
 
     /// The lines that are sent: the request's own, or the session's where it has none.
@@ -28,7 +28,7 @@ struct RequestPreparationTests {
         configuration.decodesContent = false
         change(&configuration)
         let preparation = RequestPreparation(configuration)
-        let prepared = try preparation.prepare(request, isCollected: true, start: .init(nanoseconds: 1))
+        let prepared = try preparation.prepare(request, delivery: .memory, start: .init(nanoseconds: 1))
         let lines = prepared.transportRequest.wire.headerLines ?? preparation.defaultLines
         return lines.bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
     }

@@ -1,0 +1,45 @@
+import CurlEngine
+import FoundationEssentials
+
+/// The last stage of a call: one request on the wire.
+extension Pipeline {
+    /// Sends a request as an exchange of its own, and returns the response with its body in memory or still to come.
+    ///
+    /// - Parameter turn: The turn that the host's limits have given the exchange; `nil`: there are none.
+    @inline(never)
+    func send(_ request: Request, _ turn: LimitTurn?) async throws -> StepResponse {
+        if request.isForm { await MIMETypes.load() }
+        let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
+        let exchange = try first ?? makeExchange(request, turn, sizes)
+        do {
+            let answer = try await response(to: exchange)
+            call.note(request)
+            return answer
+        } catch {
+            call.note(request, error)
+            throw error
+        }
+    }
+
+    private func response(to exchange: ExchangeActor) async throws -> StepResponse {
+        switch call.delivery {
+        case .stream: return try await session.stream(exchange) { try await self.request.head(exchange, inbox: $0) }
+        case .memory:
+            let (body, response) = try await self.request.collected(exchange)
+            return StepResponse(response: response, body: body)
+        }
+    }
+
+    private func makeExchange(_ request: Request, _ turn: LimitTurn?, _ sizes: FileSizes?) throws -> ExchangeActor {
+        let deadline = call.deadline
+        let history = AttemptHistory(
+            earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
+            limit: deadline.limit, start: turn?.start ?? call.clock.now(), observer: call.observer, starts: call.starts,
+            permission: turn)
+        let prepared = try session.preparation.prepare(
+            request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes)
+        call.record.withLock { $0.sent = prepared }
+        let mayCut = call.delivery == .memory && !self.request.steps.mayChangeAnswers
+        return session.makeExchange(prepared, readers: mayCut ? call.record : nil)
+    }
+}

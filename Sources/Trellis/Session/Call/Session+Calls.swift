@@ -1,0 +1,152 @@
+import CurlEngine
+import FoundationEssentials
+
+/// How the verbs and handles of a session make calls. A call that nothing surrounds is its one exchange; any other is a
+/// ``RequestActor``, whose ``Pipeline`` makes the exchanges.
+extension Session {
+    /// Sends a request and returns its response with the whole body.
+    ///
+    /// - Parameter conditions: The reader's conditions of the response; `nil`: it accepts any.
+    func answer(
+        _ convertible: some RequestConvertible, _ conditions: ReadingConditions? = nil
+    ) async throws -> Answer {
+        let start = clock.now()
+        let request = try convertible.asRequest()
+        if isSurrounded(request) {
+            return try await makeRequest(request, .memory, start: start).runCollecting(conditions)
+        }
+        return try await answer(plain: request, start, conditions)
+    }
+
+    private func answer(
+        plain request: Request, _ start: EngineInstant, _ conditions: ReadingConditions?
+    ) async throws -> Answer {
+        if request.isForm { await MIMETypes.load() }
+        let exchange = makeExchange(
+            try preparation.prepare(request, delivery: .memory, start: start), readers: conditions)
+        let answer = try await exchange.answer()
+        guard answer.response.status.isRedirect else { return answer }
+        let first = StepResponse(response: answer.response, body: answer.body ?? Data())
+        return try await makeRequest(request, .memory, start: start, first: exchange, answered: first)
+            .runCollecting(conditions)
+    }
+
+    /// Sends a request and returns as soon as the head of its response has come.
+    ///
+    /// - Parameter isInFlight: The call belongs to a download that the session knows, and goes out while the session drains.
+    func open(_ convertible: some RequestConvertible, isInFlight: Bool = false) async throws -> StreamResponse {
+        let start = clock.now()
+        let request = try convertible.asRequest()
+        if isSurrounded(request) {
+            return StreamResponse(
+                try await makeRequest(request, .stream, start: start, isInFlight: isInFlight).run())
+        }
+        return try await open(plain: request, start, isInFlight)
+    }
+
+    private func open(
+        plain request: Request, _ start: EngineInstant, _ isInFlight: Bool
+    ) async throws -> StreamResponse {
+        if request.isForm { await MIMETypes.load() }
+        let prepared = try preparation.prepare(request, delivery: .stream, start: start)
+        let exchange = makeExchange(prepared, isInFlight: isInFlight)
+        let answer = try await stream(exchange) { try await exchange.head(inbox: $0) }
+        guard answer.response.status.isRedirect else { return StreamResponse(answer) }
+        return StreamResponse(
+            try await makeRequest(
+                request, .stream, start: start, first: exchange, answered: answer, isInFlight: isInFlight
+            ).run())
+    }
+
+    /// Indicates whether anything stands around the exchange of a request: steps, observers, or a disk that is asked for the size of a
+    /// file and may take its time.
+    private func isSurrounded(_ request: Request) -> Bool {
+        request.attachment != nil || hasSteps || hub.isObserved || request.hasFiles
+    }
+
+    /// Makes a request for a handle, which starts it. An error that no step can change is found now: that it cannot be sent.
+    func deferredRequest(_ convertible: some RequestConvertible) throws -> RequestActor {
+        let request = try convertible.asRequest()
+        guard !isSurrounded(request) else { return makeRequest(request, .memory) }
+        let prepared = try preparation.prepare(request, delivery: .memory, start: clock.now(), isDeferred: true)
+        let record = Locked(CallRecord())
+        return makeRequest(request, .memory, first: makeExchange(prepared, readers: record), record: record)
+    }
+
+    /// Makes a request with its steps, which has not started.
+    ///
+    /// - Parameters:
+    ///   - start: When the call was made; `nil`: its time begins when it is started.
+    ///   - first: The first exchange, where no step has a say in it.
+    ///   - answered: The response that the first exchange has brought already.
+    ///   - record: What becomes known of the call.
+    ///   - isInFlight: The call belongs to a download that the session knows.
+    @inline(never)
+    private func makeRequest(
+        _ request: Request, _ delivery: Delivery, start: EngineInstant? = nil, first: ExchangeActor? = nil,
+        answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord()), isInFlight: Bool = false
+    ) -> RequestActor {
+        let steps = request.attachedSteps.map { AttachedSteps(self.steps, followedBy: $0) } ?? self.steps
+        if answered != nil { record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
+        let limit = preparation.limits(of: request, delivery: delivery).total
+        return RequestActor(
+            makeCall(request, delivery, steps, start: start, limit: limit, record), session: self, steps: steps,
+            first: first, answered: answered, isInFlight: isInFlight)
+    }
+
+    private func makeCall(
+        _ request: Request, _ delivery: Delivery, _ steps: AttachedSteps, start: EngineInstant?, limit: UInt64?,
+        _ record: Locked<CallRecord>
+    ) -> Call {
+        let id = Call.nextID()
+        return Call(
+            request, id: id, delivery: delivery, start: start, limit: limit, engine: engine, clock: clock,
+            observer: hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil,
+            isHedged: steps.steps.hedging != nil, record: record)
+    }
+
+    /// Makes a call that stands for several others, of what is left of theirs.
+    ///
+    /// - Parameter depth: The number of steps around the call that have run.
+    func sharedCall(for request: Request, _ steps: AttachedSteps, depth: Int) -> RequestActor {
+        var request = request
+        // Each of the calls that wait has a limit in total of its own.
+        var timeouts = request.timeouts ?? Timeouts()
+        timeouts.total = nil
+        request.timeouts = timeouts
+        return RequestActor(
+            makeCall(request, .memory, steps, start: nil, limit: nil, Locked(CallRecord())), session: self,
+            steps: steps, depth: depth, isInFlight: true)
+    }
+
+    /// Makes an exchange that has not started.
+    func makeExchange(
+        _ prepared: PreparedRequest, readers: (any HeadJudge)? = nil, isInFlight: Bool = false
+    ) -> ExchangeActor {
+        ExchangeActor(
+            prepared, executor: engine, transport: transport, admission: actor,
+            flow: flow(of: prepared.transportRequest.request), readers: readers, isInFlight: isInFlight)
+    }
+
+    /// Returns the response of an exchange with its body still to come.
+    ///
+    /// - Parameter head: Starts the exchange and waits for its head.
+    func stream(
+        _ exchange: ExchangeActor, _ head: (BodyInbox) async throws -> Response
+    ) async throws -> StepResponse {
+        let inbox = BodyInbox {
+            exchange.enter { $0.readerHasDrained() }
+        } whenAbandoned: {
+            exchange.enter { $0.cancel(CancellationError()) }
+        }
+        let response = try await head(inbox)
+        // The session lives as long as its streams.
+        let source = StreamSource(inbox: inbox, exchange: exchange, session: self)
+        return StepResponse(response: response, content: .source(ReaderToken(source)))
+    }
+}
+
+extension Request {
+    /// The types of the request's parts are looked up in the system's tables, which only a thread that may wait reads.
+    var isForm: Bool { if case .multipart? = body?.source { true } else { false } }
+}
