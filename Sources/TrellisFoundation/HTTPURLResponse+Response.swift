@@ -14,7 +14,7 @@ extension HTTPURLResponse {
     /// Fields that repeat a name become one field, their values joined with `", "` in their order, as in `URLSession`. The same
     /// is true of `Set-Cookie`, whose values may contain commas: `HTTPCookie.cookies(withResponseHeaderFields:for:)` splits such
     /// a value again, and finds every cookie except those with a comma and a text like `name=` in their value. To read such
-    /// cookies, use `response.headerFields[values: .setCookie]`, which holds the fields as the server sent them.
+    /// cookies, use `response.headers[values: .setCookie]`, which holds the fields as the server sent them.
     ///
     /// The header fields are those of the final head: a body that was decoded still has its `Content-Encoding`, and a
     /// `Content-Length` counts its coded bytes. Trailers, informational heads and metrics are left out.
@@ -24,6 +24,6 @@ extension HTTPURLResponse {
         guard let url = URL(string: response.url) else { return nil }
         self.init(
             url: url, statusCode: response.status.code, httpVersion: "HTTP/\(response.version)",
-            headerFields: response.headerFields.joinedValues())
+            headerFields: response.headers.joinedValues())
     }
 }

@@ -55,7 +55,7 @@ extension Request {
             guard let name = HTTPField.Name(name), !value.utf8.contains(where: { [0, 10, 13].contains($0) }) else {
                 throw refusal(.headerField(name))
             }
-            headerFields.append(HTTPField(name: name, value: value))
+            headers.append(HTTPField(name: name, value: value))
         }
         if let bytes = urlRequest.httpBody, !bytes.isEmpty { body = .data(bytes) }
         self.timeouts = timeouts.refined(by: urlRequest.timeoutInterval)

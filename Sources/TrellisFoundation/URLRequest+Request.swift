@@ -32,8 +32,8 @@ extension URLRequest {
         self.init(url: url)
         httpMethod = request.method.rawValue
         if let timeouts = request.timeouts { timeoutInterval = timeouts.idle?.wholeSeconds ?? 7 * 86_400 }
-        allHTTPHeaderFields = request.headerFields.joinedValues { $0 != .contentLength && $0 != .transferEncoding }
-        if let type = request.body?.contentType, request.headerFields[.contentType] == nil {
+        allHTTPHeaderFields = request.headers.joinedValues { $0 != .contentLength && $0 != .transferEncoding }
+        if let type = request.body?.contentType, request.headers[.contentType] == nil {
             setValue(type, forHTTPHeaderField: "Content-Type")
         }
         try setBody(request)

@@ -78,7 +78,7 @@ final class MockExchange: TransportTask {
         events.transportDidReceiveHead(response.head)
         try await response.body(MockResponse.Writer(exchange: self))
         try await passage { !$0.isSuspended }
-        end(TransportEnd(trailerFields: response.trailerFields, report: response.report))
+        end(TransportEnd(trailers: response.trailers, report: response.report))
     }
 
     func write(_ bytes: Data) async throws {

@@ -12,14 +12,14 @@ public struct MockResponse: Sendable {
     /// The heads with a status of 1xx that come first.
     public var informational: [ResponseHead] = []
     /// The fields after the body.
-    public var trailerFields: HTTPFields = [:]
+    public var trailers: HTTPFields = [:]
     /// The measurements that the transport reports.
     public var report = TransportReport()
     let body: BodyWriter
 
     /// Creates a response whose body is in memory.
-    public init(status: Int = 200, headerFields: HTTPFields = [:], body: Data = Data()) {
-        self.init(status: status, headerFields: headerFields) { writer in
+    public init(status: Int = 200, headers: HTTPFields = [:], body: Data = Data()) {
+        self.init(status: status, headers: headers) { writer in
             if !body.isEmpty { try await writer.write(body) }
         }
     }
@@ -28,20 +28,20 @@ public struct MockResponse: Sendable {
     /// `TransportFailure` with that failure, any other error with a failure of kind `other`.
     ///
     /// The closure decides when the body goes on: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
-    public init(status: Int = 200, headerFields: HTTPFields = [:], writing body: @escaping BodyWriter) {
-        head = ResponseHead(status: .init(code: status), headerFields: headerFields)
+    public init(status: Int = 200, headers: HTTPFields = [:], writing body: @escaping BodyWriter) {
+        head = ResponseHead(status: .init(code: status), headers: headers)
         self.body = body
     }
 
     /// Returns a response with text, as UTF-8.
     public static func text(_ text: String, status: Int = 200) -> MockResponse {
         MockResponse(
-            status: status, headerFields: [.contentType: "text/plain; charset=utf-8"], body: Data(text.utf8))
+            status: status, headers: [.contentType: "text/plain; charset=utf-8"], body: Data(text.utf8))
     }
 
     /// Returns a response with JSON, already encoded.
     public static func json(_ json: String, status: Int = 200) -> MockResponse {
-        MockResponse(status: status, headerFields: [.contentType: "application/json"], body: Data(json.utf8))
+        MockResponse(status: status, headers: [.contentType: "application/json"], body: Data(json.utf8))
     }
 
     /// A writer of the bytes of a body.

@@ -135,16 +135,16 @@ public final class ScriptedAttempt: TransportTask {
     }
 
     /// Reports a head with a status of 1xx.
-    public func receiveInformational(status: Int, headerFields: HTTPFields = [:]) {
+    public func receiveInformational(status: Int, headers: HTTPFields = [:]) {
         received()?.transportDidReceiveInformational(
-            ResponseHead(status: .init(code: status), headerFields: headerFields))
+            ResponseHead(status: .init(code: status), headers: headers))
     }
 
     /// Reports the final head.
-    public func receiveHead(status: Int = 200, headerFields: HTTPFields = [:], version: HTTPVersion = .http1_1) {
+    public func receiveHead(status: Int = 200, headers: HTTPFields = [:], version: HTTPVersion = .http1_1) {
         state.update { $0.hasSentHead = true }
         received()?.transportDidReceiveHead(
-            ResponseHead(status: .init(code: status), headerFields: headerFields, version: version))
+            ResponseHead(status: .init(code: status), headers: headers, version: version))
     }
 
     /// Indicates whether the final head has been sent.
@@ -160,8 +160,8 @@ public final class ScriptedAttempt: TransportTask {
     public func receiveBody(_ text: String) { receiveBody(Data(text.utf8)) }
 
     /// Reports the end of a complete response.
-    public func end(trailerFields: HTTPFields = [:]) {
-        finish(TransportEnd(trailerFields: trailerFields, report: report))
+    public func end(trailers: HTTPFields = [:]) {
+        finish(TransportEnd(trailers: trailers, report: report))
     }
 
     /// Reports the failure of the attempt.

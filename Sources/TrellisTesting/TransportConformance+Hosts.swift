@@ -51,7 +51,7 @@ extension TransportConformance {
             for step in steps {
                 switch step {
                 case .informational(let status, let fields):
-                    informational.append(ResponseHead(status: .init(code: status), headerFields: fields))
+                    informational.append(ResponseHead(status: .init(code: status), headers: fields))
                 case .head(let status, let fields): head = (status, fields)
                 case .end(let fields): trailers = fields
                 case .hold where head == nil: try await LoopbackServer.Gate().opened()
@@ -59,11 +59,11 @@ extension TransportConformance {
                 case .body, .wait, .breakOff, .hold: break
                 }
             }
-            var response = MockResponse(status: head?.status ?? 0, headerFields: head?.fields ?? [:]) { writer in
+            var response = MockResponse(status: head?.status ?? 0, headers: head?.fields ?? [:]) { writer in
                 for step in steps { try await play(step, writer) }
             }
             response.informational = informational
-            response.trailerFields = trailers
+            response.trailers = trailers
             return response
         }
 
@@ -125,15 +125,15 @@ extension TransportConformance {
         private static func play(_ step: Step, _ attempt: ScriptedAttempt) async throws {
             switch step {
             case .informational(let status, let fields):
-                attempt.receiveInformational(status: status, headerFields: fields)
-            case .head(let status, let fields): attempt.receiveHead(status: status, headerFields: fields)
+                attempt.receiveInformational(status: status, headers: fields)
+            case .head(let status, let fields): attempt.receiveHead(status: status, headers: fields)
             case .body(let bytes):
                 try await attempt.wait {
                     $0.lets(.pauseReceiving(true), .pauseReceiving(false)) && $0.lets(.suspend(true), .suspend(false))
                 }
                 attempt.receiveBody(bytes)
             case .wait(let gate): try await gate.opened()
-            case .end(let fields): attempt.end(trailerFields: fields)
+            case .end(let fields): attempt.end(trailers: fields)
             case .breakOff:
                 let hasHead = attempt.hasSentHead
                 attempt.fail(
@@ -154,6 +154,6 @@ extension TransportConformance.ServedRequest {
         let path = request.url.drop { $0 != ":" }.dropFirst(3).drop { $0 != "/" }
         self.init(
             method: request.request.method.rawValue, target: String(path),
-            fields: request.request.headerFields.map { ($0.name.rawName, $0.value) }, body: body ?? Data())
+            fields: request.request.headers.map { ($0.name.rawName, $0.value) }, body: body ?? Data())
     }
 }

@@ -15,8 +15,8 @@ extension TransportConformance {
             } check: { host in
                 guard let name = HTTPField.Name("X-Many"), let method = HTTPRequest.Method("PURGE") else { return }
                 var request = Request(host.url("/a%20b?c=d&c=e"), method: method)
-                request.headerFields.append(HTTPField(name: name, value: "1"))
-                request.headerFields.append(HTTPField(name: name, value: "2"))
+                request.headers.append(HTTPField(name: name, value: "1"))
+                request.headers.append(HTTPField(name: name, value: "2"))
                 let (data, _) = try await host.session.data(request)
                 try expect("request", String(decoding: data, as: UTF8.self), "PURGE /a%20b?c=d&c=e x-many=1 x-many=2")
             },

@@ -12,8 +12,8 @@ struct HTTPURLResponseTests {
     ) throws -> HTTPURLResponse? {
         let fields = try fields.map { HTTPField(name: try #require(HTTPField.Name($0)), value: $1) }
         let head = ResponseHead(
-            status: .init(code: status), headerFields: HTTPFields(fields), version: .http2)
-        return HTTPURLResponse(Response(responseHead: head, url: url))
+            status: .init(code: status), headers: HTTPFields(fields), version: .http2)
+        return HTTPURLResponse(Response(head: head, url: url))
     }
 
     @Test(arguments: [200, 204, 404, 599, 999])

@@ -26,7 +26,7 @@ struct URLRequestInTests {
         let request = try Self.request().asRequest()
         #expect(request.method == .get)
         #expect(request.url == "http://localhost/a?b=c")
-        #expect(request.headerFields.isEmpty)
+        #expect(request.headers.isEmpty)
         #expect(request.body == nil)
         #expect(request.timeouts == nil)
     }
@@ -50,7 +50,7 @@ struct URLRequestInTests {
             $0.setValue("", forHTTPHeaderField: "X-A")
         }
         #expect(
-            try request.asRequest().headerFields.map { "\($0.name.rawName): \($0.value)" }
+            try request.asRequest().headers.map { "\($0.name.rawName): \($0.value)" }
                 == ["Accept: 1,2", "X-A: ", "X-C: 3"])
     }
 

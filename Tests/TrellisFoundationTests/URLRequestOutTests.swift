@@ -11,7 +11,7 @@ struct URLRequestOutTests {
 
     @Test func methodURLAndFieldsGoOver() throws {
         let request = Request(
-            Self.url, method: .init("QUERY") ?? .get, headerFields: [.accept("a/b"), .userAgent("x/1")])
+            Self.url, method: .init("QUERY") ?? .get, headers: [.accept("a/b"), .userAgent("x/1")])
         let result = try URLRequest(request)
         #expect(result.httpMethod == "QUERY")
         #expect(result.url?.absoluteString == Self.url)
@@ -25,7 +25,7 @@ struct URLRequestOutTests {
             ("X-A", "1"), ("Cookie", "a=b"), ("x-a", "2"), ("cookie", "c=d"), ("Content-Length", "9"),
             ("Transfer-Encoding", "chunked"),
         ].map { HTTPField(name: try #require(HTTPField.Name($0)), value: $1) }
-        let result = try URLRequest(Request(Self.url, headerFields: fields))
+        let result = try URLRequest(Request(Self.url, headers: fields))
         #expect(result.allHTTPHeaderFields == ["X-A": "1, 2", "Cookie": "a=b; c=d"])
     }
 
@@ -51,7 +51,7 @@ struct URLRequestOutTests {
     @Test(arguments: [(nil, "text/plain; charset=utf-8"), ("a/b", "a/b")] as [(String?, String)])
     func bytesAreTheBody(_ field: String?, _ type: String) throws {
         var request = Request(Self.url, method: .post, body: .string("text"))
-        request.headerFields[.contentType] = field
+        request.headers[.contentType] = field
         let result = try URLRequest(request)
         #expect(result.httpBody == Data("text".utf8))
         #expect(result.allHTTPHeaderFields == ["Content-Type": type])
@@ -107,7 +107,7 @@ struct URLRequestOutTests {
 
     @Test func thereAndBackAgainIsTheSame() throws {
         let request = Request(
-            "http://localhost/ä", method: .put, headerFields: [.accept("a/b"), .contentType("c/d")],
+            "http://localhost/ä", method: .put, headers: [.accept("a/b"), .contentType("c/d")],
             body: .data(Data([0, 255]))
         ).withTimeouts(Timeouts(connect: .seconds(7), responseHead: .seconds(7), idle: .seconds(7)))
         let result = try URLRequest(try URLRequest(request).asRequest())

@@ -12,8 +12,8 @@ struct MockTransportTests {
         let transport = MockTransport { request in .text("\(request.request.method) \(request.url)") }
         let (data, response) = try await Session(transport: transport).data("HTTP://mock.example/a b#c")
         #expect(String(decoding: data, as: UTF8.self) == "GET http://mock.example/a%20b")
-        #expect(response.headerFields[.contentType] == "text/plain; charset=utf-8")
-        #expect(transport.requests.first?.request.headerFields[.userAgent] != nil)
+        #expect(response.headers[.contentType] == "text/plain; charset=utf-8")
+        #expect(transport.requests.first?.request.headers[.userAgent] != nil)
     }
 
     @Test func aStreamedBodyIsInMemoryWhenTheHandlerIsCalled() async throws {

@@ -32,12 +32,12 @@ struct TrellisClient: Client {
 
     func getReadingHeaders(_ url: String) async throws -> Int {
         let (_, response) = try await checked(session.data(url))
-        return response.headerFields.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count }
+        return response.headers.reduce(0) { $0 + $1.name.rawName.utf8.count + $1.value.utf8.count }
     }
 
     func post(_ json: Data, to url: String) async throws -> Data {
         let request = Request(
-            url, method: .post, headerFields: [.accept: "application/json"],
+            url, method: .post, headers: [.accept: "application/json"],
             body: .data(json, contentType: "application/json"))
         return try await checked(session.data(request)).0
     }
@@ -49,13 +49,13 @@ struct TrellisClient: Client {
     }
 
     func download(_ url: String, toFile path: String) async throws -> Int64 {
-        try await session.download(url, to: .file(path, .removePreviousFile), options: options).value.size
+        try await session.downloadRequest(url, to: .file(path, .removePreviousFile), options: options).value.size
     }
 
     func download(
         _ url: String, toFiles path: @escaping @Sendable (Int) -> String, count: Int, concurrency: Int
     ) async throws -> Int64 {
-        let downloads = (0..<count).map { session.download(url, to: .file(path($0))) }
+        let downloads = (0..<count).map { session.downloadRequest(url, to: .file(path($0))) }
         var bytes: Int64 = 0
         for await outcome in session.downloads(of: downloads, maximumConcurrency: concurrency) {
             bytes += try outcome.result.get().size

@@ -10,7 +10,7 @@ struct InterruptedDownload: Part {
         defer { try? FileManager.default.removeItem(atPath: path) }
 
         let start = ContinuousClock.now
-        let download = guide.session.download(server.url("/file"), to: .file(path))
+        let download = guide.session.downloadRequest(server.url("/file"), to: .file(path))
         var bar = guide.progressBar("GET /file", total: Int64(TourServer.fileSize))
         for await progress in download.progress { bar.update(progress.completedBytes) }
         let file = try await download.value

@@ -10,7 +10,7 @@ struct Retry: Part {
         let request = Request(server.url("/busy")).withInterceptor(RetryPolicy())
         let (data, response) = try await guide.session.data(request)
         let elapsed = ContinuousClock.now - start
-        let attempts = response.metrics.attempts
+        let attempts = response.metrics.attemptCount
         try expect(response.status == .ok && attempts == 3, "\(response.status) after \(attempts) attempts")
         let text = String(decoding: data, as: UTF8.self).split(separator: "\n").joined()
         guide.say("503 twice, so \(attempts) attempts in \(elapsed.forPeople), and then: \(text)")

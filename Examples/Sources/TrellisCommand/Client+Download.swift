@@ -30,7 +30,7 @@ extension Client {
             if let folder = options.outputFolder { .directory(folder, .createIntermediateDirectories) } else {
                 .file(options.output ?? "", .removePreviousFile)
             }
-        let download = session.download(
+        let download = session.downloadRequest(
             try options.makeRequest(url), to: destination, checksum: options.checksum?.checksum,
             options: options.downloadOptions)
         // Any status is accepted, unless --validate is given.

@@ -82,8 +82,8 @@ struct Client {
             if let deadline = options.deadline { request.timeouts?.total = .seconds(deadline) - elapsed }
             let response = try await session.stream(request)
             stream = response
-            outcome.take(response.head)
-            try await output.begin(response.head)
+            outcome.take(response.response)
+            try await output.begin(response.response)
             if options.validatesAnswer { try await validate(response, output: &output) }
             if try await deliver(response, to: &output) {
                 outcome.take(try await response.finalResponse())

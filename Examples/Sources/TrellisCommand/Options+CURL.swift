@@ -5,10 +5,10 @@ extension Options {
     /// Returns the request as it is sent: the body of a download is not requested in a content coding.
     func cURLRequest() throws -> Request {
         var request = try makeRequest()
-        guard case .file = place, !request.headerFields.contains(.acceptEncoding), request.decodesContent != true else {
+        guard case .file = place, !request.headers.contains(.acceptEncoding), request.decodesContent != true else {
             return request
         }
-        request.headerFields[.acceptEncoding] = "identity"
+        request.headers[.acceptEncoding] = "identity"
         request.decodesContent = false
         return request
     }

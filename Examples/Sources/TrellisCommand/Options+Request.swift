@@ -35,10 +35,10 @@ extension Options {
     /// - Throws: ``RequestFailure`` for an option that a request cannot hold.
     func makeRequest(_ url: String? = nil) throws -> Request {
         var request = Request(url ?? self.url, method: try requestMethod()).addingQuery(query.items)
-        for header in headers { request.headerFields.append(try header.field()) }
-        if json != nil, !request.headerFields.contains(.accept) {
+        for header in headers { request.headers.append(try header.field()) }
+        if json != nil, !request.headers.contains(.accept) {
             // A client that sends JSON prefers JSON, but accepts any type.
-            request.headerFields[.accept] = "application/json, */*;q=0.5"
+            request.headers[.accept] = "application/json, */*;q=0.5"
         }
         request.body = try makeBody()
         request.compression = compress ? .gzip : nil

@@ -34,11 +34,11 @@ struct Outcome {
     /// the metrics up to the head then remain.
     mutating func fail(_ failure: RequestFailure, after elapsed: Duration) {
         self.failure = failure
-        if let known = failure.metrics, known.attempts > 0 || response == nil {
+        if let known = failure.metrics, known.attemptCount > 0 || response == nil {
             metrics = known
         } else {
             metrics.total = elapsed
-            self.failure?.attempts = max(failure.attempts, metrics.attempts)
+            self.failure?.attempts = max(failure.attempts, metrics.attemptCount)
         }
         guard response == nil else { return }
         response = failure.response

@@ -17,8 +17,8 @@ struct PlainOutput: Output {
     mutating func begin(_ head: Response) {
         guard showsProgress else { return }
         // The length of an encoded body differs from that of the decoded body.
-        let isEncoded = head.headerFields.contains(.contentEncoding)
-        progress = ProgressBar("", total: isEncoded ? nil : head.headerFields[.contentLength].flatMap { Int64($0) })
+        let isEncoded = head.headers.contains(.contentEncoding)
+        progress = ProgressBar("", total: isEncoded ? nil : head.headers[.contentLength].flatMap { Int64($0) })
     }
 
     mutating func chunk(_ bytes: Data) async throws -> Bool {

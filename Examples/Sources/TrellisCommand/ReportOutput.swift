@@ -61,13 +61,13 @@ struct ReportOutput: Output {
             "url": .string(outcome.url),
             "status": .integer(response?.status.code),
             "http_version": .string(response?.version.rawValue),
-            "headers": JSONValue(response?.headerFields ?? [:]),
-            "trailers": JSONValue(response?.trailerFields ?? [:]),
+            "headers": JSONValue(response?.headers ?? [:]),
+            "trailers": JSONValue(response?.trailers ?? [:]),
             "informational": .array((response?.informational ?? []).map(JSONValue.init)),
             "body": ["bytes": .integer(count), "base64": .string(body?.base64EncodedString())],
             "items": items.map { .array($0) } ?? .null,
             "redirects": .array((response?.redirects ?? outcome.failure?.redirects ?? []).map(JSONValue.init)),
-            "attempts": .integer(outcome.metrics.attempts),
+            "attempts": .integer(outcome.metrics.attemptCount),
             "from_cache": .bool(false),
             "error": outcome.failure.map(JSONValue.init) ?? .null,
             "metrics": JSONValue(outcome.metrics),
@@ -81,7 +81,7 @@ extension JSONValue {
     }
 
     fileprivate init(_ head: ResponseHead) {
-        self = ["status": .integer(head.status.code), "headers": JSONValue(head.headerFields)]
+        self = ["status": .integer(head.status.code), "headers": JSONValue(head.headers)]
     }
 
     fileprivate init(_ redirect: Redirect) {

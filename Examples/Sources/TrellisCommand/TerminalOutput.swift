@@ -16,11 +16,11 @@ struct TerminalOutput: Output {
     mutating func begin(_ head: Response) async throws {
         var text = terminal.styled("HTTP/\(head.version) ", .faint)
         text += terminal.styled("\(head.status)", style(of: head.status))
-        for field in head.headerFields {
+        for field in head.headers {
             text += "\n" + terminal.styled(field.name.rawName, .cyan) + ": " + Self.withoutControls(field.value)
         }
         try await StandardOutput.write(text + "\n\n")
-        type = head.headerFields[.contentType].map { String($0.prefix { $0 != ";" }).lowercased() } ?? ""
+        type = head.headers[.contentType].map { String($0.prefix { $0 != ";" }).lowercased() } ?? ""
         if type == "application/json" || type.hasSuffix("+json") { json = Data() }
     }
 

@@ -2,7 +2,7 @@ public import HTTPTypes
 
 extension Request {
     /// Returns a copy in which a field replaces all fields of the same name.
-    public func withHeader(_ field: HTTPField) -> Request { modified { $0.headerFields[fields: field.name] = [field] } }
+    public func withHeader(_ field: HTTPField) -> Request { modified { $0.headers[fields: field.name] = [field] } }
 
     /// Returns a copy in which a field with a name and value replaces all fields of the same name.
     public func withHeader(_ name: HTTPField.Name, _ value: String) -> Request {
@@ -12,8 +12,8 @@ extension Request {
     /// Returns a copy in which fields replace all fields of the same names. Fields that repeat a name are all sent.
     public func withHeaders(_ fields: HTTPFields) -> Request {
         modified { request in
-            for name in Set(fields.map(\.name)) { request.headerFields[name] = nil }
-            request.headerFields.append(contentsOf: fields)
+            for name in Set(fields.map(\.name)) { request.headers[name] = nil }
+            request.headers.append(contentsOf: fields)
         }
     }
 
@@ -21,10 +21,10 @@ extension Request {
     public func withHeaders(_ fields: [HTTPField]) -> Request { withHeaders(HTTPFields(fields)) }
 
     /// Returns a copy without the fields of a name. The session's default field of that name, if there is one, is sent instead.
-    public func withoutHeader(_ name: HTTPField.Name) -> Request { modified { $0.headerFields[name] = nil } }
+    public func withoutHeader(_ name: HTTPField.Name) -> Request { modified { $0.headers[name] = nil } }
 
     /// Returns a copy with an additional field after the fields of the same name.
-    public func addingHeader(_ field: HTTPField) -> Request { modified { $0.headerFields.append(field) } }
+    public func addingHeader(_ field: HTTPField) -> Request { modified { $0.headers.append(field) } }
 
     /// Returns a copy with an additional field, given by name and value, after the fields of the same name.
     public func addingHeader(_ name: HTTPField.Name, _ value: String) -> Request {

@@ -4,7 +4,7 @@ public import HTTPTypes
 ///
 /// ```swift
 /// var request = Request("https://api.example.com/users", method: .post, body: .string("{}", contentType: "application/json"))
-/// request.headerFields[.accept] = "application/json"
+/// request.headers[.accept] = "application/json"
 /// request.timeouts = Timeouts(total: .seconds(5))
 /// let (data, response) = try await session.data(request)
 /// ```
@@ -35,9 +35,9 @@ public struct Request: RequestConvertible, Sendable {
     /// The fields to send, in this order. A field replaces the session's default fields of the same name.
     ///
     /// `Content-Length` and `Transfer-Encoding` always follow from the body and are ignored here.
-    public var headerFields: HTTPFields {
-        get { storage.parts.headerFields }
-        set { change { $0.headerFields = newValue } }
+    public var headers: HTTPFields {
+        get { storage.parts.headers }
+        set { change { $0.headers = newValue } }
     }
     /// The body; `nil`: no body. Any method may have a body except `HEAD` and `TRACE` (RFC 9110, sections 9.3.2 and 9.3.8):
     /// sending a body with one of these two is an error.
@@ -115,10 +115,10 @@ public struct Request: RequestConvertible, Sendable {
 
     /// Creates a request. An error in the conversion of the URL is thrown when the request is sent.
     public init(
-        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headerFields: HTTPFields = [:],
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: HTTPFields = [:],
         body: RequestBody? = nil
     ) {
-        var parts = Parts(method: method, headerFields: headerFields, body: body)
+        var parts = Parts(method: method, headers: headers, body: body)
         do { parts.url = try url.asURLString() } catch { parts.conversionFailure = error }
         storage = Storage(parts)
     }
@@ -126,10 +126,10 @@ public struct Request: RequestConvertible, Sendable {
     /// Creates a request with a list of fields, which can use the factory methods of the fields:
     /// `[.accept("application/json"), .authorization(bearerToken: token)]`.
     public init(
-        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headerFields: [HTTPField],
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: [HTTPField],
         body: RequestBody? = nil
     ) {
-        self.init(url, method: method, headerFields: HTTPFields(headerFields), body: body)
+        self.init(url, method: method, headers: HTTPFields(headers), body: body)
     }
 
     /// Returns the request itself.
@@ -146,7 +146,7 @@ extension Request {
     private struct Parts: Sendable {
         var method: HTTPRequest.Method
         var url = ""
-        var headerFields: HTTPFields
+        var headers: HTTPFields
         var body: RequestBody?
         var timeouts: Timeouts?
         var httpVersion: HTTPVersionPolicy?

@@ -42,7 +42,7 @@ extension Request {
     var bodyWait: Duration? {
         guard let body else { return nil }
         if case .data(let data) = body.source, data.isEmpty { return nil }
-        return continueWait ?? (headerFields[.expect]?.lowercased() == "100-continue" ? .seconds(1) : nil)
+        return continueWait ?? (headers[.expect]?.lowercased() == "100-continue" ? .seconds(1) : nil)
     }
 
     private mutating func changeExtras(_ change: (inout RequestExtras) -> Void) {

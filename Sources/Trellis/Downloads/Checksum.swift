@@ -4,7 +4,7 @@ public import FoundationEssentials
 /// The digest that a file has to have, computed while the file is downloaded.
 ///
 /// ```swift
-/// session.download(url, to: .file("image.iso"), checksum: .sha256("9f86d081…"))
+/// session.downloadRequest(url, to: .file("image.iso"), checksum: .sha256("9f86d081…"))
 /// ```
 public struct Checksum: Sendable {
     /// A built-in digest, computed by the OpenSSL that libcurl has loaded or by that of the system.

@@ -72,13 +72,13 @@ final class DownloadAccount: Sendable {
             }
             throw error
         }
-        state.withLock { $0.tally.begin(answer.head.metrics) }
+        state.withLock { $0.tally.begin(answer.response.metrics) }
         let result: Result<Value, any Error>
         do { result = .success(try await body(answer)) } catch { result = .failure(error) }
         // `body` may have left a rest of the body that is not needed.
         answer.cancel()
-        let metrics = await answer.source.spent ?? answer.head.metrics
-        state.withLock { $0.tally.end(metrics, answer.head.redirects) }
+        let metrics = await answer.source.spent ?? answer.response.metrics
+        state.withLock { $0.tally.end(metrics, answer.response.redirects) }
         return try result.get()
     }
 }

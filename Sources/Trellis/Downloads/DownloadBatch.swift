@@ -182,7 +182,7 @@ extension Session {
         options: DownloadOptions = DownloadOptions(), maximumConcurrency: Int = 8
     ) -> DownloadBatch {
         downloads(
-            of: requests.map { download($0, to: destination, options: options) },
+            of: requests.map { downloadRequest($0, to: destination, options: options) },
             maximumConcurrency: maximumConcurrency)
     }
 }

@@ -62,6 +62,6 @@ public struct DownloadDestination: Sendable {
 extension Response {
     /// The name that the response suggests for a file with its body, made safe: see ``DownloadDestination/directory(_:_:)``.
     public var suggestedFileName: String {
-        FileName.suggested(disposition: headerFields[.contentDisposition], url: url).text
+        FileName.suggested(disposition: headers[.contentDisposition], url: url).text
     }
 }

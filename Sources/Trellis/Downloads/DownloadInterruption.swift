@@ -33,7 +33,7 @@ extension Request {
     /// Returns the request with the range fields of a question, and with the time that is left until the deadline.
     func asking(_ question: DownloadQuestion, within deadline: CallDeadline) -> Request {
         var request = self
-        for field in question.fields { request.headerFields[field.name] = field.value }
+        for field in question.fields { request.headers[field.name] = field.value }
         if let remaining = deadline.remaining { request.timeouts?.total = remaining }
         return request
     }
@@ -44,7 +44,7 @@ extension Session {
     ///
     /// - Throws: The error, if the deadline comes first, or if the server asks for more than a minute.
     func wait(_ duration: Duration, after error: any Error, within deadline: CallDeadline) async throws {
-        let fields = (error.cause as? TrellisError)?.response?.headerFields
+        let fields = (error.cause as? TrellisError)?.response?.headers
         let asked = fields.flatMap { RetryAfter.delay(in: $0, now: .now) } ?? .zero
         let duration = max(duration, asked)
         if asked > .seconds(60) { throw error.cause }

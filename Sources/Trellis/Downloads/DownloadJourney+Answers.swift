@@ -48,11 +48,11 @@ extension DownloadJourney {
 
     /// Acts on the verdict about a response. Returns `true` when no bytes are missing any more.
     private mutating func judge(_ question: DownloadQuestion, _ answer: StreamResponse) async throws -> Bool {
-        let head = answer.head
+        let head = answer.response
         let verdict: DownloadQuestion.Verdict =
             canResume
-            ? question.verdict(status: head.status.code, fields: head.headerFields, of: head.url)
-            : .whole(Representation(validator: nil, total: Representation(head.headerFields).total))
+            ? question.verdict(status: head.status.code, fields: head.headers, of: head.url)
+            : .whole(Representation(validator: nil, total: Representation(head.headers).total))
         switch verdict {
         case .whole(let new):
             // The complete representation again, without a change: the server ignores ranges.
@@ -90,9 +90,9 @@ extension DownloadJourney {
     /// Begins the file with a response that carries the complete representation.
     private mutating func begin(_ new: Representation, _ answer: StreamResponse) async throws -> Bool {
         for validator in run.validation.validators(withDefaults: true) { _ = try await answer.validate(validator) }
-        try checkSize(new.total, answer.head)
+        try checkSize(new.total, answer.response)
         if file == nil {
-            try await open(for: answer.head)
+            try await open(for: answer.response)
             // The file at the place that the response names has bytes of this representation already: only the rest is requested.
             if hasSomething, let known = representation?.validator, known == new.validator {
                 answer.cancel()
@@ -100,18 +100,19 @@ extension DownloadJourney {
             }
         } else if hasBegun || hasSomething, !patience.restart() {
             answer.cancel()
-            throw TrellisError(.invalidResponse(.bodyCutShort("it began anew too often"))).about(request, answer.head)
+            throw TrellisError(.invalidResponse(.bodyCutShort("it began anew too often"))).about(
+                request, answer.response)
         }
         try reset()
-        accept(answer.head)
+        accept(answer.response)
         representation = new
         parts = nil
         offset = 0
         resumedBytes = 0
-        digests.restart(checksum ?? serverChecksum(answer.head, isWhole: true))
+        digests.restart(checksum ?? serverChecksum(answer.response, isWhole: true))
         run.progress.expect(new.total)
         run.progress.jump(to: 0)
-        if let total = worthParts(new, answer.head) {
+        if let total = worthParts(new, answer.response) {
             parts = DownloadSegments(total: total)
             return try await receiveParts(beginningWith: answer)
         }
@@ -122,9 +123,9 @@ extension DownloadJourney {
 
     /// Takes a digest from the trailers (RFC 9530, sections 2 and 3). The bytes received before are then read from the file.
     private mutating func takeTrailers(of response: Response, isWhole: Bool) {
-        guard options.verifiesDigestFields, digests.checksum == nil, !response.trailerFields.isEmpty,
-            !Representation.isCoded(response.headerFields),
-            let found = DigestFields.checksum(response.trailerFields, isWhole: isWhole)
+        guard options.verifiesDigestFields, digests.checksum == nil, !response.trailers.isEmpty,
+            !Representation.isCoded(response.headers),
+            let found = DigestFields.checksum(response.trailers, isWhole: isWhole)
         else { return }
         digests.restart(found)
     }
@@ -139,7 +140,7 @@ extension DownloadJourney {
     /// Returns the digest that the server sends along; `nil` where the caller gave a checksum or digests are not to be verified.
     func serverChecksum(_ response: Response, isWhole: Bool) -> Checksum? {
         guard options.verifiesDigestFields, checksum == nil else { return nil }
-        return DigestFields.checksum(response.headerFields, isWhole: isWhole)
+        return DigestFields.checksum(response.headers, isWhole: isWhole)
     }
 
     /// Writes the body of a response. Returns `true` when no bytes are missing any more.
@@ -148,7 +149,7 @@ extension DownloadJourney {
         let start = offset
         let canGain = canGain
         // The server announces the number of bytes on the wire, not of those written: progress is measured on the wire.
-        let coded = Representation.isCoded(answer.head.headerFields) ? answer.source as? StreamSource : nil
+        let coded = Representation.isCoded(answer.response.headers) ? answer.source as? StreamSource : nil
         coded?.measure(with: run.progress)
         var rhythm = DownloadRhythm(now: session.clock.now())
         while let chunk = try await answer.source.next() {
@@ -156,9 +157,9 @@ extension DownloadJourney {
                 representation = nil
                 throw Interruption(
                     TrellisError(.invalidResponse(.malformed("the part is longer than its Content-Range"))).about(
-                        request, answer.head))
+                        request, answer.response))
             }
-            try checkSize(offset + Int64(chunk.count), answer.head)
+            try checkSize(offset + Int64(chunk.count), answer.response)
             try file.write(chunk, at: offset)
             digests.take(chunk, at: offset)
             offset += Int64(chunk.count)
@@ -181,7 +182,7 @@ extension DownloadJourney {
         // A shorter part than requested: the rest is requested, unless the part was empty.
         guard offset > start else {
             throw Interruption(
-                TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))).about(request, answer.head))
+                TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))).about(request, answer.response))
         }
         return false
     }

@@ -8,7 +8,7 @@ extension DownloadJourney {
     func worthParts(_ representation: Representation, _ head: Response) -> Int64? {
         guard options.connections > 1, !mustBeOne, canResume, representation.validator != nil,
             let total = representation.total, total >= 2 * DownloadSegments.smallest,
-            head.headerFields[.acceptRanges]?.lowercased() == "bytes"
+            head.headers[.acceptRanges]?.lowercased() == "bytes"
         else { return nil }
         return total
     }
@@ -16,7 +16,7 @@ extension DownloadJourney {
     /// Downloads the file in parts. Returns `true` when the file is complete, and `false` where one connection has to bring it.
     mutating func receiveParts(beginningWith first: StreamResponse?) async throws -> Bool {
         guard let file, let representation, let parts else { return false }
-        try checkSize(parts.total, first?.head ?? response)
+        try checkSize(parts.total, first?.response ?? response)
         try noteBeginning(of: parts)
         let fetching = DownloadParts(
             parts, of: representation, in: file, request: request, session: session, run: run, deadline: deadline,

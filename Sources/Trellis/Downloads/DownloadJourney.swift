@@ -53,8 +53,8 @@ struct DownloadJourney {
         digests = DownloadDigests(checksum)
         patience = DownloadPatience(options)
         var request = try session.preparation.completingURL(of: call.request)
-        if request.headerFields[.acceptEncoding] == nil, request.decodesContent != true {
-            request.headerFields[.acceptEncoding] = "identity"
+        if request.headers[.acceptEncoding] == nil, request.decodesContent != true {
+            request.headers[.acceptEncoding] = "identity"
         }
         // A large file may take long, as long as bytes arrive; see ``Timeouts/idle``.
         let timeouts = (request.timeouts ?? Timeouts()).withoutInheritedTotal
@@ -69,7 +69,7 @@ struct DownloadJourney {
 
     /// Indicates whether parts can be requested: only of the representation that a plain `GET` brings.
     var canResume: Bool {
-        request.method == .get && request.body == nil && request.headerFields[.range] == nil
+        request.method == .get && request.body == nil && request.headers[.range] == nil
     }
 
     /// Runs the download to its end. Throws the error of the last attempt.

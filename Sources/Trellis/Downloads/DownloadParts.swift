@@ -147,8 +147,8 @@ final class DownloadParts: Sendable {
         _ answer: StreamResponse, to question: DownloadQuestion, _ id: DownloadSegments.ID,
         _ patience: inout DownloadPatience
     ) async throws -> Bool {
-        let head = answer.head
-        switch question.verdict(status: head.status.code, fields: head.headerFields, of: head.url) {
+        let head = answer.response
+        switch question.verdict(status: head.status.code, fields: head.headers, of: head.url) {
         case .part(let part, _):
             run.accept(head)
             last.withLock { $0 = head }

@@ -1,7 +1,7 @@
 /// A handle on one download, which writes a file and resumes by itself after interruptions.
 ///
 /// ```swift
-/// let download = session.download("https://example.com/big.iso", to: .file("big.iso"), checksum: .sha256("9f86d0…"))
+/// let download = session.downloadRequest("https://example.com/big.iso", to: .file("big.iso"), checksum: .sha256("9f86d0…"))
 /// for await progress in download.progress { bar.update(progress) }
 /// let file = try await download.value
 /// ```

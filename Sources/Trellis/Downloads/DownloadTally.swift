@@ -16,7 +16,7 @@ struct DownloadTally: Hashable, Sendable {
     /// Records the end of a request.
     mutating func end(_ metrics: Metrics, _ redirects: [Redirect]) {
         begin(metrics)
-        attempts += metrics.attempts
+        attempts += metrics.attemptCount
         bytesSent += metrics.bytesSent
         bytesReceived += metrics.bytesReceived
         self.redirects = redirects
@@ -28,7 +28,7 @@ struct DownloadTally: Hashable, Sendable {
     /// Returns the metrics of all requests together.
     func metrics(total: Duration) -> Metrics {
         var metrics = first ?? Metrics()
-        metrics.attempts = attempts
+        metrics.attemptCount = attempts
         metrics.bytesSent = bytesSent
         metrics.bytesReceived = bytesReceived
         metrics.total = total

@@ -17,7 +17,7 @@ public struct DownloadedFile: Sendable {
 
 extension DownloadedFile {
     /// The number of attempts: one for each part and each interruption, and retries.
-    public var attempts: Int { metrics.attempts }
+    public var attempts: Int { metrics.attemptCount }
 
     /// The redirects that led to ``response``, in their order.
     public var redirects: [Redirect] { response.redirects }

@@ -9,7 +9,7 @@ import CurlEngine
 /// }
 /// …
 /// let data = try JSONDecoder().decode(ResumeData.self, from: Data(contentsOf: url))
-/// let file = try await session.download(resuming: data, to: .file(path)).value
+/// let file = try await session.downloadRequest(resuming: data, to: .file(path)).value
 /// ```
 ///
 /// The value holds the URL as it was requested, without user information, the URL that redirects led to, without the query, and

@@ -10,10 +10,35 @@ struct DownloadCall: Sendable {
 }
 
 extension Session {
+    /// Downloads to a file and returns it when it is whole, at its place and checked.
+    ///
+    /// ```swift
+    /// let file = try await session.download("https://example.com/big.iso", to: .directory("/srv/images"))
+    /// ```
+    ///
+    /// An interrupted download resumes by itself. Unless the request has ``Request/timeouts`` of its own, a download has no limit
+    /// in total; ``Timeouts/idle`` holds in any case. For progress, suspension and resume data see
+    /// ``downloadRequest(_:to:checksum:options:)``.
+    ///
+    /// - Parameters:
+    ///   - request: The request. Only a plain `GET` can be resumed after an interruption.
+    ///   - destination: The destination of the file; a temporary file unless given.
+    ///   - checksum: The digest that the file has to have.
+    ///   - options: The options of the download.
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose download ends at once.
+    public func download(
+        _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions()
+    ) async throws -> DownloadedFile {
+        try await downloadRequest(request, to: destination, checksum: checksum, options: options).value
+    }
+
     /// Returns a handle on a download to a file, which has not started yet: see ``DownloadRequest``.
     ///
     /// ```swift
-    /// let file = try await session.download("https://example.com/big.iso", to: .directory("/srv/images")).value
+    /// let download = session.downloadRequest("https://example.com/big.iso", to: .directory("/srv/images"))
+    /// Task { for await progress in download.progress { print(progress.fraction ?? 0) } }
+    /// let file = try await download.value
     /// ```
     ///
     /// An interrupted download resumes by itself. Unless the request has ``Request/timeouts`` of its own, a download has no limit
@@ -24,11 +49,11 @@ extension Session {
     ///   - destination: The destination of the file; a temporary file unless given.
     ///   - checksum: The digest that the file has to have.
     ///   - options: The options of the download.
-    public func download(
+    public func downloadRequest(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
         checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions()
     ) -> DownloadRequest {
-        download(request, destination, checksum, options, nil)
+        handle(request, destination, checksum, options, nil)
     }
 
     /// Returns a handle on a download that resumes where another one ended.
@@ -41,16 +66,16 @@ extension Session {
     ///   - destination: The destination of the file; a temporary file unless given.
     ///   - checksum: The digest that the file has to have.
     ///   - options: The options of the download.
-    public func download(
+    public func downloadRequest(
         resuming resumeData: ResumeData, _ request: (any RequestConvertible)? = nil,
         to destination: DownloadDestination = .temporary, checksum: Checksum? = nil,
         options: DownloadOptions = DownloadOptions()
     ) -> DownloadRequest {
-        guard let request else { return download(resumeData.url, destination, checksum, options, resumeData) }
-        return download(request, destination, checksum, options, resumeData)
+        guard let request else { return handle(resumeData.url, destination, checksum, options, resumeData) }
+        return handle(request, destination, checksum, options, resumeData)
     }
 
-    private func download(
+    private func handle(
         _ convertible: some RequestConvertible, _ destination: DownloadDestination, _ checksum: Checksum?,
         _ options: DownloadOptions, _ resumeData: ResumeData?
     ) -> DownloadRequest {

@@ -88,7 +88,7 @@ extension TrellisError {
 
     /// A Boolean value: a server may have received part of the request, or of an earlier attempt or hop of the same call. `false`
     /// only if it is certain that no server did.
-    public var maySentBytes: Bool { earlierTraffic != .none || hasReachedServer }
+    public var mayHaveSentBytes: Bool { earlierTraffic != .none || hasReachedServer }
 
     private var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .answered }
 

@@ -3,7 +3,7 @@ public import HTTPTypes
 
 /// The error of a failed request: the reason, and the phase and time of the failure.
 ///
-/// The description is a sentence that a person can act on, and properties such as ``isTimeout`` and ``maySentBytes`` classify the
+/// The description is a sentence that a person can act on, and properties such as ``isTimeout`` and ``mayHaveSentBytes`` classify the
 /// error without parsing any text. The cancellation of a task is not a `TrellisError`, but Swift's `CancellationError`.
 public struct TrellisError: Error, Sendable {
     /// The reason for the failure.
@@ -50,7 +50,7 @@ public struct TrellisError: Error, Sendable {
     public var redirects: [Redirect] { followed.isEmpty ? response?.redirects ?? [] : followed }
 
     /// The number of times that the request had been started.
-    public var attempt: Int { metrics.attempts }
+    public var attempt: Int { metrics.attemptCount }
 
     /// The time from the call to the failure.
     public var elapsed: Duration { metrics.total }

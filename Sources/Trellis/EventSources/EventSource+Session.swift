@@ -14,17 +14,17 @@ extension Session {
     ///   - whenAnswered: A closure that receives the head of every response, one after the other, before the response is judged:
     ///     also that of the 204 which ends the sequence, and that of a response that is refused. An error that the closure throws
     ///     ends the sequence.
-    public func events(
-        from request: some RequestConvertible, reconnecting reconnection: EventSourceReconnection = .init(),
+    public func serverSentEvents(
+        _ request: some RequestConvertible, reconnecting reconnection: EventSourceReconnection = .init(),
         maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
         whenAnswered: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {
-        events(from: request, reconnection, maximumEventSize, whenAnswered) { Double.random(in: 0..<1) }
+        serverSentEvents(request, reconnection, maximumEventSize, whenAnswered) { Double.random(in: 0..<1) }
     }
 
     /// Returns the events as the public method does, with the caller's random numbers.
-    func events(
-        from request: some RequestConvertible, _ reconnection: EventSourceReconnection,
+    func serverSentEvents(
+        _ request: some RequestConvertible, _ reconnection: EventSourceReconnection,
         _ maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
         _ whenAnswered: (@Sendable (Response) async throws -> Void)? = nil, random: @escaping @Sendable () -> Double
     ) -> EventSource {

@@ -6,7 +6,7 @@ import HTTPTypes
 /// again, from the last event on where the server supports that.
 ///
 /// ```swift
-/// for try await event in session.events(from: "https://example.com/news") {
+/// for try await event in session.serverSentEvents("https://example.com/news") {
 ///     print(event.event, event.data)
 /// }
 /// ```
@@ -79,16 +79,16 @@ public struct EventSource: AsyncSequence, Sendable {
             let response: StreamResponse
             do { response = try await connection.session.stream(request) } catch { return try place(after: error) }
             // Any error of the closure ends the sequence.
-            try await connection.whenAnswered?(response.head)
+            try await connection.whenAnswered?(response.response)
             switch state.judge(
-                status: response.head.status.code, contentType: response.head.headerFields[.contentType])
+                status: response.response.status.code, contentType: response.response.headers[.contentType])
             {
             case .read:
                 let parser = ServerSentEventParser(limit: connection.limit, lastEventID: state.lastEventID ?? "")
                 return .reading(BodyReader(parser, response.chunks))
             case .stop: return .ended
             case .fail(let failure):
-                let answer = Answer(request: request, response: response.head, body: nil)
+                let answer = Answer(request: request, response: response.response, body: nil)
                 throw try await response.refuse(answer.error(.validationFailed(failure)))
             }
         }

@@ -52,12 +52,12 @@ struct EventSourceState {
     /// Completes a request for its next attempt. The first stream begins at the request's own `Last-Event-ID`.
     mutating func prepare(_ request: Request) -> Request {
         var request = request
-        if request.headerFields[.accept] == nil { request.headerFields[.accept] = "text/event-stream" }
-        if request.headerFields[.cacheControl] == nil { request.headerFields[.cacheControl] = "no-cache" }
+        if request.headers[.accept] == nil { request.headers[.accept] = "text/event-stream" }
+        if request.headers[.cacheControl] == nil { request.headers[.cacheControl] = "no-cache" }
         if let name = HTTPField.Name.lastEventID {
-            let id = lastEventID ?? request.headerFields[name] ?? ""
+            let id = lastEventID ?? request.headers[name] ?? ""
             lastEventID = id
-            request.headerFields[name] = id.isEmpty ? nil : id
+            request.headers[name] = id.isEmpty ? nil : id
         }
         request.timeouts = (request.timeouts ?? Timeouts()).withoutInheritedTotal
         return request

@@ -90,7 +90,7 @@ extension TransportRequest {
     fileprivate var withoutExpectation: TransportRequest {
         var request = request
         request.continueWait = nil
-        request.headerFields[.expect] = nil
+        request.headers[.expect] = nil
         return TransportRequest(request: request, wire: wire.withoutExpectation)
     }
 }

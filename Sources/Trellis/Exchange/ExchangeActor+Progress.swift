@@ -54,7 +54,7 @@ extension ExchangeActor {
         guard let head, prepared.method != .head, head.status != .noContent, head.status != .notModified else {
             return
         }
-        downloadMeter?.expect(head.headerFields[.contentLength].flatMap { Int64($0) })
+        downloadMeter?.expect(head.headers[.contentLength].flatMap { Int64($0) })
     }
 
     /// Bytes count as they come over the wire, which is what the head has spoken of, where the transport knows them.

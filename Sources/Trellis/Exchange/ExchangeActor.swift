@@ -268,8 +268,8 @@ actor ExchangeActor: EngineActor {
 
     private func response(metrics: Metrics) -> Response {
         Response(
-            responseHead: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
-            trailerFields: end?.trailerFields ?? [:], metrics: metrics,
+            head: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
+            trailers: end?.trailers ?? [:], metrics: metrics,
             redirects: prepared.history?.redirects ?? [], isBodyCut: isBodyCut)
     }
 

@@ -8,7 +8,7 @@ extension Metrics {
     ) {
         self.init()
         let queueStart = history?.start ?? start
-        attempts = history?.earlierAttempts ?? 0
+        attemptCount = history?.earlierAttempts ?? 0
         totalTime = now.nanoseconds(since: start)
         self.version = version
         guard let attemptStart else {
@@ -16,7 +16,7 @@ extension Metrics {
             return
         }
         // What goes out beside this one counts too.
-        attempts = max(attempts + 1, history?.starts?.value ?? 0)
+        attemptCount = max(attemptCount + 1, history?.starts?.value ?? 0)
         queuedTime = attemptStart.nanoseconds(since: queueStart)
         nameLookupTime = report.nameLookup
         connectTime = max(report.connect - report.nameLookup, 0)

@@ -26,7 +26,7 @@ package struct Answer: Sendable {
         if let body { return body.isEmpty }
         // Statuses and methods without content: RFC 9110, section 6.4.1.
         return request.method == .head || [204, 205, 304].contains(response.status.code)
-            || response.headerFields[.contentLength] == "0"
+            || response.headers[.contentLength] == "0"
     }
 
     /// Checks that the body is whole: if all readers of an answer refused its head, only the beginning of the body was read.

@@ -29,7 +29,7 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public var status: HTTPResponse.Status { response.status }
 
     /// The fields of the final head.
-    public var headerFields: HTTPFields { response.headerFields }
+    public var headers: HTTPFields { response.headers }
 
     /// The metrics of the request.
     public var metrics: Metrics { response.metrics }
@@ -38,7 +38,7 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public var redirects: [Redirect] { response.redirects }
 
     /// The number of times that the request was started.
-    public var attempts: Int { metrics.attempts }
+    public var attempts: Int { metrics.attemptCount }
 
     /// Returns the same response with a value made of the value.
     public func map<Other: Sendable>(_ transform: (Value) -> Other) -> DataResponse<Other> {

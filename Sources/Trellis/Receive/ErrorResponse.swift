@@ -5,7 +5,7 @@
 ///
 /// ```swift
 /// do {
-///     user = try await session.request(url).decoding(User.self, orError: APIProblem.self)
+///     user = try await session.request(url).decode(User.self, orError: APIProblem.self)
 /// } catch let error as ErrorResponse<APIProblem> where error.body.code == "locked" {
 ///     …
 /// }

@@ -44,7 +44,7 @@ public struct Metrics: Sendable, Hashable {
         return peerHost.utf8.contains(UInt8(ascii: ":")) ? "[\(peerHost)]:\(peerPort)" : "\(peerHost):\(peerPort)"
     }
     /// The number of times that the request was started.
-    public var attempts = 0
+    public var attemptCount = 0
 
     // Stored in nanoseconds: every request has metrics, few are read, and a `Duration` costs a multiplication of 128 bits.
     var queuedTime: Int64 = 0

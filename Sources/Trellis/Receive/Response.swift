@@ -3,23 +3,23 @@ public import HTTPTypes
 /// The response to a request. Any status is a response, not an error.
 public struct Response: Sendable {
     private final class Storage: Sendable {
-        let responseHead: ResponseHead
+        let head: ResponseHead
         let url: String
         let informational: [ResponseHead]
-        let trailerFields: HTTPFields
+        let trailers: HTTPFields
         let metrics: Metrics
         let redirects: [Redirect]
         let isBodyCut: Bool
 
         init(
-            _ responseHead: ResponseHead, _ url: String, _ informational: [ResponseHead], _ trailerFields: HTTPFields,
+            _ head: ResponseHead, _ url: String, _ informational: [ResponseHead], _ trailers: HTTPFields,
             _ metrics: Metrics, _ redirects: [Redirect], isBodyCut: Bool
         ) {
             self.isBodyCut = isBodyCut
-            self.responseHead = responseHead
+            self.head = head
             self.url = url
             self.informational = informational
-            self.trailerFields = trailerFields
+            self.trailers = trailers
             self.metrics = metrics
             self.redirects = redirects
         }
@@ -30,27 +30,27 @@ public struct Response: Sendable {
 
     /// Creates a response, for transports and tests.
     public init(
-        responseHead: ResponseHead, url: String, informational: [ResponseHead] = [], trailerFields: HTTPFields = [:],
+        head: ResponseHead, url: String, informational: [ResponseHead] = [], trailers: HTTPFields = [:],
         metrics: Metrics = Metrics(), redirects: [Redirect] = []
     ) {
         self.init(
-            responseHead: responseHead, url: url, informational: informational, trailerFields: trailerFields,
+            head: head, url: url, informational: informational, trailers: trailers,
             metrics: metrics, redirects: redirects, isBodyCut: false)
     }
 
     init(
-        responseHead: ResponseHead, url: String, informational: [ResponseHead], trailerFields: HTTPFields,
+        head: ResponseHead, url: String, informational: [ResponseHead], trailers: HTTPFields,
         metrics: Metrics, redirects: [Redirect], isBodyCut: Bool
     ) {
         storage = Storage(
-            responseHead, url, informational, trailerFields, metrics, redirects, isBodyCut: isBodyCut)
+            head, url, informational, trailers, metrics, redirects, isBodyCut: isBodyCut)
     }
 
     /// A Boolean value: only the beginning of the body was read, because every reader refused the head.
     var isBodyCut: Bool { storage.isBodyCut }
 
     /// The final head.
-    public var responseHead: ResponseHead { storage.responseHead }
+    public var head: ResponseHead { storage.head }
 
     /// The URL that was requested, as it was sent.
     public var url: String { storage.url }
@@ -59,7 +59,7 @@ public struct Response: Sendable {
     public var informational: [ResponseHead] { storage.informational }
 
     /// The fields that were received after the body. Empty until the body has ended.
-    public var trailerFields: HTTPFields { storage.trailerFields }
+    public var trailers: HTTPFields { storage.trailers }
 
     /// The metrics of the request so far; for the head of a stream, up to the head.
     public var metrics: Metrics { storage.metrics }
@@ -68,16 +68,16 @@ public struct Response: Sendable {
     public var redirects: [Redirect] { storage.redirects }
 
     /// The status of the final head.
-    public var status: HTTPResponse.Status { responseHead.status }
+    public var status: HTTPResponse.Status { head.status }
 
     /// The version of HTTP that the response was sent with.
-    public var version: HTTPVersion { responseHead.version }
+    public var version: HTTPVersion { head.version }
 
     /// The fields in the order of their arrival; a name that was repeated is repeated.
-    public var headerFields: HTTPFields { responseHead.headerFields }
+    public var headers: HTTPFields { head.headers }
 
     /// The status and the fields as a value of the HTTPTypes package.
-    public var head: HTTPResponse { HTTPResponse(status: status, headerFields: headerFields) }
+    public var httpResponse: HTTPResponse { HTTPResponse(status: status, headerFields: headers) }
 }
 
 extension Response: CustomStringConvertible, CustomDebugStringConvertible {

@@ -51,13 +51,14 @@ extension ResponseBody {
     }
 
     /// The body as a stream of server-sent events.
-    public var events: ServerSentEventSequence { events() }
+    public var serverSentEvents: ServerSentEventSequence { serverSentEvents() }
 
     /// Returns the body as a stream of server-sent events.
     ///
     /// - Parameter maximumSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger
     ///   event is an error of kind ``TrellisError/Kind/bodyTooLarge``.
-    public func events(maximumSize: Int = ServerSentEventSequence.maximumEventSize) -> ServerSentEventSequence {
+    public func serverSentEvents(maximumSize: Int = ServerSentEventSequence.maximumEventSize) -> ServerSentEventSequence
+    {
         ServerSentEventSequence(self, limit: maximumSize)
     }
 

@@ -13,10 +13,10 @@ public struct ResponseHead: Sendable {
     private let fields: LazyFields
 
     /// Creates a head, for transports and tests.
-    public init(status: HTTPResponse.Status, headerFields: HTTPFields = [:], version: HTTPVersion = .http1_1) {
+    public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1) {
         self.status = status
         self.version = version
-        fields = LazyFields(headerFields)
+        fields = LazyFields(headers)
     }
 
     package init(_ head: WireHead) {
@@ -26,7 +26,7 @@ public struct ResponseHead: Sendable {
     }
 
     /// The fields in the order of their arrival; a name that was repeated is repeated.
-    public var headerFields: HTTPFields { fields.value }
+    public var headers: HTTPFields { fields.value }
 
     /// Returns the values of the fields with a name exactly as they were received, as ``OctetText``.
     ///

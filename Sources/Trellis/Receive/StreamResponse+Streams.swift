@@ -33,8 +33,8 @@ extension StreamResponse {
     ) -> JSONSequence<Value> { chunks.jsonSequence(of: type, decoder: decoder) }
 
     /// The body as a stream of server-sent events. The stream ends with the body; for a stream that is opened again whenever it
-    /// ends, see ``Session/events(from:reconnecting:)``.
-    public var events: ServerSentEventSequence { chunks.events }
+    /// ends, see ``Session/serverSentEvents(_:reconnecting:)``.
+    public var serverSentEvents: ServerSentEventSequence { chunks.serverSentEvents }
 
     /// The parts of a multipart body, whose boundary is in the response's `Content-Type`.
     ///
@@ -43,5 +43,5 @@ extension StreamResponse {
     ///     show(try await part.body.collect(upTo: 1 << 20))
     /// }
     /// ```
-    public var parts: MultipartSequence { chunks.parts(contentType: head.headerFields[.contentType]) }
+    public var parts: MultipartSequence { chunks.parts(contentType: response.headers[.contentType]) }
 }

@@ -6,15 +6,15 @@ public import FoundationEssentials
 /// before its body is read.
 public struct StreamResponse: Sendable {
     /// The response up to its head, with metrics up to the head and without trailers.
-    public let head: Response
+    public let response: Response
     private let token: ReaderToken
     /// The source of the body.
     var source: any ChunkSource { token.source }
 
-    package init(head: Response, source: any ChunkSource) { self.init(head: head, token: ReaderToken(source)) }
+    package init(_ response: Response, source: any ChunkSource) { self.init(response, token: ReaderToken(source)) }
 
-    init(head: Response, token: ReaderToken) {
-        self.head = head
+    init(_ response: Response, token: ReaderToken) {
+        self.response = response
         self.token = token
     }
 

@@ -54,7 +54,7 @@ public struct SessionConfiguration: Sendable {
     public var decodesContent = true
     /// What surrounds the attempts of every request; nothing unless set.
     public var steps = Steps()
-    /// Who sees the events of the session; see also ``Session/events``.
+    /// Who sees the events of the session; see also ``Session/requestEvents``.
     public var eventMonitors: [any EventMonitor] = []
     /// How many events may wait for each observer, 4,096 unless set; the oldest are dropped beyond that.
     public var eventBufferSize = 4096

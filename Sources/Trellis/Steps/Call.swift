@@ -84,7 +84,7 @@ struct CallRecord: Sendable {
 extension Call {
     /// Notes how a request on the wire ended.
     func note(_ request: Request, _ error: (any Error)? = nil) {
-        guard let error = error as? TrellisError, !error.maySentBytes else {
+        guard let error = error as? TrellisError, !error.mayHaveSentBytes else {
             let traffic: EarlierTraffic = request.method.isIdempotent ? .idempotent : .other
             return record.withLock { $0.traffic = max($0.traffic, traffic) }
         }

@@ -37,7 +37,7 @@ extension Request {
 extension Request {
     /// The request with cookies behind those of its own.
     func adding(_ cookies: [Cookie]) -> Request {
-        guard !cookies.isEmpty, let value = Cookie.field(cookies, after: headerFields[.cookie]) else { return self }
+        guard !cookies.isEmpty, let value = Cookie.field(cookies, after: headers[.cookie]) else { return self }
         return withHeader(HTTPField(name: .cookie, value: value))
     }
 }

@@ -24,10 +24,10 @@ public struct StepResponse: Sendable {
 
     /// An answer of a step's own.
     public init(
-        to request: Request, status: HTTPResponse.Status, headerFields: HTTPFields = [:], body: Data = Data()
+        to request: Request, status: HTTPResponse.Status, headers: HTTPFields = [:], body: Data = Data()
     ) {
-        let head = ResponseHead(status: status, headerFields: headerFields)
-        self.init(response: Response(responseHead: head, url: request.url), body: body)
+        let head = ResponseHead(status: status, headers: headers)
+        self.init(response: Response(head: head, url: request.url), body: body)
     }
 
     /// The body in chunks, to be read once. For ``Session/data(_:)`` and its like it is in memory already, for
@@ -62,7 +62,7 @@ extension StepResponse {
     func discard(_ context: CallContext) async {
         guard case .source(let token) = content else { return }
         defer { token.source.cancel(explicitly: false) }
-        let length = response.headerFields[.contentLength].flatMap { Int($0) } ?? 0
+        let length = response.headers[.contentLength].flatMap { Int($0) } ?? 0
         guard length <= Self.discardLimit else { return }
         await withTaskGroup(of: Void.self) { group in
             group.addTask {
@@ -77,5 +77,5 @@ extension StepResponse {
 }
 
 extension StreamResponse {
-    init(_ answer: StepResponse) { self.init(head: answer.response, token: answer.reader) }
+    init(_ answer: StepResponse) { self.init(answer.response, token: answer.reader) }
 }

@@ -132,16 +132,16 @@ public struct TransportEnd: Sendable {
     /// Why it failed, `nil` if the response is whole.
     public var failure: TransportFailure?
     /// The fields after the body.
-    public var trailerFields: HTTPFields
+    public var trailers: HTTPFields
     /// What was measured.
     public var report: TransportReport
 
     /// An end.
     public init(
-        failure: TransportFailure? = nil, trailerFields: HTTPFields = [:], report: TransportReport = TransportReport()
+        failure: TransportFailure? = nil, trailers: HTTPFields = [:], report: TransportReport = TransportReport()
     ) {
         self.failure = failure
-        self.trailerFields = trailerFields
+        self.trailers = trailers
         self.report = report
     }
 }

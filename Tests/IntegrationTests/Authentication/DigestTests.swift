@@ -28,7 +28,7 @@ struct DigestTests {
     /// Sends a request in its own space of the server, so that tests do not see each other.
     private func get(_ path: String, _ space: UUID, body: RequestBody? = nil) async throws -> Answer {
         let request = Request(try peer.url("http", "\(path)/\(space)?a=b&c=%20d", scheme: "http"), body: body)
-        return try await session.request(body == nil ? request : request.withMethod(.post)).validate().decoding(
+        return try await session.request(body == nil ? request : request.withMethod(.post)).validate().decode(
             Answer.self)
     }
 

@@ -12,7 +12,7 @@ struct InjectionTests {
 
     @Test(arguments: values)
     func fieldValue(_ value: Escaped) async throws {
-        try await isRefusedOrHarmless { $0.headerFields[.accept] = value.text }
+        try await isRefusedOrHarmless { $0.headers[.accept] = value.text }
     }
 
     @Test(arguments: values)
@@ -50,8 +50,8 @@ struct InjectionTests {
         let server = try LoopbackServer.http { request in .text("\(request.body.count)") }
         let session = Session()
         var request = Request(server.url(), method: .post, body: .string("four"))
-        request.headerFields[.contentLength] = "1"
-        request.headerFields[.transferEncoding] = "chunked"
+        request.headers[.contentLength] = "1"
+        request.headers[.transferEncoding] = "chunked"
         let (data, _) = try await session.data(request)
         #expect(String(decoding: data, as: UTF8.self) == "4")
         #expect(server.requests.first?.values(of: "Content-Length") == ["4"])

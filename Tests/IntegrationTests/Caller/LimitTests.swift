@@ -75,7 +75,7 @@ struct LimitTests {
         var configuration = SessionConfiguration()
         configuration.steps.aroundCall = [flight]
         let session = Session(configuration: configuration)
-        let joined = session.events
+        let joined = session.requestEvents
         let tasks = (0..<10).map { _ in Task { try await session.data(server.url("/")).0 } }
         var count = 0
         for await event in joined {
@@ -99,7 +99,7 @@ struct LimitTests {
         }) { $0.hedging = HedgingPolicy(after: .milliseconds(50)) }
         let (data, response) = try await session.data(server.url("/"))
         #expect(String(decoding: data, as: UTF8.self) == "second")
-        #expect(response.metrics.attempts == 2)
+        #expect(response.metrics.attemptCount == 2)
         // The connection to the slow server has been closed.
         try await server.waitUntilClosed(count: 1)
         gate.open()

@@ -19,7 +19,7 @@ struct URLTests {
     func isRefused(_ url: Escaped) async throws {
         let server = try Misbehaviour { _, _ in }
         let error = await server.fails(with: .invalidURL, sending: Request(url.text))
-        #expect(error?.maySentBytes == false)
+        #expect(error?.mayHaveSentBytes == false)
         #expect(error?.isRetryable == false)
         try await server.isHealthyAndLeavesNothing()
     }
@@ -30,7 +30,7 @@ struct URLTests {
         let server = try Misbehaviour { _, _ in }
         let host = String(repeating: "abcdefg.", count: length / 8 + 1).prefix(length - 1) + "z"
         let error = await server.fails(with: .invalidURL, sending: Request("http://\(host)/"))
-        #expect(error?.maySentBytes == false && error?.isRetryable == false)
+        #expect(error?.mayHaveSentBytes == false && error?.isRetryable == false)
         try await server.isHealthyAndLeavesNothing()
     }
 

@@ -35,7 +35,7 @@ struct ConnectFailureTests {
         let session = Session()
         let error = await expectFailure([kind]) { try await session.data(url) }
         #expect(error?.isConnectionFailure == true)
-        #expect(error?.maySentBytes == false)
+        #expect(error?.mayHaveSentBytes == false)
         let (data, _) = try await session.data(good.url())
         #expect(String(decoding: data, as: UTF8.self) == "good")
         await session.shutdown()

@@ -42,7 +42,7 @@ struct ProxyTests {
         let session = Session(configuration: try ProxyPeer.configuration(proxy, authentication))
         let (data, response) = try await session.data(Request(Self.origin, method: .post, body: .string("abc")))
         #expect(response.status.code == status && String(decoding: data, as: UTF8.self) == "no")
-        #expect(response.headerFields[.proxyAuthenticate] == "Basic realm=\"r\"")
+        #expect(response.headers[.proxyAuthenticate] == "Basic realm=\"r\"")
         #expect(proxy.requests.map(\.body) == [Data("abc".utf8)])
         await session.shutdown()
     }
@@ -57,7 +57,7 @@ struct ProxyTests {
             let request = Request(Self.origin, method: .post, body: .string("abc"))
             let (data, response) = try await session.data(request)
             #expect(String(decoding: data, as: UTF8.self) == "through the tunnel")
-            #expect(response.headerFields[.proxyAuthenticate] == nil && response.status == .ok)
+            #expect(response.headers[.proxyAuthenticate] == nil && response.status == .ok)
         }
         let requests = proxy.requests
         #expect(requests.map(\.method) == ["CONNECT", "CONNECT", "POST", "POST"])
@@ -74,7 +74,7 @@ struct ProxyTests {
     @Test func theProxyOfATunnelSeesNoFields() async throws {
         let proxy = try ProxyPeer.digest()
         let session = Session(configuration: try ProxyPeer.configuration(proxy, .digest))
-        _ = try await session.data(Request(Self.origin, headerFields: [.authorization: "Bearer x", .cookie: "a=b"]))
+        _ = try await session.data(Request(Self.origin, headers: [.authorization: "Bearer x", .cookie: "a=b"]))
         #expect(proxy.requests.map { $0["Authorization"] } == [nil, nil, "Bearer x"])
         #expect(proxy.requests.map { $0["Cookie"] } == [nil, nil, "a=b"])
         await session.shutdown()
@@ -186,7 +186,7 @@ struct ProxyTests {
     @discardableResult
     private func fails(_ session: Session, _ kinds: [TrellisError.Kind], _ url: String) async -> TrellisError? {
         let error = await expectFailure(kinds) { try await session.data(url) }
-        #expect(error?.isConnectionFailure == true && error?.maySentBytes == false)
+        #expect(error?.isConnectionFailure == true && error?.mayHaveSentBytes == false)
         for secret in ["Secret", "J\u{e4}s", Self.basic] {
             #expect(error.map { "\($0) \(String(reflecting: $0))".contains(secret) } == false)
         }

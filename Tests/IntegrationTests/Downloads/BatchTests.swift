@@ -47,7 +47,7 @@ struct BatchTests {
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
         }
         let names = ["first"] + (1..<20).map { "\($0)" }
-        let downloads = names.map { session.download(server.url("/\($0)"), to: .file(folder($0))) }
+        let downloads = names.map { session.downloadRequest(server.url("/\($0)"), to: .file(folder($0))) }
         for await outcome in session.downloads(of: downloads, maximumConcurrency: 4) {
             #expect(outcome.index == 0)
             break

@@ -41,19 +41,19 @@ struct DigestTrailerTests {
 
     @Test(arguments: ["Repr-Digest", "Content-Digest"]) func theRightOne(_ name: String) async throws {
         let server = try server(name)
-        let file = try await session.download(server.url("/a"), to: .file(folder("a.bin"))).value
-        #expect(file.response.trailerFields.count == 1 && folder.data("a.bin") == Self.content)
+        let file = try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin"))).value
+        #expect(file.response.trailers.count == 1 && folder.data("a.bin") == Self.content)
     }
 
     @Test(arguments: ["Repr-Digest", "Content-Digest"]) func anotherOne(_ name: String) async throws {
         let server = try server(name, digest: Data(repeating: 7, count: 32))
         let error = await fails(.checksumMismatch) {
-            try await session.download(server.url("/a"), to: .file(folder("a.bin"))).value
+            try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin"))).value
         }
         #expect(error?.description.contains("its sha256 is ") == true && folder.names == [])
         var options = DownloadOptions()
         options.verifiesDigestFields = false
-        _ = try await session.download(server.url("/a"), to: .file(folder("a.bin")), options: options).value
+        _ = try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin")), options: options).value
         #expect(folder.data("a.bin") == Self.content)
     }
 
@@ -63,7 +63,7 @@ struct DigestTrailerTests {
         let function = try #require(MessageDigest(.sha256))
         function.update(Self.content)
         let checksum = Checksum.sha256(try #require(function.finish()))
-        _ = try await session.download(server.url("/a"), to: .file(folder("a.bin")), checksum: checksum).value
+        _ = try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin")), checksum: checksum).value
         #expect(folder.data("a.bin") == Self.content)
     }
 }

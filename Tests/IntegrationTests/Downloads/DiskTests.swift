@@ -19,7 +19,7 @@ struct DiskTests {
         let server = try FileServer(content) { number, _ in number == 1 ? .cut(count) : .whole }
         var options = DownloadOptions()
         options.maximumFailures = 0
-        let request = Session().download(server.url, to: .file(path), options: options)
+        let request = Session().downloadRequest(server.url, to: .file(path), options: options)
         await fails(.truncatedBody) { try await request.value }
         return (server, try #require(request.resumeData))
     }
@@ -34,7 +34,7 @@ struct DiskTests {
         var options = DownloadOptions()
         options.connections = connections
         let destination = DownloadDestination.file(disk.folder("a.bin"), .removePreviousFile)
-        let request = session.download(server.url, to: destination, options: options)
+        let request = session.downloadRequest(server.url, to: destination, options: options)
         let error = await fails(.file) { try await request.value }
         #expect(error?.description.contains("No space left on device") == true)
         #expect(disk.folder.data("a.bin") == Data("old".utf8))
@@ -42,7 +42,7 @@ struct DiskTests {
         let kept = try #require(request.resumeData?.receivedBytes)
         #expect(kept > 0)
         try disk.remount("size=16m")
-        #expect(try await session.download(server.url, to: destination).value.resumedBytes == kept)
+        #expect(try await session.downloadRequest(server.url, to: destination).value.resumedBytes == kept)
         #expect(disk.folder.data("a.bin") == Self.content && disk.folder.names == ["a.bin"])
     }
 
@@ -51,7 +51,7 @@ struct DiskTests {
         let disk = try SmallDisk(kilobytes: 64)
         disk.folder.write(Data(count: 64 << 10), to: "other")
         let server = try FileServer(Self.content)
-        let request = session.download(server.url, to: .file(disk.folder("a.bin")))
+        let request = session.downloadRequest(server.url, to: .file(disk.folder("a.bin")))
         let error = await fails(.file) { try await request.value }
         #expect(error?.description.contains("No space left on device") == true)
         #expect(request.resumeData == nil && disk.folder.names == ["other"])
@@ -66,7 +66,7 @@ struct DiskTests {
             _ = signal(SIGXFSZ, SIG_IGN)
             let folder = try Folder()
             let server = try FileServer(DiskTests.content)
-            let request = Session().download(server.url, to: .file(folder("a.bin")))
+            let request = Session().downloadRequest(server.url, to: .file(folder("a.bin")))
             let error = await fails(.file) { try await request.value }
             #expect(error?.description.contains("File too large") == true)
             #expect(folder.data("a.bin") == nil && request.resumeData?.receivedBytes ?? 0 <= 1 << 20)
@@ -80,7 +80,7 @@ struct DiskTests {
         try disk.remount("ro")
         let server = try FileServer(Self.content)
         for destination in [DownloadDestination.file(disk.folder("a.bin")), .directory(disk.folder.path)] {
-            let error = await fails(.file) { try await session.download(server.url, to: destination).value }
+            let error = await fails(.file) { try await session.downloadRequest(server.url, to: destination).value }
             #expect(error?.description.contains("Read-only file system") == true)
         }
         #expect(disk.folder.names == [])
@@ -97,7 +97,7 @@ struct DiskTests {
             if geteuid() == 0 { #expect(setuid(65534) == 0) }
             let server = try FileServer(DiskTests.content)
             let error = await fails(.file) {
-                try await Session().download(server.url, to: .file(folder("a.bin"))).value
+                try await Session().downloadRequest(server.url, to: .file(folder("a.bin"))).value
             }
             #expect(error?.description.contains("Permission denied") == true)
             #expect(folder.names == [] && server.ranges.isEmpty)
@@ -109,7 +109,7 @@ struct DiskTests {
     @Test(.enabled(if: SmallDisk.isAvailable, needsMount)) func aPartialFileOnAnotherDisk() async throws {
         let (folder, disk) = (try Folder(), try SmallDisk(kilobytes: 8 << 10))
         let (server, data) = try await Self.interrupted(folder("a.bin"), at: 1_500_000)
-        let file = try await session.download(resuming: data, to: .file(disk.folder("b.bin"))).value
+        let file = try await session.downloadRequest(resuming: data, to: .file(disk.folder("b.bin"))).value
         #expect(file.resumedBytes == 1_500_000 && server.ranges == [nil, "bytes=1500000-"])
         #expect(disk.folder.data("b.bin") == Self.content && disk.folder.names == ["b.bin"] && folder.names == [])
     }
@@ -121,7 +121,7 @@ struct DiskTests {
         try FileManager.default.createDirectory(atPath: elsewhere, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: elsewhere) }
         let (server, data) = try await Self.interrupted("\(elsewhere)/a.bin", at: 1_500_000)
-        let file = try await session.download(resuming: data, to: .file(folder("b.bin"))).value
+        let file = try await session.downloadRequest(resuming: data, to: .file(folder("b.bin"))).value
         #expect(file.resumedBytes == 1_500_000 && server.ranges == [nil, "bytes=1500000-"])
         #expect(folder.data("b.bin") == Self.content && folder.names == ["b.bin"])
         #expect(try FileManager.default.contentsOfDirectory(atPath: elsewhere) == [])
@@ -132,11 +132,13 @@ struct DiskTests {
         let (folder, disk) = (try Folder(), try SmallDisk(kilobytes: 1 << 10))
         let (server, data) = try await Self.interrupted(folder("a.bin"), at: 1_500_000)
         let error = await fails(.file) {
-            try await session.download(resuming: data, to: .file(disk.folder("b.bin"))).value
+            try await session.downloadRequest(resuming: data, to: .file(disk.folder("b.bin"))).value
         }
         #expect(error?.description.contains("No space left on device") == true)
         #expect(disk.folder.names == [] && server.ranges == [nil])
-        #expect(try await session.download(resuming: data, to: .file(folder("a.bin"))).value.resumedBytes == 1_500_000)
+        #expect(
+            try await session.downloadRequest(resuming: data, to: .file(folder("a.bin"))).value.resumedBytes
+                == 1_500_000)
         #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
     }
 }

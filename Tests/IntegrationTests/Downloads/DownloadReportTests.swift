@@ -13,7 +13,7 @@ struct DownloadReportTests {
     init() throws { folder = try Folder() }
 
     private func download(_ url: String, _ options: DownloadOptions = DownloadOptions()) -> DownloadRequest {
-        session.download(url, to: .file(folder("a.bin")), options: options)
+        session.downloadRequest(url, to: .file(folder("a.bin")), options: options)
     }
 
     /// Returns a server that redirects to another one.
@@ -30,11 +30,11 @@ struct DownloadReportTests {
         let server = try FileServer(Self.content) { number, _ in number <= 2 ? .cut(500_000) : .whole }
         let gateway = try gateway(to: server.url)
         let file = try await download(gateway.url("/a")).value
-        #expect(file.interruptions == 2 && file.attempts == 3 && file.metrics.attempts == 3)
+        #expect(file.interruptions == 2 && file.attempts == 3 && file.metrics.attemptCount == 3)
         #expect(file.redirects.map(\.from) == [gateway.url("/a")] && file.redirects.map(\.to) == [server.url])
         #expect(isAbout(2_000_000, file.metrics))
         #expect(file.metrics.total >= file.metrics.firstByte && file.metrics.firstByte > .zero)
-        #expect(file.response.metrics.attempts == 1 && isAbout(1_000_000, file.response.metrics))
+        #expect(file.response.metrics.attemptCount == 1 && isAbout(1_000_000, file.response.metrics))
     }
 
     @Test func aDownloadInParts() async throws {
@@ -74,7 +74,7 @@ struct DownloadReportTests {
         }
         let error = await fails(.file) { try await request.value }
         #expect(error?.attempt == 2 && error?.interruptions == 1 && error?.redirects.count == 1)
-        #expect(error?.url == gateway.url("/a") && error?.method == .get && error?.maySentBytes == true)
+        #expect(error?.url == gateway.url("/a") && error?.method == .get && error?.mayHaveSentBytes == true)
         #expect(error.map { isAbout(2_000_000, $0.metrics) } == true)
     }
 
@@ -91,7 +91,7 @@ struct DownloadReportTests {
     }
 
     @Test func nothingThatWasAsked() async throws {
-        let error = await fails(.file) { try await session.download("http://a.example/", to: .file("")).value }
+        let error = await fails(.file) { try await session.downloadRequest("http://a.example/", to: .file("")).value }
         #expect(error?.attempt == 0 && error?.phase == .composing && error?.url == "http://a.example/")
     }
 
@@ -105,7 +105,7 @@ struct DownloadReportTests {
             folder.write(Data("new".utf8), to: "a.bin")
         }
         await fails(.file) { try await first.value }
-        let request = session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile))
+        let request = session.downloadRequest(server.url, to: .file(folder("a.bin"), .removePreviousFile))
         let file = try await request.value
         #expect(server.ranges == [nil, "bytes=1999999-"])
         #expect(file.response.status == .partialContent && file.size == 2_000_000 && file.resumedBytes == 2_000_000)
@@ -141,7 +141,7 @@ struct DownloadReportTests {
         }
         await fails(.file) { try await first.value }
         server.change(to: noise(1000), tag: "\"v2\"")
-        let file = try await session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
+        let file = try await session.downloadRequest(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
         #expect(file.response.status == .ok && file.size == 1000 && file.resumedBytes == 0)
         #expect(folder.data("a.bin") == noise(1000))
     }
@@ -172,7 +172,7 @@ struct DownloadReportTests {
         let server = try LoopbackServer.http { _ in .init(404) }
         let gateway = try gateway(to: server.url("/b"))
         let error = try await #require(throws: TrellisError.self) {
-            _ = try await session.request(gateway.url("/a")).validate().data()
+            _ = try await session.request(gateway.url("/a")).validate().bytes()
         }
         #expect(error.kind == .unacceptableStatus && error.redirects.map(\.to) == [server.url("/b")])
     }

@@ -21,14 +21,14 @@ struct DownloadTests {
         let permissions: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
         try FileManager.default.setAttributes(permissions, ofItemAtPath: folder("a.bin"))
         let server = try FileServer(noise(1000))
-        _ = try await session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
+        _ = try await session.downloadRequest(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
         let attributes = try FileManager.default.attributesOfItem(atPath: folder("a.bin"))
         #expect(attributes[.posixPermissions] as? Int == 0o600)
         #expect(folder.data("a.bin") == noise(1000))
     }
 
     @Test func toAPath() async throws {
-        let download = session.download(server.url, to: .file(folder("a.bin")))
+        let download = session.downloadRequest(server.url, to: .file(folder("a.bin")))
         let file = try await download.value
         #expect(file.path == folder("a.bin") && file.size == 300_000 && file.resumedBytes == 0)
         #expect(file.response.status == .ok && file.interruptions == 0)
@@ -43,20 +43,20 @@ struct DownloadTests {
     @Test func aFileThatIsThereStays() async throws {
         folder.write(Data("old".utf8), to: "a.bin")
         await fails(.file, .downloadFailed(.exists(path: folder("a.bin")))) {
-            try await session.download(server.url, to: .file(folder("a.bin"))).value
+            try await session.downloadRequest(server.url, to: .file(folder("a.bin"))).value
         }
         #expect(folder.data("a.bin") == Data("old".utf8) && folder.names == ["a.bin"])
         #expect(server.server.requests.isEmpty)
     }
 
     @Test func aFileThatComesMeanwhileStaysToo() async throws {
-        let download = session.download(server.url, to: .file(folder("a.bin"))).validate { [folder] _, _, _ in
+        let download = session.downloadRequest(server.url, to: .file(folder("a.bin"))).validate { [folder] _, _, _ in
             folder.write(Data("new".utf8), to: "a.bin")
         }
         await fails(.file, .downloadFailed(.exists(path: folder("a.bin")))) { try await download.value }
         #expect(folder.data("a.bin") == Data("new".utf8))
         // The bytes are kept for another download.
-        let file = try await session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
+        let file = try await session.downloadRequest(server.url, to: .file(folder("a.bin"), .removePreviousFile)).value
         #expect(file.resumedBytes == 300_000 && server.ranges == [nil, "bytes=299999-"])
         #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
     }
@@ -64,7 +64,7 @@ struct DownloadTests {
     @Test func aFileIsReplaced() async throws {
         folder.write(Data("old".utf8), to: "a.bin")
         try FileManager.default.createSymbolicLink(atPath: folder("link"), withDestinationPath: "a.bin")
-        _ = try await session.download(server.url, to: .file(folder("link"), .removePreviousFile)).value
+        _ = try await session.downloadRequest(server.url, to: .file(folder("link"), .removePreviousFile)).value
         #expect(folder.data("a.bin") == Self.content)
         #expect(try FileManager.default.destinationOfSymbolicLink(atPath: folder("link")) == "a.bin")
     }
@@ -73,7 +73,7 @@ struct DownloadTests {
     func placesThatCannotBeNothingIsSent(_ name: String) async throws {
         folder.write(Data(), to: "file")
         let path = name.isEmpty ? "" : folder(name)
-        let error = await fails(.file) { try await session.download(server.url, to: .file(path)).value }
+        let error = await fails(.file) { try await session.downloadRequest(server.url, to: .file(path)).value }
         #expect(error?.description.contains("cannot be written") == true)
         #expect(server.server.requests.isEmpty && folder.names == ["file"])
     }
@@ -81,13 +81,15 @@ struct DownloadTests {
     @Test(arguments: ["missing", "file"])
     func foldersThatAreNone(_ name: String) async throws {
         folder.write(Data(), to: "file")
-        await fails(.file) { try await session.download(server.url, to: .directory(folder(name))).value }
+        await fails(.file) { try await session.downloadRequest(server.url, to: .directory(folder(name))).value }
         #expect(server.server.requests.isEmpty && folder.names == ["file"])
     }
 
     @Test func whatIsNoFileIsNotReplaced() async throws {
         for path in [folder.path, "/dev/null"] {
-            await fails(.file) { try await session.download(server.url, to: .file(path, .removePreviousFile)).value }
+            await fails(.file) {
+                try await session.downloadRequest(server.url, to: .file(path, .removePreviousFile)).value
+            }
         }
         #expect(server.server.requests.isEmpty)
     }
@@ -104,14 +106,14 @@ struct DownloadTests {
             path += "/" + String(repeating: "x", count: room == 202 ? 199 : min(200, room - 1))
         }
         path += "/a.bin"
-        let file = try await session.download(server.url, to: .file(path, .createIntermediateDirectories)).value
+        let file = try await session.downloadRequest(server.url, to: .file(path, .createIntermediateDirectories)).value
         #expect(file.path == path && FileManager.default.contents(atPath: path) == Self.content)
     }
 
     @Test func foldersAreMade() async throws {
         let path = folder("x/y/z/a.bin")
         let options: DownloadDestination.Options = [.createIntermediateDirectories, .synchronize]
-        _ = try await session.download(server.url, to: .file(path, options)).value
+        _ = try await session.downloadRequest(server.url, to: .file(path, options)).value
         #expect(FileManager.default.contents(atPath: path) == Self.content)
     }
 
@@ -131,7 +133,8 @@ struct DownloadTests {
         let server = try LoopbackServer.http { _ in
             .init(headers: disposition.map { [("Content-Disposition", $0)] } ?? [], body: Self.content)
         }
-        let file = try await session.download(server.url("/folder/file.bin?a=b"), to: .directory(folder.path)).value
+        let file = try await session.downloadRequest(server.url("/folder/file.bin?a=b"), to: .directory(folder.path))
+            .value
         #expect(file.path == folder(name) && folder.names == [name])
     }
 
@@ -143,7 +146,7 @@ struct DownloadTests {
                 "HTTP/1.1 200 OK\r\nContent-Disposition: attachment; filename=\"a\0b\"\r\nContent-Length: 2\r\n\r\nok")
         }
         await fails(.malformedResponse) {
-            try await session.download(server.url("/a"), to: .directory(folder.path)).value
+            try await session.downloadRequest(server.url("/a"), to: .directory(folder.path)).value
         }
         #expect(folder.names == [])
     }
@@ -153,7 +156,7 @@ struct DownloadTests {
     @Test func aCodedBody() async throws {
         let coded = storedInGzip(Self.content)
         let server = try LoopbackServer.http { _ in .init(headers: [("Content-Encoding", "gzip")], body: coded) }
-        let download = session.download(server.url("/a"), to: .file(folder("a")))
+        let download = session.downloadRequest(server.url("/a"), to: .file(folder("a")))
         var last: TransferProgress?
         for await progress in download.progress {
             #expect(progress.completedBytes <= progress.totalBytes ?? .max)
@@ -164,7 +167,7 @@ struct DownloadTests {
         #expect(try await download.value.size == 300_000 && folder.data("a") == Self.content)
         let request = session.request(server.url("/a"))
         async let progress = request.downloadProgress.reduce(nil) { $1 }
-        #expect(try await request.data() == Self.content)
+        #expect(try await request.bytes() == Self.content)
         let end = await progress
         #expect(end?.completedBytes == Int64(coded.count))
         #expect(end?.fraction == 1)
@@ -172,17 +175,17 @@ struct DownloadTests {
 
     @Test func whereAClosureSays() async throws {
         struct NoPlace: Error {}
-        let file = try await session.download(
+        let file = try await session.downloadRequest(
             server.url, to: .choosing { [folder] in folder("\($0.status.code)-\($0.suggestedFileName)") }
         ).value
         #expect(file.path == folder("200-file.bin") && folder.names == ["200-file.bin"])
         await #expect(throws: NoPlace.self) {
-            try await session.download(server.url, to: .choosing { _ in throw NoPlace() }).value
+            try await session.downloadRequest(server.url, to: .choosing { _ in throw NoPlace() }).value
         }
     }
 
     @Test func toATemporaryFile() async throws {
-        let file = try await session.download(server.url).value
+        let file = try await session.downloadRequest(server.url).value
         defer { try? FileManager.default.removeItem(atPath: file.path) }
         #expect(FileManager.default.contents(atPath: file.path) == Self.content)
         let mode = try FileManager.default.attributesOfItem(atPath: file.path)[.posixPermissions] as? Int
@@ -192,18 +195,18 @@ struct DownloadTests {
     @Test func anErrorPageIsNoFile() async throws {
         let server = try LoopbackServer.http { _ in .text("no such thing", status: 404) }
         let error = await fails(.unacceptableStatus) {
-            try await session.download(server.url("/a"), to: .file(folder("a"))).value
+            try await session.downloadRequest(server.url("/a"), to: .file(folder("a"))).value
         }
         #expect(error?.bodyExcerpt?.text == "no such thing")
         #expect(folder.names == [])
-        let page = session.download(server.url("/a"), to: .file(folder("a"))).validate(statusCode: 200..<500)
+        let page = session.downloadRequest(server.url("/a"), to: .file(folder("a"))).validate(statusCode: 200..<500)
         _ = try await page.value
         #expect(folder.data("a") == Data("no such thing".utf8))
     }
 
     @Test func anEmptyFile() async throws {
         let server = try FileServer(Data())
-        #expect(try await session.download(server.url, to: .file(folder("a"))).value.size == 0)
+        #expect(try await session.downloadRequest(server.url, to: .file(folder("a"))).value.size == 0)
         #expect(folder.data("a") == Data())
     }
 
@@ -212,13 +215,13 @@ struct DownloadTests {
         let server = try LoopbackServer.http { _ in
             .init(body: .chunked { body in for _ in 0..<10 { try body.write(Array(Self.content.prefix(30_000))) } })
         }
-        let download = session.download(server.url("/a"), to: .file(folder("a")))
+        let download = session.downloadRequest(server.url("/a"), to: .file(folder("a")))
         #expect(try await download.value.size == 300_000)
         #expect(download.currentProgress.totalBytes == nil && download.currentProgress.completedBytes == 300_000)
     }
 
     @Test func progressStartsTheDownloadAndEndsWithIt() async throws {
-        let download = session.download(server.url, to: .file(folder("a.bin")))
+        let download = session.downloadRequest(server.url, to: .file(folder("a.bin")))
         #expect(download.state == .initialized)
         var last: TransferProgress?
         for await progress in download.progress { last = progress }
@@ -233,7 +236,7 @@ struct DownloadTests {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for _ in 0..<8 {
                 group.addTask { [session, url = server.url] in
-                    _ = try await session.download(url, to: destination).value
+                    _ = try await session.downloadRequest(url, to: destination).value
                 }
             }
             try await group.waitForAll()

@@ -22,7 +22,7 @@ struct HostileNetworkTests {
         options.connections = connections
         let folder = try Folder()
 
-        let file = try await session.download(
+        let file = try await session.downloadRequest(
             request, to: .file(folder("large")), checksum: checksum, options: options
         ).value
 

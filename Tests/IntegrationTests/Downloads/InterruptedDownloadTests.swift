@@ -14,7 +14,7 @@ struct InterruptedDownloadTests {
     init() throws { folder = try Folder() }
 
     private func download(_ server: FileServer, options: DownloadOptions = DownloadOptions()) -> DownloadRequest {
-        session.download(server.url, to: .file(folder("a.bin")), options: options)
+        session.downloadRequest(server.url, to: .file(folder("a.bin")), options: options)
     }
 
     /// Returns whether the folder holds the whole file and nothing else.
@@ -36,7 +36,7 @@ struct InterruptedDownloadTests {
         let checksum = Checksum.sha256(try #require(digest.finish()))
         var options = DownloadOptions()
         options.connections = connections
-        let file = try await session.download(
+        let file = try await session.downloadRequest(
             server.url, to: .file(folder("a.bin")), checksum: checksum, options: options
         ).value
         #expect(isWhole(content))
@@ -60,7 +60,7 @@ struct InterruptedDownloadTests {
         }
         var options = DownloadOptions()
         options.connections = connections
-        let file = try await session.download(front.url(), to: .file(folder("a.bin")), options: options).value
+        let file = try await session.downloadRequest(front.url(), to: .file(folder("a.bin")), options: options).value
         #expect(isWhole(other) && file.size == 6 << 20)
     }
 
@@ -105,7 +105,7 @@ struct InterruptedDownloadTests {
         var options = DownloadOptions()
         options.maximumFailures = 2
         let error = await fails(.truncatedBody) {
-            try await session.download(server.url("/a"), to: .file(folder("a.bin")), options: options).value
+            try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin")), options: options).value
         }
         #expect(error?.description.contains("it began anew too often") == true)
         #expect(folder.data("a.bin") == nil && error?.attempt == count.withLock { $0 })
@@ -123,7 +123,7 @@ struct InterruptedDownloadTests {
             return .other(.init(206, headers: [tag, range], body: noise(1_500_000, seed: 8)))
         }
         await fails(.checksumMismatch) {
-            try await session.download(server.url, to: .file(folder("a.bin")), checksum: checksum).value
+            try await session.downloadRequest(server.url, to: .file(folder("a.bin")), checksum: checksum).value
         }
         #expect(folder.names == [])
     }
@@ -150,7 +150,7 @@ struct InterruptedDownloadTests {
             .init(body: .raw { try $0.write(Array(head.utf8) + Array(Self.content.prefix(500_000))) })
         }
         await fails(.truncatedBody) {
-            try await session.download(server.url("/a"), to: .file(folder("a.bin"))).value
+            try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin"))).value
         }
         #expect(server.requests.map { $0["Range"] } == [nil, "bytes=500000-", "bytes=500000-"])
     }
@@ -273,7 +273,7 @@ struct InterruptedDownloadTests {
     @Test func aBodyOfAnotherMethodComesOnce() async throws {
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(500_000) : .whole }
         let request = Request(server.url, method: .post, body: .string("a", contentType: "text/plain"))
-        await fails(.truncatedBody) { try await session.download(request, to: .file(folder("a.bin"))).value }
+        await fails(.truncatedBody) { try await session.downloadRequest(request, to: .file(folder("a.bin"))).value }
         #expect(folder.names == [] && server.ranges.count == 1)
     }
 
@@ -309,7 +309,7 @@ struct InterruptedDownloadTests {
             return .init(
                 206, headers: [tag, ("Content-Range", "bytes \(start)-\(end - 1)/*")], body: Self.content[start..<end])
         }
-        let file = try await session.download(server.url("/a"), to: .file(folder("a.bin"))).value
+        let file = try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin"))).value
         #expect(isWhole() && file.size == 2_000_000)
         #expect(
             server.requests.map { $0["Range"] }

@@ -19,7 +19,7 @@ struct KilledProcessTests {
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, url, count, connections] in
             var options = DownloadOptions()
             options.connections = connections
-            let download = Session().download(url, to: .file(path, .removePreviousFile), options: options)
+            let download = Session().downloadRequest(url, to: .file(path, .removePreviousFile), options: options)
             for await progress in download.progress where progress.completedBytes >= count { break }
             raise(SIGKILL)
         }
@@ -35,7 +35,7 @@ struct KilledProcessTests {
         #expect(folder.names == [".a.bin.trellis-note", ".a.bin.trellis-part"])
         var options = DownloadOptions()
         options.connections = connections
-        let file = try await Session().download(server.url, to: .file(folder("a.bin")), options: options).value
+        let file = try await Session().downloadRequest(server.url, to: .file(folder("a.bin")), options: options).value
         #expect(file.resumedBytes >= (connections == 1 ? 12 << 20 : 4 << 20) && isWhole())
         gate.open()
     }
@@ -46,7 +46,7 @@ struct KilledProcessTests {
             number <= 4 ? .stalled(3 << 20, gate) : .whole
         }
         for round in 1...4 { await kill(at: Int64(round) * (3 << 20), server.url) }
-        let file = try await Session().download(server.url, to: .file(folder("a.bin"))).value
+        let file = try await Session().downloadRequest(server.url, to: .file(folder("a.bin"))).value
         #expect(file.resumedBytes == 12 << 20 && isWhole())
         gate.open()
     }
@@ -56,14 +56,14 @@ struct KilledProcessTests {
         let server = try FileServer(Self.content) { [gate] number, _ in
             number <= 2 ? .stalled(2 << 20, gate) : .whole
         }
-        let first = Session().download(server.url, to: .file(folder("a.bin"), .removePreviousFile))
+        let first = Session().downloadRequest(server.url, to: .file(folder("a.bin"), .removePreviousFile))
         for await progress in first.progress where progress.completedBytes == 2 << 20 { break }
         await kill(at: 2 << 20, server.url)
         let left = [".a.bin.trellis-note", ".a.bin.trellis-part", ".a.bin.trellis-part.2"]
         #expect(folder.names == left)
         _ = await first.cancelProducingResumeData()
         gate.open()
-        let file = try await Session().download(server.url, to: .file(folder("a.bin"))).value
+        let file = try await Session().downloadRequest(server.url, to: .file(folder("a.bin"))).value
         #expect(file.resumedBytes == 2 << 20 && isWhole())
     }
 }

@@ -18,7 +18,7 @@ struct PartsTests {
     }
 
     private func download(_ server: FileServer) -> DownloadRequest {
-        session.download(server.url, to: .file(folder("a.bin")), options: options)
+        session.downloadRequest(server.url, to: .file(folder("a.bin")), options: options)
     }
 
     private var isWhole: Bool { folder.data("a.bin") == Self.content && folder.names == ["a.bin"] }
@@ -63,7 +63,7 @@ struct PartsTests {
 
     @Test func theirDigestIsChecked() async throws {
         let server = try FileServer(Self.content)
-        let wrong = session.download(
+        let wrong = session.downloadRequest(
             server.url, to: .file(folder("a.bin")), checksum: .sha256(String(repeating: "0", count: 64)),
             options: options)
         await fails(.checksumMismatch) { try await wrong.value }
@@ -79,7 +79,7 @@ struct PartsTests {
         var single = DownloadOptions()
         single.maximumFailures = 0
         await fails(.truncatedBody) {
-            try await session.download(server.url, to: .file(folder("a.bin")), options: single).value
+            try await session.downloadRequest(server.url, to: .file(folder("a.bin")), options: single).value
         }
         options.connections = connections
         await fails(.checksumMismatch) { try await download(server).value }
@@ -149,7 +149,7 @@ struct PartsTests {
         let server = try LoopbackServer.http { _ in
             .init(headers: [("ETag", "\"v1\""), ("Accept-Ranges", "none")], body: Self.content)
         }
-        _ = try await session.download(server.url("/a"), to: .file(folder("a.bin")), options: options).value
+        _ = try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin")), options: options).value
         #expect(isWhole && server.requests.count == 1)
     }
 
@@ -159,7 +159,7 @@ struct PartsTests {
         let server = try FileServer(Self.content)
         let session = Session(configuration: configuration)
         options.connections = 8
-        _ = try await session.download(server.url, to: .file(folder("a.bin")), options: options).value
+        _ = try await session.downloadRequest(server.url, to: .file(folder("a.bin")), options: options).value
         #expect(isWhole)
         #expect(server.server.requests.count < 8)
     }
@@ -190,14 +190,14 @@ struct PartsTests {
         grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
         var options = DownloadOptions()
         options.connections = connections
-        let file = try await Session().download(server.url, to: .file(grave("a.bin")), options: options).value
+        let file = try await Session().downloadRequest(server.url, to: .file(grave("a.bin")), options: options).value
         // The bytes since the last note come again.
         #expect(file.resumedBytes >= 4 << 20)
         #expect(grave.data("a.bin") == Self.content && grave.names == ["a.bin"])
         let data = try #require(await victim.cancelProducingResumeData())
         #expect(data.receivedBytes >= 12 << 20)
         gate.open()
-        _ = try await session.download(resuming: data, to: .file(folder("a.bin")), options: options).value
+        _ = try await session.downloadRequest(resuming: data, to: .file(folder("a.bin")), options: options).value
         #expect(isWhole)
     }
 
@@ -210,7 +210,7 @@ struct PartsTests {
         let grave = try Folder()
         grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
         grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
-        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
+        let file = try await Session().downloadRequest(server.url, to: .file(grave("a.bin"))).value
         #expect(file.resumedBytes <= 4 << 20 && grave.data("a.bin") == Self.content)
         victim.cancel()
         gate.open()
@@ -222,7 +222,7 @@ struct PartsTests {
         var single = DownloadOptions()
         single.maximumFailures = 0
         await fails(.truncatedBody) {
-            try await session.download(server.url, to: .file(folder("a.bin")), options: single).value
+            try await session.downloadRequest(server.url, to: .file(folder("a.bin")), options: single).value
         }
         let file = try await download(server).value
         #expect(file.resumedBytes == 5 << 20 && isWhole)

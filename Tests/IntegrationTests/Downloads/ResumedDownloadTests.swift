@@ -14,7 +14,7 @@ struct ResumedDownloadTests {
     init() throws { folder = try Folder() }
 
     private func download(_ server: FileServer, options: DownloadOptions = DownloadOptions()) -> DownloadRequest {
-        session.download(server.url, to: .file(folder("a.bin")), options: options)
+        session.downloadRequest(server.url, to: .file(folder("a.bin")), options: options)
     }
 
     /// Returns whether the folder holds the whole file and nothing else.
@@ -34,7 +34,7 @@ struct ResumedDownloadTests {
         let grave = try Folder()
         grave.write(part, to: ".a.bin.trellis-part")
         grave.write(note, to: ".a.bin.trellis-note")
-        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
+        let file = try await Session().downloadRequest(server.url, to: .file(grave("a.bin"))).value
         #expect(file.resumedBytes == Int64(part.count) && grave.data("a.bin") == Self.content)
         #expect(grave.names == ["a.bin"])
         victim.cancel()
@@ -61,7 +61,7 @@ struct ResumedDownloadTests {
         let grave = try Folder()
         grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
         grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
-        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
+        let file = try await Session().downloadRequest(server.url, to: .file(grave("a.bin"))).value
         #expect(file.resumedBytes == 300_000 && grave.data("a.bin") == other)
         victim.cancel()
         gate.open()
@@ -85,7 +85,7 @@ struct ResumedDownloadTests {
         let grave = try Folder()
         grave.write(try #require(folder.data(".a.bin.trellis-part")), to: ".a.bin.trellis-part")
         grave.write(try #require(folder.data(".a.bin.trellis-note")), to: ".a.bin.trellis-note")
-        let file = try await Session().download(server.url, to: .file(grave("a.bin"))).value
+        let file = try await Session().downloadRequest(server.url, to: .file(grave("a.bin"))).value
         #expect(file.resumedBytes == 1_200_000 && grave.data("a.bin") == Self.content)
         victim.cancel()
         gate.open()
@@ -96,9 +96,9 @@ struct ResumedDownloadTests {
         var options = DownloadOptions()
         options.maximumFailures = 0
         await fails(.truncatedBody) {
-            try await session.download(server.url, to: .directory(folder.path), options: options).value
+            try await session.downloadRequest(server.url, to: .directory(folder.path), options: options).value
         }
-        let file = try await session.download(server.url, to: .directory(folder.path)).value
+        let file = try await session.downloadRequest(server.url, to: .directory(folder.path)).value
         #expect(file.resumedBytes == 600_000 && file.path == folder("file.bin"))
         #expect(folder.data("file.bin") == Self.content && folder.names == ["file.bin"])
         #expect(server.ranges == [nil, nil, "bytes=600000-"])
@@ -107,18 +107,18 @@ struct ResumedDownloadTests {
     @Test func resumeDataGoesOnElsewhere() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .stalled(700_000, gate) : .whole }
-        let first = session.download(server.url)
+        let first = session.downloadRequest(server.url)
         for await progress in first.progress where progress.completedBytes > 0 { break }
         let data = try #require(await first.cancelProducingResumeData())
         await fails(.cancelled) { try await first.value }
         #expect(data.receivedBytes > 0 && data.totalBytes == 2_000_000 && first.state == .cancelled)
         let copy = try JSONDecoder().decode(ResumeData.self, from: JSONEncoder().encode(data))
-        let second = session.download(resuming: copy, to: .file(folder("a.bin")))
+        let second = session.downloadRequest(resuming: copy, to: .file(folder("a.bin")))
         #expect(try await second.value.resumedBytes == data.receivedBytes)
         #expect(isWhole() && !FileManager.default.fileExists(atPath: data.path))
         gate.open()
         // The partial file does not exist any more.
-        let third = session.download(resuming: copy, to: .file(folder("a.bin"), .removePreviousFile))
+        let third = session.downloadRequest(resuming: copy, to: .file(folder("a.bin"), .removePreviousFile))
         #expect(try await third.value.resumedBytes == 0)
     }
 
@@ -127,7 +127,7 @@ struct ResumedDownloadTests {
         let data = try JSONDecoder().decode(ResumeData.self, from: Data(json.utf8))
         let server = try FileServer(Self.content)
         let error = await fails(.resumeData) {
-            try await session.download(resuming: data, server.url, to: .file(folder("a.bin"))).value
+            try await session.downloadRequest(resuming: data, server.url, to: .file(folder("a.bin"))).value
         }
         #expect(error?.description.contains("http://a.example/b") == true)
         #expect(server.ranges.isEmpty && folder.names == [])
@@ -148,7 +148,7 @@ struct ResumedDownloadTests {
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(600_000) : .whole }
         let checksum = Checksum.sha512(String(repeating: "00", count: 64))
         let error = await fails(.checksumMismatch) {
-            try await session.download(server.url, to: .file(folder("a.bin")), checksum: checksum).value
+            try await session.downloadRequest(server.url, to: .file(folder("a.bin")), checksum: checksum).value
         }
         #expect(error?.description.contains("its sha512 is ") == true)
         #expect(folder.names == [])
@@ -158,11 +158,11 @@ struct ResumedDownloadTests {
         let wrong = [("Repr-Digest", "sha-256=:\(Data(repeating: 7, count: 32).base64EncodedString()):")]
         let server = try LoopbackServer.http { _ in .init(headers: wrong, body: Self.content) }
         await fails(.checksumMismatch) {
-            try await session.download(server.url("/a"), to: .file(folder("a.bin"))).value
+            try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin"))).value
         }
         var options = DownloadOptions()
         options.verifiesDigestFields = false
-        _ = try await session.download(server.url("/a"), to: .file(folder("a.bin")), options: options).value
+        _ = try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin")), options: options).value
         #expect(isWhole())
     }
 
@@ -174,7 +174,7 @@ struct ResumedDownloadTests {
         var options = DownloadOptions()
         options.maximumFailures = 0
         await fails(.truncatedBody) { try await download(server, options: options).value }
-        let file = try await session.download(server.url, to: .file(folder("a.bin")), checksum: checksum).value
+        let file = try await session.downloadRequest(server.url, to: .file(folder("a.bin")), checksum: checksum).value
         #expect(file.resumedBytes == 600_000 && isWhole())
     }
 
@@ -190,7 +190,7 @@ struct ResumedDownloadTests {
             let checksum = Checksum(name: "sum", [expected]) { Sum() }
             let destination = DownloadDestination.file(folder("a.bin"), .removePreviousFile)
             let result = await Task { [session] in
-                try await session.download(server.url, to: destination, checksum: checksum).value
+                try await session.downloadRequest(server.url, to: destination, checksum: checksum).value
             }.result
             if case .success = result { #expect(fits) } else { #expect(!fits) }
         }

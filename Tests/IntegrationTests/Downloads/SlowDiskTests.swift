@@ -43,7 +43,7 @@ struct SlowDiskTests {
         let disk = Disk(session)
         let checksum = Checksum(name: "slow", [1]) { SlowDigest(disk: disk) }
         // The disk is slow also where the tasks of its caller run on the engine thread.
-        let download = session.download(server.url, to: .file(folder("a.bin")), checksum: checksum)
+        let download = session.downloadRequest(server.url, to: .file(folder("a.bin")), checksum: checksum)
         download.resume()
         try await disk.isReached.opened()
         // The connection of the download stands still soon, and other requests go on.
@@ -66,7 +66,7 @@ struct SlowDiskTests {
         disk.goOn()
         var options = DownloadOptions()
         options.connections = connections
-        let download = session.download(
+        let download = session.downloadRequest(
             server.url, to: .file(folder("a.bin")),
             checksum: Checksum(name: "slow", [1]) { SlowDigest(disk: disk) }, options: options)
         let size = try await withTaskExecutorPreference(session.executor) { try await download.value.size }

@@ -22,7 +22,7 @@ struct TouchedDownloadTests {
     }
 
     private func download(_ server: FileServer, _ options: DownloadOptions = DownloadOptions()) -> DownloadRequest {
-        session.download(server.url, to: .file(folder("a.bin")), options: options)
+        session.downloadRequest(server.url, to: .file(folder("a.bin")), options: options)
     }
 
     /// Runs `body` on the files of a download that has received `count` bytes, and then cuts the connection.
@@ -141,7 +141,7 @@ struct TouchedDownloadTests {
     @Test(arguments: Touch.allCases) func resumeDataOfAPartialFileThatWasTouched(_ kind: Touch) async throws {
         let (server, data) = try await interrupted()
         try touch(kind)
-        #expect(try await session.download(resuming: data, to: .file(folder("b.bin"))).value.resumedBytes == 0)
+        #expect(try await session.downloadRequest(resuming: data, to: .file(folder("b.bin"))).value.resumedBytes == 0)
         #expect(folder.data("b.bin") == Self.content && server.ranges == [nil, nil])
     }
 
@@ -150,7 +150,7 @@ struct TouchedDownloadTests {
         let (server, data) = try await interrupted()
         let other = try FileServer(noise(2_000_000, seed: 5), tag: "\"other\"") { _, _ in .cut(900_000) }
         await fails(.truncatedBody) { try await download(other, onlyOnce).value }
-        let file = try await session.download(resuming: data, to: .file(folder("a.bin"))).value
+        let file = try await session.downloadRequest(resuming: data, to: .file(folder("a.bin"))).value
         #expect(file.resumedBytes == 0 && folder.data("a.bin") == Self.content)
         #expect(server.ranges == [nil, nil])
     }
@@ -160,10 +160,10 @@ struct TouchedDownloadTests {
         let (server, data) = try await interrupted()
         let other = try FileServer(noise(2_000_000, seed: 5), tag: "\"other\"") { _, _ in .cut(900_000) }
         await fails(.truncatedBody) {
-            try await session.download(other.url, to: .file(folder("b.bin")), options: onlyOnce).value
+            try await session.downloadRequest(other.url, to: .file(folder("b.bin")), options: onlyOnce).value
         }
         try FileManager.default.removeItem(atPath: folder(Self.part))
-        let file = try await session.download(resuming: data, to: .file(folder("b.bin"))).value
+        let file = try await session.downloadRequest(resuming: data, to: .file(folder("b.bin"))).value
         #expect(file.resumedBytes == 0 && folder.data("b.bin") == Self.content && server.ranges == [nil, nil])
     }
 
@@ -175,7 +175,7 @@ struct TouchedDownloadTests {
             .replacingOccurrences(of: Self.part, with: "precious")
         let forged = try JSONDecoder().decode(ResumeData.self, from: Data(json.utf8))
         #expect(forged.path == folder("precious"))
-        #expect(try await session.download(resuming: forged, to: .file(folder("b.bin"))).value.resumedBytes == 0)
+        #expect(try await session.downloadRequest(resuming: forged, to: .file(folder("b.bin"))).value.resumedBytes == 0)
         #expect(folder.data("precious") == noise(1000) && server.ranges.count == 2)
     }
 
@@ -207,7 +207,7 @@ struct TouchedDownloadTests {
             folder.write(noise(5_000_000), to: Self.part + ".2")
             folder.write(noise(1000), to: Self.part + ".4")
             let server = try FileServer(Self.content)
-            let other = session.download(server.url, to: .file(folder("a.bin"), .removePreviousFile))
+            let other = session.downloadRequest(server.url, to: .file(folder("a.bin"), .removePreviousFile))
             #expect(try await other.value.resumedBytes == 0)
             #expect(folder.data("a.bin") == Self.content)
             #expect(folder.names == [Self.note, Self.part, "a.bin"])
@@ -221,12 +221,12 @@ struct TouchedDownloadTests {
         let gate = LoopbackServer.Gate()
         let other = try FileServer(Self.content) { number, _ in number == 1 ? .stalled(500_000, gate) : .whole }
         let (server, request) = try await touching { _ in
-            let second = session.download(other.url, to: .file(folder("a.bin"), .removePreviousFile))
+            let second = session.downloadRequest(other.url, to: .file(folder("a.bin"), .removePreviousFile))
             for await progress in second.progress where progress.completedBytes == 500_000 { break }
             let data = try #require(await second.cancelProducingResumeData())
-            let third = session.download(other.url, to: .file(folder("a.bin"), .removePreviousFile))
+            let third = session.downloadRequest(other.url, to: .file(folder("a.bin"), .removePreviousFile))
             #expect(try await third.value.resumedBytes == 0)
-            let file = try await session.download(resuming: data, to: .file(folder("b.bin"))).value
+            let file = try await session.downloadRequest(resuming: data, to: .file(folder("b.bin"))).value
             #expect(file.resumedBytes == 500_000 && folder.data("b.bin") == Self.content)
         }
         gate.open()

@@ -9,7 +9,7 @@ struct CutShortTests {
     func beforeTheHead(_ ending: Ending) async throws {
         let server = try Misbehaviour(answering: "", then: ending)
         let error = await server.fails(with: .receive)
-        #expect(error?.maySentBytes == true)
+        #expect(error?.mayHaveSentBytes == true)
         #expect(error?.isRetryable == true)
         try await server.isHealthyAndLeavesNothing()
     }

@@ -49,7 +49,7 @@ struct EarlyAnswerFramingTests {
         let (data, response) = try await server.session.upload(.stream(source), to: server.request)
         #expect(response.status.code == row.status)
         #expect(String(decoding: data, as: UTF8.self) == (row.framing == .noBody ? "" : "big"))
-        #expect(response.trailerFields.count == (row.framing == .trailers ? 1 : 0))
+        #expect(response.trailers.count == (row.framing == .trailers ? 1 : 0))
         try await source.released.opened()
         try await server.isHealthyAndLeavesNothing()
         #expect(server.server.acceptedCount == 2, "the connection must not carry another request")

@@ -104,7 +104,7 @@ struct FramingTests {
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\nX-Checksum: 1234\r\n\r\n")
         let (data, response) = try await server.session.data(server.request)
         #expect(data.count == 5)
-        #expect(response.trailerFields.map { "\($0.name): \($0.value)" } == ["X-Checksum: 1234"])
+        #expect(response.trailers.map { "\($0.name): \($0.value)" } == ["X-Checksum: 1234"])
         try await server.isHealthyAndLeavesNothing()
     }
 }

@@ -28,7 +28,7 @@ struct HeaderFieldTests {
             answering: "HTTP/1.1 200 OK\r\nX-Folded: one\r\n  two\r\nContent-Length: 2\r\n\r\nok")
         let (_, response) = try await server.session.data(server.request)
         let name = try #require(HTTPField.Name("X-Folded"))
-        let words = response.headerFields[name]?.split(separator: " ")
+        let words = response.headers[name]?.split(separator: " ")
         #expect(words == ["one", "two"])
         try await server.isHealthyAndLeavesNothing()
     }
@@ -43,7 +43,7 @@ struct HeaderFieldTests {
         let server = try Misbehaviour(
             answering: "HTTP/1.1 200 OK\r\nSet-Cookie: a=1\r\nX: 1\r\nSet-Cookie: b=2\r\nContent-Length: 0\r\n\r\n")
         let (_, response) = try await server.session.data(server.request)
-        #expect(response.headerFields[values: .setCookie] == ["a=1", "b=2"])
+        #expect(response.headers[values: .setCookie] == ["a=1", "b=2"])
         try await server.isHealthyAndLeavesNothing()
     }
 

@@ -22,7 +22,7 @@ struct NoBodyTests {
         request.method = .head
         let (data, response) = try await server.session.data(request)
         #expect(data.isEmpty)
-        #expect(response.headerFields.count == 1)
+        #expect(response.headers.count == 1)
         try await server.isHealthyAndLeavesNothing()
         #expect(server.server.acceptedCount == 1, "the connection was fit for another request")
     }

@@ -91,7 +91,7 @@ struct StaleConnectionTests {
         _ = try await session.data(server.url("/1"))
         let post = Request(server.url("/2"), method: .post, body: .string("once"))
         let error = await expectFailure([.receive, .send]) { try await session.data(post) }
-        #expect(error?.maySentBytes == true)
+        #expect(error?.mayHaveSentBytes == true)
         #expect(error?.isRetryable == false)
         #expect(server.requests.map(\.path) == ["/1", "/2"])
         let (data, _) = try await session.data(Request(server.url("/3"), method: .post, body: .string("again")))

@@ -49,7 +49,7 @@ struct CoalescedEndTests {
         mayAnswer.open()
         let (data, response) = try await answer
         #expect(data == body)
-        #expect(response.trailerFields[try #require(HTTPField.Name("x-sum"))] == (hasTrailers ? "42" : nil))
+        #expect(response.trailers[try #require(HTTPField.Name("x-sum"))] == (hasTrailers ? "42" : nil))
         await session.shutdown()
         try await server.waitUntilAllClosed()
     }

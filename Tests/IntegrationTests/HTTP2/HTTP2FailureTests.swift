@@ -135,7 +135,7 @@ struct HTTP2FailureTests {
         let peer = try await HTTP2Peer(Self.started, .tls)
         do {
             let (_, response) = try await peer.session.data(peer.request("/field/newline"))
-            #expect(response.headerFields.isEmpty)
+            #expect(response.headers.isEmpty)
         } catch let error as TrellisError {
             #expect([.malformedResponse, .http2].contains(error.kind))
         }

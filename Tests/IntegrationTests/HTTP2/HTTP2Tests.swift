@@ -41,8 +41,8 @@ struct HTTP2Tests {
         let (data, response) = try await peer.session.data(peer.request("/trailers/\(length)"))
         #expect(data.count == 50)
         let name = try #require(HTTPField.Name("x-checksum"))
-        #expect(response.trailerFields[name] == "1234")
-        #expect(response.headerFields[name] == nil)
+        #expect(response.trailers[name] == "1234")
+        #expect(response.headers[name] == nil)
         try await peer.isHealthyAndLeavesNothing()
     }
 

@@ -68,7 +68,7 @@ struct RefusedStreamTests {
         let key = UUID().uuidString
         let request = try post("/refused-then/INTERNAL_ERROR/\(key)", to: peer)
         let error = await expectFailure([.http2, .receive, .send]) { try await peer.session.data(request) }
-        #expect(error?.maySentBytes == true)
+        #expect(error?.mayHaveSentBytes == true)
         #expect(error?.isRetryable == false)
         #expect(try await peer.session.data(peer.request("/attempts/\(key)")).0.count == 2)
         try await peer.isHealthyAndLeavesNothing()
@@ -97,7 +97,7 @@ struct RefusedStreamTests {
         let error = await expectFailure([.http2, .receive, .truncatedBody, .send]) {
             try await peer.session.data(request)
         }
-        #expect(error?.maySentBytes == true)
+        #expect(error?.mayHaveSentBytes == true)
         #expect(error?.isRetryable == false)
         try await peer.isHealthyAndLeavesNothing()
     }

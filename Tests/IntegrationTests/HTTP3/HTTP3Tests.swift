@@ -41,7 +41,7 @@ struct HTTP3Tests {
 
     @Test func trailersAndEarlyHintsArrive() async throws {
         let (_, withTrailers) = try await session.data(request("/trailers"))
-        #expect(withTrailers.trailerFields[try #require(HTTPField.Name("x-checksum"))] == "1234")
+        #expect(withTrailers.trailers[try #require(HTTPField.Name("x-checksum"))] == "1234")
         let (_, withHints) = try await session.data(request("/hints"))
         #expect(withHints.informational.map(\.status.code) == [103])
         try await isHealthyAndLeavesNothing()

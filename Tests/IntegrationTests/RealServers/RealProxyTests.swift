@@ -58,7 +58,7 @@ struct RealProxyTests {
         let body = RequestBody.string("abc")
         let (data, response) = try await session.data(Request(server.url("/a?b"), method: .post, body: body))
         #expect(String(decoding: data, as: UTF8.self) == "got 3")
-        #expect(response.headerFields[.via]?.contains("tinyproxy") == true)
+        #expect(response.headers[.via]?.contains("tinyproxy") == true)
         #expect(server.requests.map(\.target) == ["/a?b"])
         #expect(server.requests[0]["Proxy-Authorization"] == nil && server.requests[0]["Via"] != nil)
         await session.shutdown()

@@ -63,7 +63,7 @@ struct RealServerTests {
     func filesInParts(_ pair: Pair) async throws {
         var options = DownloadOptions()
         options.connections = 4
-        let file = try await session.download(request("/large", pair), options: options).value
+        let file = try await session.downloadRequest(request("/large", pair), options: options).value
         defer { try? FileManager.default.removeItem(atPath: file.path) }
         #expect(FileManager.default.contents(atPath: file.path) == Data((0..<8 << 20).map { UInt8($0 % 251) }))
         #expect(file.response.version == pair.version)

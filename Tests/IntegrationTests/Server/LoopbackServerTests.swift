@@ -10,7 +10,7 @@ struct LoopbackServerTests {
     func requestsAreRecordedAsReceived(_ body: RequestBody) async throws {
         let server = try LoopbackServer.http { _ in .init(201) }, session = Session()
         var request = Request(server.url("/path?q=1"), method: .put, body: body)
-        request.headerFields[.accept] = "a/b"
+        request.headers[.accept] = "a/b"
         let (_, response) = try await session.data(request)
         #expect(response.status.code == 201)
         let received = try #require(server.requests.first)
@@ -40,7 +40,7 @@ struct LoopbackServerTests {
     @Test func expectationIsAnswered() async throws {
         let server = try LoopbackServer.http { .text("\($0.body.count)") }, session = Session()
         var request = Request(server.url(), method: .post, body: .data(Data(count: 100)))
-        request.headerFields[.expect] = "100-continue"
+        request.headers[.expect] = "100-continue"
         let (data, _) = try await session.data(request)
         #expect(String(decoding: data, as: UTF8.self) == "100")
         await session.shutdown()

@@ -29,7 +29,7 @@ struct RetryTests {
         let session = session()
         let (data, response) = try await session.data(server.url("/"))
         #expect(String(decoding: data, as: UTF8.self) == "3")
-        #expect(response.metrics.attempts == 3)
+        #expect(response.metrics.attemptCount == 3)
         #expect(server.acceptedCount == 1)
         await session.shutdown()
     }
@@ -55,7 +55,7 @@ struct RetryTests {
         let session = session()
         let (data, response) = try await session.data(server.url("/"))
         #expect(String(decoding: data, as: UTF8.self) == "ok")
-        #expect(response.metrics.attempts == 3)
+        #expect(response.metrics.attemptCount == 3)
         await session.shutdown()
         try await server.waitUntilAllClosed()
     }
@@ -69,7 +69,7 @@ struct RetryTests {
         #expect(try await session.data(post).1.status == .serviceUnavailable)
         #expect(server.requests.count == 1)
         let key = try #require(HTTPField.Name("Idempotency-Key"))
-        #expect(try await session.data(post.withHeader(key, "1")).1.metrics.attempts == 2)
+        #expect(try await session.data(post.withHeader(key, "1")).1.metrics.attemptCount == 2)
         #expect(server.requests.count == 3)
         #expect(Set(server.requests.suffix(2).map { $0["Idempotency-Key"] }) == ["1"])
         await session.shutdown()
@@ -79,7 +79,7 @@ struct RetryTests {
         let server = try LoopbackServer.http { _ in Answer(503, headers: [(name: "Retry-After", value: "59")]) }
         let session = session()
         let waiting = LoopbackServer.Gate()
-        let events = session.events
+        let events = session.requestEvents
         let watching = Task {
             for await event in events { if case .retrying = event.kind { waiting.open() } }
         }

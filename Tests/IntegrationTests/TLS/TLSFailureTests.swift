@@ -40,7 +40,7 @@ struct TLSFailureTests {
     @Test(arguments: ["expired", "wrong-host", "unknown-ca"])
     func badCertificateIsNotTrusted(_ port: String) async throws {
         let error = await expectFailure([.untrusted]) { try await session.data(peer.url(port)) }
-        #expect(error?.maySentBytes == false)
+        #expect(error?.mayHaveSentBytes == false)
         try await isHealthyAndLeavesNothing()
     }
 

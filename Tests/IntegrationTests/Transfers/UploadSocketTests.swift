@@ -95,7 +95,7 @@ struct UploadSocketTests {
         }
         let request = server.request.withInterceptor(Second())
         let upload = try server.session.uploadRequest(body(kind), to: request)
-        let (data, response) = try await upload.response()
+        let (data, response) = try await upload.data()
         #expect(response.status == .ok)
         let count = try #require(Int(String(decoding: data, as: UTF8.self)))
         #expect(kind == .form ? count > Self.size : count == Self.size)
@@ -112,7 +112,7 @@ struct UploadSocketTests {
         }
         let source = WatchedSource(.endless)
         let upload = server.session.uploadRequest(source, to: server.request.withInterceptor(Second()))
-        await expectFailure([.bodyNotReplayable]) { try await upload.response() }
+        await expectFailure([.bodyNotReplayable]) { try await upload.data() }
         try await source.released.opened()
         try await server.isHealthyAndLeavesNothing()
     }

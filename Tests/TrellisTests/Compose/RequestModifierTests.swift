@@ -5,7 +5,7 @@ import Trellis
 
 /// Copies of requests that differ in one thing.
 struct RequestModifierTests {
-    private static let plain = Request("http://localhost/a?b=c", headerFields: [.accept: "text/html", .from: "me"])
+    private static let plain = Request("http://localhost/a?b=c", headers: [.accept: "text/html", .from: "me"])
 
     @Test func eachChangesOneThingAndTheOriginalStays() {
         let request = Self.plain.withMethod(.query).withBody(.string("x", contentType: "a/b"))
@@ -17,7 +17,7 @@ struct RequestModifierTests {
         #expect(request.httpVersion == .http1Only)
         #expect(request.maximumBodySize == .bytes(7))
         #expect(request.decodesContent == false)
-        #expect(request.url == Self.plain.url && request.headerFields == Self.plain.headerFields)
+        #expect(request.url == Self.plain.url && request.headers == Self.plain.headers)
         #expect(Self.plain.method == .get && Self.plain.body == nil && Self.plain.timeouts == nil)
     }
 
@@ -28,26 +28,26 @@ struct RequestModifierTests {
 
     @Test func aFieldTakesThePlaceOfAllOfItsName() {
         var request = Self.plain.addingHeader(.accept, "a/b").addingHeader(HTTPField(name: .accept, value: "c/d"))
-        #expect(request.headerFields[values: .accept] == ["text/html", "a/b", "c/d"])
+        #expect(request.headers[values: .accept] == ["text/html", "a/b", "c/d"])
         request = request.withHeader(.accept, "e/f")
-        #expect(request.headerFields == [.accept: "e/f", .from: "me"])
-        #expect(request.withoutHeader(.accept).headerFields == [.from: "me"])
-        #expect(request.withHeader(.accept("x/y")).headerFields[values: .accept] == ["x/y"])
+        #expect(request.headers == [.accept: "e/f", .from: "me"])
+        #expect(request.withoutHeader(.accept).headers == [.from: "me"])
+        #expect(request.withHeader(.accept("x/y")).headers[values: .accept] == ["x/y"])
     }
 
     @Test func fieldsTakeThePlaceOfAllOfTheirNames() {
         var fields: HTTPFields = [.accept: "a/b", .range: "bytes=0-"]
         fields.append(HTTPField(name: .accept, value: "c/d"))
         let request = Self.plain.withHeaders(fields)
-        #expect(request.headerFields.map(\.value) == ["me", "a/b", "bytes=0-", "c/d"])
+        #expect(request.headers.map(\.value) == ["me", "a/b", "bytes=0-", "c/d"])
         let listed = Self.plain.withHeaders([.accept("a/b"), .contentType("c/d")])
-        #expect(listed.headerFields == [.from: "me", .accept: "a/b", .contentType: "c/d"])
+        #expect(listed.headers == [.from: "me", .accept: "a/b", .contentType: "c/d"])
     }
 
     @Test func credentials() {
         let basic = Self.plain.withAuthorization(username: "Aladdin", password: "open sesame")
-        #expect(basic.headerFields[.authorization] == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
-        #expect(basic.withAuthorization(bearerToken: "abc").headerFields[values: .authorization] == ["Bearer abc"])
+        #expect(basic.headers[.authorization] == "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==")
+        #expect(basic.withAuthorization(bearerToken: "abc").headers[values: .authorization] == ["Bearer abc"])
     }
 
     @Test(
@@ -71,7 +71,7 @@ struct RequestModifierTests {
     }
 
     @Test func aListOfFieldsAtTheStart() {
-        let request = Request("http://h/", headerFields: [.accept("a/b"), .userAgent("me/1")])
-        #expect(request.headerFields == [.accept: "a/b", .userAgent: "me/1"])
+        let request = Request("http://h/", headers: [.accept("a/b"), .userAgent("me/1")])
+        #expect(request.headers == [.accept: "a/b", .userAgent: "me/1"])
     }
 }

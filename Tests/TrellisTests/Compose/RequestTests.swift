@@ -19,7 +19,7 @@ struct RequestTests {
         let request = try "http://localhost/a b".asRequest()
         #expect(request.method == .get)
         #expect(request.url == "http://localhost/a b")
-        #expect(request.headerFields.isEmpty)
+        #expect(request.headers.isEmpty)
     }
 
     @Test func aURLIsAGet() throws {

@@ -48,20 +48,21 @@ struct DownloadCrashTests {
     private func download(connections: Int = 1) -> DownloadRequest {
         var options = DownloadOptions()
         options.connections = connections
-        return session.download("http://a.example/f", to: .file(path("f"), .removePreviousFile), options: options)
+        return session.downloadRequest(
+            "http://a.example/f", to: .file(path("f"), .removePreviousFile), options: options)
     }
 
     private func sendHead(_ attempt: ScriptedAttempt, _ tag: String = "\"a\"") {
         attempt.connect()
         attempt.receiveHead(
-            headerFields: [.eTag: tag, .contentLength: "\(Self.total)", .acceptRanges: "bytes"])
+            headers: [.eTag: tag, .contentLength: "\(Self.total)", .acceptRanges: "bytes"])
     }
 
     private func sendPart(_ attempt: ScriptedAttempt, from start: Int) {
         attempt.connect()
         attempt.receiveHead(
             status: 206,
-            headerFields: [.eTag: "\"a\"", .contentRange: "bytes \(start)-\(Self.total - 1)/\(Self.total)"])
+            headers: [.eTag: "\"a\"", .contentRange: "bytes \(start)-\(Self.total - 1)/\(Self.total)"])
     }
 
     private func receive(_ range: Range<Int>, _ attempt: ScriptedAttempt, _ download: DownloadRequest) async throws {
@@ -149,7 +150,7 @@ struct DownloadCrashTests {
         let download = download()
         download.resume()
         let attempt = try await transport.nextAttempt()
-        #expect(attempt.request.request.headerFields[.range] == "bytes=2000-")
+        #expect(attempt.request.request.headers[.range] == "bytes=2000-")
         sendPart(attempt, from: 2000)
         try await receive(2000..<Self.total, attempt, download)
         attempt.end()
@@ -168,7 +169,7 @@ struct DownloadCrashTests {
         let download = download()
         download.resume()
         let attempt = try await transport.nextAttempt()
-        #expect(attempt.request.request.headerFields[.range] == nil)
+        #expect(attempt.request.request.headers[.range] == nil)
     }
 
     /// A killed process leaves all that it wrote, once that is on the disk: otherwise nothing but what was noted.
@@ -187,7 +188,7 @@ struct DownloadCrashTests {
             let next = self.download()
             next.resume()
             let attempt = try await transport.nextAttempt()
-            #expect(attempt.request.request.headerFields[.range] == (takesIt ? "bytes=3000-" : "bytes=2000-"))
+            #expect(attempt.request.request.headers[.range] == (takesIt ? "bytes=3000-" : "bytes=2000-"))
             next.cancel()
         }
     }
@@ -217,7 +218,7 @@ struct DownloadCrashTests {
         let next = download()
         next.resume()
         let attempt = try await transport.nextAttempt()
-        #expect(attempt.request.request.headerFields[.range] == "bytes=2000-")
+        #expect(attempt.request.request.headers[.range] == "bytes=2000-")
         next.cancel()
     }
 
@@ -299,7 +300,7 @@ struct DownloadCrashTests {
         var downloads: [DownloadRequest] = []
         for (index, disk) in disks.enumerated() {
             let isReached = disk.hold("write part 0..<1000")
-            let download = session.download("http://a.example/f", to: .file(path("\(index)")))
+            let download = session.downloadRequest("http://a.example/f", to: .file(path("\(index)")))
             await disk.recording { download.resume() }
             let attempt = try await transport.nextAttempt()
             sendHead(attempt)

@@ -18,12 +18,12 @@ struct DownloadDrainTests {
     private func start(_ scripted: Scripted, connections: Int = 1) async throws -> (DownloadRequest, ScriptedAttempt) {
         var options = DownloadOptions()
         options.connections = connections
-        let download = scripted.session.download("http://localhost/f", to: .file(path), options: options)
+        let download = scripted.session.downloadRequest("http://localhost/f", to: .file(path), options: options)
         download.resume()
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
         attempt.receiveHead(
-            headerFields: [.eTag: "\"a\"", .contentLength: "\(Self.content.count)", .acceptRanges: "bytes"])
+            headers: [.eTag: "\"a\"", .contentLength: "\(Self.content.count)", .acceptRanges: "bytes"])
         return (download, attempt)
     }
 
@@ -54,7 +54,7 @@ struct DownloadDrainTests {
         attempt.connect()
         attempt.receiveHead(
             status: 206,
-            headerFields: [
+            headers: [
                 .eTag: "\"a\"",
                 .contentRange: "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(Self.content.count)",
             ])
@@ -78,10 +78,10 @@ struct DownloadDrainTests {
         first.fail(.exchangeFailed(.receive("x")))
         let second = try await nextAttempt(scripted, of: download, after: 1)
         second.connect()
-        second.receiveHead(status: 302, headerFields: [.location: "/f?again"])
+        second.receiveHead(status: 302, headers: [.location: "/f?again"])
         second.end()
         let third = try await nextAttempt(scripted, of: download, after: 2)
-        #expect(third.request.request.headerFields[.range] == "bytes=1000-")
+        #expect(third.request.request.headers[.range] == "bytes=1000-")
         sendPart(third, 1000..<Self.content.count)
         try await expectWhole(download)
         await end.value
@@ -94,7 +94,7 @@ struct DownloadDrainTests {
         let end = await drain(scripted)
         sendPart(second, 2 << 20..<4 << 20)
         let third = try await nextAttempt(scripted, of: download, after: 2)
-        #expect(third.request.request.headerFields[.range] == "bytes=\(1 << 20)-\((2 << 20) - 1)")
+        #expect(third.request.request.headers[.range] == "bytes=\(1 << 20)-\((2 << 20) - 1)")
         sendPart(third, 1 << 20..<2 << 20)
         await received(3 << 20, download)
         first.receiveBody(Self.content.prefix(1 << 20))
@@ -124,7 +124,7 @@ struct DownloadDrainTests {
     @Test func oneThatHasNotStartedIsRefused() async throws {
         let scripted = scripted(false)
         let (download, _) = try await start(scripted)
-        let late = scripted.session.download("http://localhost/late", to: .file(path + "-late"))
+        let late = scripted.session.downloadRequest("http://localhost/late", to: .file(path + "-late"))
         let end = await drain(scripted)
         let error = await #expect(throws: TrellisError.self) { try await late.value }
         #expect(error?.reason == .cancelled(.sessionShutDown) && error?.url == "http://localhost/late")

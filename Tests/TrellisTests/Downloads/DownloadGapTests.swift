@@ -31,7 +31,7 @@ struct DownloadGapTests {
     private func start(connections: Int) -> DownloadRequest {
         var options = DownloadOptions()
         options.connections = connections
-        let download = session.download("http://a.example/f", to: .file(path("f")), options: options)
+        let download = session.downloadRequest("http://a.example/f", to: .file(path("f")), options: options)
         download.resume()
         return download
     }
@@ -47,10 +47,10 @@ struct DownloadGapTests {
 
     /// Answers with the part that is asked for; returns where it begins.
     private func sendHead(_ attempt: ScriptedAttempt) throws -> Int {
-        let range = try #require(attempt.request.request.headerFields[.range]).dropFirst("bytes=".count)
+        let range = try #require(attempt.request.request.headers[.range]).dropFirst("bytes=".count)
         attempt.connect()
         attempt.receiveHead(
-            status: 206, headerFields: [.eTag: "\"a\"", .contentRange: "bytes \(range)/\(Self.total)"])
+            status: 206, headers: [.eTag: "\"a\"", .contentRange: "bytes \(range)/\(Self.total)"])
         return try #require(Int(range.prefix { $0 != "-" }))
     }
 
@@ -60,7 +60,7 @@ struct DownloadGapTests {
         let attempt = try await transport.nextAttempt()
         attempt.connect()
         attempt.receiveHead(
-            headerFields: [.eTag: "\"a\"", .contentLength: "\(Self.total)", .acceptRanges: "bytes"])
+            headers: [.eTag: "\"a\"", .contentLength: "\(Self.total)", .acceptRanges: "bytes"])
         try await receive(0..<3000, attempt, download)
         let (bytes, text) = (try Data(contentsOf: URL(filePath: part)), try Data(contentsOf: URL(filePath: note)))
         download.cancel()
@@ -88,7 +88,7 @@ struct DownloadGapTests {
         }
         let next = start(connections: 1)
         let attempt = try await transport.nextAttempt()
-        #expect(attempt.request.request.headerFields[.range] == nil)
+        #expect(attempt.request.request.headers[.range] == nil)
         next.cancel()
         await #expect(throws: TrellisError.self) { try await next.value }
     }
@@ -107,7 +107,7 @@ struct DownloadGapTests {
         // What was there is there.
         let next = start(connections: 1)
         let attempt = try await transport.nextAttempt()
-        #expect(attempt.request.request.headerFields[.range] == "bytes=3000-")
+        #expect(attempt.request.request.headers[.range] == "bytes=3000-")
         next.cancel()
         await #expect(throws: TrellisError.self) { try await next.value }
     }

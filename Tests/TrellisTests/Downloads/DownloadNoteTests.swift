@@ -30,18 +30,18 @@ struct DownloadNoteTests {
     private func begin() async throws -> (DownloadRequest, ScriptedAttempt, ScriptedAttempt) {
         var options = DownloadOptions()
         options.connections = 2
-        let download = session.download(
+        let download = session.downloadRequest(
             "http://a.example/f", to: .file(folder.appending(path: "f").path), options: options)
         download.resume()
         let first = try await transport.nextAttempt()
         first.connect()
         first.receiveHead(
-            headerFields: [.eTag: "\"a\"", .contentLength: "\(4 << 20)", .acceptRanges: "bytes"])
+            headers: [.eTag: "\"a\"", .contentLength: "\(4 << 20)", .acceptRanges: "bytes"])
         let second = try await transport.nextAttempt()
         second.connect()
         second.receiveHead(
             status: 206,
-            headerFields: [.eTag: "\"a\"", .contentRange: "bytes \(2 << 20)-\((4 << 20) - 1)/\(4 << 20)"])
+            headers: [.eTag: "\"a\"", .contentRange: "bytes \(2 << 20)-\((4 << 20) - 1)/\(4 << 20)"])
         return (download, first, second)
     }
 
@@ -86,11 +86,11 @@ struct DownloadNoteTests {
         if hasParts {
             (download, attempt, _) = try await begin()
         } else {
-            download = session.download("http://a.example/f", to: .file(folder.appending(path: "f").path))
+            download = session.downloadRequest("http://a.example/f", to: .file(folder.appending(path: "f").path))
             download.resume()
             attempt = try await transport.nextAttempt()
             attempt.connect()
-            attempt.receiveHead(headerFields: [.eTag: "\"a\"", .contentLength: "1000000"])
+            attempt.receiveHead(headers: [.eTag: "\"a\"", .contentLength: "1000000"])
         }
         await receive(1000, attempt, download)
         try FileManager.default.removeItem(at: folder)

@@ -21,14 +21,14 @@ struct DownloadReaderTests {
 
     private func answer(_ attempt: ScriptedAttempt) {
         attempt.connect()
-        attempt.receiveHead(headerFields: [.eTag: "\"a\"", .contentLength: "10"])
+        attempt.receiveHead(headers: [.eTag: "\"a\"", .contentLength: "10"])
         attempt.receiveBody("0123456789")
         attempt.end()
     }
 
     private static let file = DownloadedFile(
         path: "f", size: 1, resumedBytes: 0,
-        response: Response(responseHead: ResponseHead(status: .ok), url: "http://a.example/f"), interruptions: 0,
+        response: Response(head: ResponseHead(status: .ok), url: "http://a.example/f"), interruptions: 0,
         metrics: Metrics())
 
     // MARK: One download
@@ -53,7 +53,7 @@ struct DownloadReaderTests {
     }
 
     @Test func withTheLastOfThemItEnds() async throws {
-        let download = session.download("http://a.example/f", to: .file(path))
+        let download = session.downloadRequest("http://a.example/f", to: .file(path))
         let readers = [Task { _ = try await download.value }, Task { _ = try await download.response }]
         let attempt = try await transport.nextAttempt()
         for reader in readers { reader.cancel() }
@@ -66,7 +66,7 @@ struct DownloadReaderTests {
     }
 
     @Test func oneWhoCameCancelledLeavesItToTheOthers() async throws {
-        let download = session.download("http://a.example/f", to: .file(path))
+        let download = session.downloadRequest("http://a.example/f", to: .file(path))
         let staying = Task { try await download.value }
         let attempt = try await transport.nextAttempt()
         let gate = LoopbackServer.Gate()
@@ -86,7 +86,7 @@ struct DownloadReaderTests {
 
     /// The batch waits for it too.
     @Test func oneWhoLeavesADownloadLeavesItToItsBatch() async throws {
-        let download = session.download("http://a.example/f", to: .file(path))
+        let download = session.downloadRequest("http://a.example/f", to: .file(path))
         var iterator = session.downloads(of: [download]).makeAsyncIterator()
         async let outcome = iterator.next()
         let attempt = try await transport.nextAttempt()
@@ -105,7 +105,7 @@ struct DownloadReaderTests {
 
     /// Nobody would start a download whose batch has gone: those who watch it are told the end.
     @Test func aBatchThatIsLeftEndsWhatWaitsForItsTurn() async throws {
-        let downloads = (0..<3).map { session.download("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
+        let downloads = (0..<3).map { session.downloadRequest("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
         let batch = session.downloads(of: downloads, maximumConcurrency: 1)
         let watching = Task { for await _ in downloads[2].progress {} }
         let reading = Task {
@@ -121,7 +121,7 @@ struct DownloadReaderTests {
 
     /// One that somebody has started is theirs.
     @Test func aBatchThatIsLeftEndsNothingThatOthersHaveStarted() async throws {
-        let download = session.download("http://a.example/f", to: .file(path))
+        let download = session.downloadRequest("http://a.example/f", to: .file(path))
         var iterator: DownloadBatch.AsyncIterator? = session.downloads(of: [download]).makeAsyncIterator()
         let reading = Task { try await download.value }
         let attempt = try await transport.nextAttempt()
@@ -150,7 +150,7 @@ struct DownloadReaderTests {
         func next() async throws -> Data? { nil }
 
         func finalResponse() async throws -> Response {
-            Response(responseHead: ResponseHead(status: .ok), url: "http://a.example/f")
+            Response(head: ResponseHead(status: .ok), url: "http://a.example/f")
         }
 
         func cancel(explicitly: Bool) {}

@@ -21,20 +21,20 @@ struct DownloadRequestTests {
     private func start(_ request: Request = Request("http://a.example/f")) async throws -> (
         DownloadRequest, ScriptedAttempt
     ) {
-        let download = session.download(request, to: .file(path))
+        let download = session.downloadRequest(request, to: .file(path))
         download.resume()
         return (download, try await transport.nextAttempt())
     }
 
     private func sendHead(_ attempt: ScriptedAttempt) {
         attempt.connect()
-        attempt.receiveHead(headerFields: [.eTag: "\"a\"", .contentLength: "10"])
+        attempt.receiveHead(headers: [.eTag: "\"a\"", .contentLength: "10"])
     }
 
     private func sendRest(_ attempt: ScriptedAttempt, from start: Int) {
         attempt.connect()
         attempt.receiveHead(
-            status: 206, headerFields: [.eTag: "\"a\"", .contentRange: "bytes \(start)-9/10"])
+            status: 206, headers: [.eTag: "\"a\"", .contentRange: "bytes \(start)-9/10"])
         attempt.receiveBody(String("0123456789".dropFirst(start)))
         attempt.end()
     }
@@ -45,7 +45,7 @@ struct DownloadRequestTests {
     }
 
     @Test func itStartsWhenItIsAskedFor() async throws {
-        let download = session.download("http://a.example/f", to: .file(path))
+        let download = session.downloadRequest("http://a.example/f", to: .file(path))
         #expect(download.state == .initialized)
         await session.settle()
         #expect(transport.attempts.isEmpty)
@@ -53,7 +53,7 @@ struct DownloadRequestTests {
         let attempt = try await transport.nextAttempt()
         #expect(download.state == .resumed)
         sendHead(attempt)
-        #expect(try await response.headerFields[.eTag] == "\"a\"")
+        #expect(try await response.headers[.eTag] == "\"a\"")
         attempt.receiveBody("0123456789")
         attempt.end()
         #expect(try await download.value.size == 10)
@@ -64,7 +64,7 @@ struct DownloadRequestTests {
 
     /// A validator that comes behind it counts.
     @Test func aSequenceOfProgressStartsNothingBeforeItIsRead() async throws {
-        let download = session.download("http://a.example/f", to: .file(path))
+        let download = session.downloadRequest("http://a.example/f", to: .file(path))
         let progress = download.progress
         await session.settle()
         #expect(download.state == .initialized && transport.attempts.isEmpty)
@@ -107,7 +107,7 @@ struct DownloadRequestTests {
 
     /// Whoever watches downloads that wait for their turn does not start them all at once.
     @Test func readersOfProgressStartNothingThatWaitsInABatch() async throws {
-        let downloads = (0..<3).map { session.download("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
+        let downloads = (0..<3).map { session.downloadRequest("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
         let batch = session.downloads(of: downloads, maximumConcurrency: 1)
         let watchers = Task {
             await withTaskGroup { group in
@@ -140,7 +140,7 @@ struct DownloadRequestTests {
         try await attempt.wait(for: .cancel)
         for await _ in Ticks(clock, until: { transport.attempts.count == 2 }) {}
         let second = try await transport.nextAttempt()
-        #expect(second.request.request.headerFields[.range] == "bytes=5-")
+        #expect(second.request.request.headers[.range] == "bytes=5-")
         sendRest(second, from: 5)
         #expect(try await download.value.interruptions == 1)
         #expect(isWhole())
@@ -167,7 +167,7 @@ struct DownloadRequestTests {
     }
 
     @Test func heldUpBeforeItBegan() async throws {
-        let download = session.download("http://a.example/f", to: .file(path))
+        let download = session.downloadRequest("http://a.example/f", to: .file(path))
         download.suspend()
         async let file = download.value
         await session.settle()
@@ -200,7 +200,7 @@ struct DownloadRequestTests {
     }
 
     @Test func cancellingBeforeItBegan() async throws {
-        let download = session.download("http://a.example/f", to: .file(path))
+        let download = session.downloadRequest("http://a.example/f", to: .file(path))
         download.cancel()
         let error = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(error?.kind == .cancelled)
@@ -210,7 +210,7 @@ struct DownloadRequestTests {
     }
 
     @Test func theTasksCancellationIsThatOfTheDownload() async throws {
-        let download = session.download("http://a.example/f", to: .file(path))
+        let download = session.downloadRequest("http://a.example/f", to: .file(path))
         let task = Task { try await download.value }
         let attempt = try await transport.nextAttempt()
         task.cancel()
@@ -220,7 +220,7 @@ struct DownloadRequestTests {
     }
 
     @Test func withTheLastHandleItEnds() async throws {
-        var download: DownloadRequest? = session.download("http://a.example/f", to: .file(path))
+        var download: DownloadRequest? = session.downloadRequest("http://a.example/f", to: .file(path))
         download?.resume()
         let attempt = try await transport.nextAttempt()
         let copy = download

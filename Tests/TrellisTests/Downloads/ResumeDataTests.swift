@@ -74,7 +74,7 @@ struct ResumeDataTests {
             validator: .entityTag("\"a\""))
         let session = Session(transport: ScriptedTransport())
         let error = await #expect(throws: TrellisError.self) {
-            try await session.download(resuming: data, "http://a.example/e\u{301}", to: .file("/none/x")).value
+            try await session.downloadRequest(resuming: data, "http://a.example/e\u{301}", to: .file("/none/x")).value
         }
         #expect(error?.kind == .resumeData)
         let one = Representation(validator: data.validator, total: 20, resource: "http://a.example/\u{E9}")

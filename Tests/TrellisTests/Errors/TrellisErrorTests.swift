@@ -121,7 +121,7 @@ struct TrellisErrorTests {
             (.answered, true),
         ] as [(TrellisError.Phase, Bool)])
     func bytesMayHaveBeenSentFromSendingOn(_ phase: TrellisError.Phase, _ maySent: Bool) {
-        #expect(TrellisError(.other("x"), phase: phase).maySentBytes == maySent)
+        #expect(TrellisError(.other("x"), phase: phase).mayHaveSentBytes == maySent)
     }
 
     // MARK: Sentences

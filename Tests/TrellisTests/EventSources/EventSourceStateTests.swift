@@ -110,16 +110,16 @@ struct EventSourceStateTests {
 
     @Test func aRequestIsCompleted() {
         let (request, state) = Self.sent(Request("http://localhost/"))
-        #expect(request.headerFields == [.accept: "text/event-stream", .cacheControl: "no-cache"])
+        #expect(request.headers == [.accept: "text/event-stream", .cacheControl: "no-cache"])
         #expect(request.timeouts == Timeouts(total: nil))
         #expect(state.lastEventID == "")
     }
 
     @Test func whatTheCallerGaveIsKept() {
-        var given = Request("http://localhost/", headerFields: [.accept: "a/b", .cacheControl: "max-age=1"])
+        var given = Request("http://localhost/", headers: [.accept: "a/b", .cacheControl: "max-age=1"])
         given.timeouts = Timeouts(total: .seconds(9))
         let (request, _) = Self.sent(given)
-        #expect(request.headerFields == given.headerFields)
+        #expect(request.headers == given.headers)
         #expect(request.timeouts == given.timeouts)
     }
 
@@ -127,8 +127,8 @@ struct EventSourceStateTests {
     func theLastEventIDIsSent(_ last: String?, _ sent: String?) throws {
         let name = try #require(HTTPField.Name("Last-Event-ID"))
         let (request, state) = Self.sent(
-            Request("http://localhost/", headerFields: [name: "given"]), lastEventID: last)
-        #expect(request.headerFields[name] == sent)
+            Request("http://localhost/", headers: [name: "given"]), lastEventID: last)
+        #expect(request.headers[name] == sent)
         #expect(state.lastEventID == sent ?? "")
     }
 }

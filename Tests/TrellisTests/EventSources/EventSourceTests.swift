@@ -17,7 +17,7 @@ struct EventSourceTests {
     ) -> Task<Outcome, Never> {
         var reconnection = EventSourceReconnection()
         change(&reconnection)
-        let source = scripted.session.events(from: request, reconnection) { 0.5 }
+        let source = scripted.session.serverSentEvents(request, reconnection) { 0.5 }
         return outcome {
             var seen: [String] = []
             for try await event in source { seen.append("\(event.data)#\(event.id)") }
@@ -31,7 +31,7 @@ struct EventSourceTests {
     {
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
-        attempt.receiveHead(status: status, headerFields: [.contentType: type])
+        attempt.receiveHead(status: status, headers: [.contentType: type])
         if !body.isEmpty { attempt.receiveBody(body) }
         return attempt
     }
@@ -58,14 +58,14 @@ struct EventSourceTests {
     }
 
     private func lastEventID(_ attempt: ScriptedAttempt) throws -> String? {
-        attempt.request.request.headerFields[try #require(HTTPField.Name("Last-Event-ID"))]
+        attempt.request.request.headers[try #require(HTTPField.Name("Last-Event-ID"))]
     }
 
     @Test func aStreamThatEndsIsOpenedAgainWithTheLastEventID() async throws {
         let reading = read()
         let first = try await answer("data: a\nid: 1\n\ndata: b\n\nid: 2\ndata: cut")
         #expect(try lastEventID(first) == nil)
-        #expect(first.request.request.headerFields[.accept] == "text/event-stream")
+        #expect(first.request.request.headers[.accept] == "text/event-stream")
         first.end()
         await expectWait(of: .seconds(3))
         let second = try await answer("data: c\n\nid: 3\ndata: d\n\n")
@@ -77,7 +77,7 @@ struct EventSourceTests {
     }
 
     @Test func anIDThatTheServerTookBackIsNotSent() async throws {
-        let reading = read(Request("http://localhost/", headerFields: [try #require(.init("Last-Event-ID")): "9"]))
+        let reading = read(Request("http://localhost/", headers: [try #require(.init("Last-Event-ID")): "9"]))
         let first = try await answer("data: a\n\nid\ndata: b\n\n")
         #expect(try lastEventID(first) == "9")
         first.end()
@@ -146,7 +146,7 @@ struct EventSourceTests {
     func anyOtherAnswerIsAnErrorForGood(
         _ status: Int, _ type: String, _ failure: TrellisError.ValidationFailure
     ) async throws {
-        let events = scripted.session.events(from: "http://localhost/?token=a")
+        let events = scripted.session.serverSentEvents("http://localhost/?token=a")
         let reading = Task { () -> TrellisError? in
             do { for try await _ in events {} } catch { return error as? TrellisError }
             return nil
@@ -176,7 +176,7 @@ struct EventSourceTests {
     }
 
     @Test func anEventAboveTheLimitIsAnErrorForGood() async throws {
-        let source = scripted.session.events(from: "http://localhost/", maximumEventSize: 10)
+        let source = scripted.session.serverSentEvents("http://localhost/", maximumEventSize: 10)
         let reading = outcome {
             for try await _ in source {}
             return "the end"
@@ -194,7 +194,7 @@ struct EventSourceTests {
 
     /// Also where a lost connection would have had the same error.
     @Test func whatTheObserverOfHeadsThrowsIsTheEnd() async throws {
-        let source = scripted.session.events(from: "http://localhost/", reconnecting: .init()) { _ in
+        let source = scripted.session.serverSentEvents("http://localhost/", reconnecting: .init()) { _ in
             throw TrellisError(.timedOut(.idle))
         }
         let reading = outcome {
@@ -244,7 +244,7 @@ struct EventSourceTests {
     }
 
     @Test func leavingTheLoopEndsTheTransfer() async throws {
-        let source = scripted.session.events(from: "http://localhost/")
+        let source = scripted.session.serverSentEvents("http://localhost/")
         let reading = outcome {
             for try await event in source { return event.data }
             return "the end"
@@ -255,7 +255,7 @@ struct EventSourceTests {
     }
 
     @Test func afterAnErrorItHasEnded() async throws {
-        var reader = scripted.session.events(from: "relative").makeAsyncIterator()
+        var reader = scripted.session.serverSentEvents("relative").makeAsyncIterator()
         await #expect(throws: TrellisError.self) { try await reader.next() }
         #expect(try await reader.next() == nil)
     }

@@ -36,7 +36,9 @@ struct EventSourceWireTests {
             }
         }
         var events: [ServerSentEvent] = []
-        for try await event in Session().events(from: server.url(), reconnecting: Self.atOnce) { events.append(event) }
+        for try await event in Session().serverSentEvents(server.url(), reconnecting: Self.atOnce) {
+            events.append(event)
+        }
         #expect(events == [ServerSentEvent(data: "grün", id: "1"), ServerSentEvent(data: "blå", id: "2")])
         #expect(server.requests.map { $0["Last-Event-ID"] } == [nil, "1", "2"])
         #expect(server.requests.allSatisfy { $0["Accept"] == "text/event-stream" })
@@ -50,7 +52,7 @@ struct EventSourceWireTests {
                     while true { try body.write("data: \(String(repeating: "x", count: 1000))\n\n") }
                 })
         }
-        for try await _ in Session().events(from: server.url()) { break }
+        for try await _ in Session().serverSentEvents(server.url()) { break }
         try await server.waitUntilClosed(count: 1)
         #expect(server.requests.count == 1)
     }

@@ -49,7 +49,7 @@ struct ContinueTests {
         let scripted = Scripted()
         let begun = LoopbackServer.Gate()
         let (answer, attempt) = try await connected(scripted, Self.request(Self.body(begun)))
-        #expect(attempt.request.request.headerFields[.expect] == "100-continue")
+        #expect(attempt.request.request.headers[.expect] == "100-continue")
         await scripted.advance(by: .milliseconds(999))
         attempt.receiveInformational(status: 103)
         await scripted.session.settle()
@@ -106,7 +106,7 @@ struct ContinueTests {
         attempt.receiveHead(status: 417)
         let second = try await scripted.transport.nextAttempt()
         #expect(attempt.calls == [.cancel])
-        #expect(second.request.request.headerFields[.expect] == nil)
+        #expect(second.request.request.headers[.expect] == nil)
         second.connect()
         try await second.wait(for: .finishSending)
         #expect(second.sentBody == Data("body".utf8))
@@ -147,7 +147,7 @@ struct ContinueTests {
         let session = Session(transport: transport)
         let (data, response) = try await session.data(Self.request(Self.body()))
         #expect(response.status == .ok && data == Data([1, 2, 3]))
-        #expect(transport.requests.withLock { $0.map { $0.request.headerFields[.expect] } } == ["100-continue", nil])
+        #expect(transport.requests.withLock { $0.map { $0.request.headers[.expect] } } == ["100-continue", nil])
     }
 
     @Test(arguments: [true, false])
@@ -174,7 +174,7 @@ struct ContinueTests {
         let scripted = Scripted()
         let request = Request("http://wait.example/").withContinueExpectation()
         let (answer, attempt) = try await connected(scripted, request)
-        #expect(attempt.request.request.headerFields[.expect] == nil)
+        #expect(attempt.request.request.headers[.expect] == nil)
         attempt.receiveHead(status: 204)
         attempt.end()
         #expect(try await answer.value == 204)
@@ -196,7 +196,7 @@ struct ContinueTests {
     @Test func aRedirectInItsPlaceTakesTheBodyAlong() async throws {
         let scripted = Scripted()
         let (answer, attempt) = try await connected(scripted, Self.request(Self.body(isReplayable: false)))
-        attempt.receiveHead(status: 307, headerFields: [.location: "/elsewhere"])
+        attempt.receiveHead(status: 307, headers: [.location: "/elsewhere"])
         attempt.end()
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(error?.kind == .bodyNotReplayable || error?.kind == .redirectRefused)

@@ -58,7 +58,7 @@ struct StaleConnectionTests {
     /// Suspended is suspended: the second attempt waits for the user too.
     @Test func aSuspendedRequestGoesOutOnceMoreWhenItIsResumed() async throws {
         let request = session.request("http://stale.example/")
-        let answer = Task { try await request.response().1.status.code }
+        let answer = Task { try await request.data().1.status.code }
         let first = try await transport.nextAttempt()
         first.connect()
         request.suspend()
@@ -79,7 +79,7 @@ struct StaleConnectionTests {
 
     @Test func aSuspendedRequestThatWouldGoOutOnceMoreCanBeCancelled() async throws {
         let request = session.request("http://stale.example/")
-        let answer = Task { _ = try await request.data() }
+        let answer = Task { _ = try await request.bytes() }
         let first = try await transport.nextAttempt()
         first.connect()
         request.suspend()

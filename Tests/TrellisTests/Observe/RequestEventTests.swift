@@ -12,7 +12,7 @@ struct RequestEventTests {
     private func words(
         _ session: Session, until last: String, during body: () async throws -> Void
     ) async rethrows -> [String] {
-        let events = session.events
+        let events = session.requestEvents
         try await body()
         var words: [String] = []
         for await event in events {
@@ -35,7 +35,7 @@ struct RequestEventTests {
         let session = Session(transport: MockTransport { _ in .json("[1") })
         let words = try await words(session, until: "serialized") {
             let request = session.request("http://a.example/").validate { _, _, _ in }
-            _ = try? await request.decoding([Int].self)
+            _ = try? await request.decode([Int].self)
             _ = try await request.withoutValidation().string()
         }
         #expect(
@@ -56,7 +56,7 @@ struct RequestEventTests {
         let session = Session(transport: MockTransport { _ in MockResponse(status: 503) })
         let request = Request("http://a.example/").withRetrier(
             Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
-        let events = session.events
+        let events = session.requestEvents
         _ = try await session.data(request)
         var words: [String] = []
         var attempts: [Int] = []
@@ -81,7 +81,7 @@ struct RequestEventTests {
 
     @Test func cancellationAndSuspension() async throws {
         let scripted = Scripted()
-        let events = scripted.session.events
+        let events = scripted.session.requestEvents
         let handle = scripted.session.request("http://localhost/")
         handle.resume()
         let attempt = try await scripted.transport.nextAttempt()
@@ -127,7 +127,7 @@ struct RequestEventTests {
     @Test func anObserverThatLeavesCostsNothingMore() async throws {
         let session = Session(transport: MockTransport { _ in .text("hello") })
         do {
-            var events = session.events.makeAsyncIterator()
+            var events = session.requestEvents.makeAsyncIterator()
             #expect(session.hub.isObserved)
             async let first = events.next(isolation: nil)
             _ = try await session.data("http://a.example/")

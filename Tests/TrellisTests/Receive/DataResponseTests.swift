@@ -10,10 +10,10 @@ struct DataResponseTests {
     private let response = DataResponse(
         request: Request("http://a.example/x"),
         response: Response(
-            responseHead: ResponseHead(status: .accepted, headerFields: [.server: "s"]), url: "http://a.example/x",
+            head: ResponseHead(status: .accepted, headers: [.server: "s"]), url: "http://a.example/x",
             metrics: {
                 var metrics = Metrics()
-                metrics.attempts = 3
+                metrics.attemptCount = 3
                 return metrics
             }(),
             redirects: [Redirect(status: .found, from: "http://a.example/", to: "http://a.example/x")]),
@@ -24,7 +24,7 @@ struct DataResponseTests {
             #expect(mapped.value == "6")
             #expect(mapped.request.url == "http://a.example/x")
             #expect(mapped.status == .accepted)
-            #expect(mapped.headerFields[.server] == "s")
+            #expect(mapped.headers[.server] == "s")
             #expect(mapped.data == Data("5".utf8))
             #expect(mapped.attempts == 3)
             #expect(mapped.metrics == response.metrics)

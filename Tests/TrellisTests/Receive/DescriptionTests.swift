@@ -9,7 +9,7 @@ struct DescriptionTests {
 
     @Test func aResponseTellsNoSecrets() {
         let redirect = Redirect(status: .found, from: Self.url, to: "https://b.example/?password=hush4")
-        let response = Response(responseHead: ResponseHead(status: .ok), url: Self.url, redirects: [redirect])
+        let response = Response(head: ResponseHead(status: .ok), url: Self.url, redirects: [redirect])
         #expect("\(redirect)" == "302 https://a.example/x?token=REDACTED&page=3 → https://b.example/?password=REDACTED")
         #expect("\(response)" == "200 https://a.example/x?token=REDACTED&page=3 (HTTP/1.1)")
         #expect(!"\([redirect]) \(RequestEvent.Kind.redirected(redirect))".contains("hush"))

@@ -32,7 +32,7 @@ struct MetricsTests {
         #expect(metrics.tls == .milliseconds(4))
         #expect(metrics.firstByte == .milliseconds(50))
         #expect(metrics.total == .milliseconds(100))
-        #expect(metrics.attempts == 1)
+        #expect(metrics.attemptCount == 1)
         #expect(metrics.version == .http2)
         #expect(metrics.peerAddress == "192.0.2.1:443")
         #expect((metrics.bytesSent, metrics.bytesReceived) == (100, 200))
@@ -42,7 +42,7 @@ struct MetricsTests {
         let metrics = Metrics(
             Self.report, start: Self.instant(1000), attemptStart: nil, now: Self.instant(1100), version: nil)
         #expect(metrics.queued == .milliseconds(100))
-        #expect(metrics.attempts == 0)
+        #expect(metrics.attemptCount == 0)
         #expect(metrics.connect == .zero)
     }
 

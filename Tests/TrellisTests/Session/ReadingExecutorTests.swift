@@ -63,15 +63,15 @@ struct ReadingExecutorTests {
     private nonisolated(nonsending) func readAll() async throws {
         let decoder = Locating(test: self)
         let request = session.request("http://a.example/").validate { _, _, _ in note() }
-        #expect(try await request.decoding([Int].self, decoder: decoder) == [1])
+        #expect(try await request.decode([Int].self, decoder: decoder) == [1])
         #expect(try await request.response(of: [Int].self, decoder: decoder).value == [1])
-        #expect(try await request.data() == Data("[1]".utf8))
+        #expect(try await request.bytes() == Data("[1]".utf8))
         #expect(try await session.decode([Int].self, from: "http://a.example/", decoder: decoder) == [1])
         #expect(
-            try await session.request("http://a.example/").decoding(
+            try await session.request("http://a.example/").decode(
                 [Int].self, orError: Empty.self, decoder: decoder) == [1])
         let custom = CustomResponseSerializer { _, _, _ in note() }
-        try await session.request("http://a.example/").serializing(with: custom)
+        try await session.request("http://a.example/").serialize(with: custom)
     }
 
     private func expectPool() {
@@ -141,7 +141,7 @@ struct ReadingExecutorTests {
         // To start the task, and to go on with the answer, unless that came before the task could wait for it.
         #expect(try await hops { _ = try await $0.data("http://a.example/") } <= 2)
         #expect(try await hops { _ = try await $0.decode([Int].self, from: "http://a.example/") } <= 2)
-        #expect(try await hops { _ = try await $0.request("http://a.example/").decoding([Int].self) } <= 2)
+        #expect(try await hops { _ = try await $0.request("http://a.example/").decode([Int].self) } <= 2)
         #expect(try await hops { _ = try await $0.request("http://a.example/").validate().response(of: .string) } <= 2)
     }
 }

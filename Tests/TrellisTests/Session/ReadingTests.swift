@@ -22,14 +22,14 @@ struct ReadingTests {
         let transport = MockTransport { _ in
             var fields: HTTPFields = [:]
             fields[.contentType] = type
-            return MockResponse(status: status, headerFields: fields, body: Data(body.utf8))
+            return MockResponse(status: status, headers: fields, body: Data(body.utf8))
         }
         return (Session(transport: transport), transport)
     }
 
     private static func get(accept: String? = nil) -> Request {
         var request = Request("http://a.example/users/1?token=secret")
-        request.headerFields[.accept] = accept
+        request.headers[.accept] = accept
         return request
     }
 
@@ -38,14 +38,14 @@ struct ReadingTests {
     @Test func allReadingsAreOfOneAnswer() async throws {
         let (session, transport) = Self.session(Self.ada)
         let request = session.request(Self.get())
-        #expect(try await request.validate().decoding(User.self) == User(name: "Ada"))
+        #expect(try await request.validate().decode(User.self) == User(name: "Ada"))
         #expect(try await request.string() == Self.ada)
-        #expect(try await request.data() == Data(Self.ada.utf8))
-        #expect(try await request.response().1.status == .ok)
+        #expect(try await request.bytes() == Data(Self.ada.utf8))
+        #expect(try await request.data().1.status == .ok)
         #expect(try await request.response(of: User.self).value == User(name: "Ada"))
         #expect(try await request.response(of: .string).value == Self.ada)
-        #expect(try await request.serializing(with: CustomResponseSerializer { _, _, data in data.count }) == 15)
-        await #expect(throws: TrellisError.self) { try await request.decoding([Int].self) }
+        #expect(try await request.serialize(with: CustomResponseSerializer { _, _, data in data.count }) == 15)
+        await #expect(throws: TrellisError.self) { try await request.decode([Int].self) }
         #expect(transport.startedCount == 1)
     }
 
@@ -56,7 +56,7 @@ struct ReadingTests {
             return .json(Self.ada)
         }
         let request = Session(transport: transport).request(Self.get())
-        async let first = request.decoding(User.self)
+        async let first = request.decode(User.self)
         async let second = request.validate(statusCode: 200...204).string()
         async let third = request.response(of: .data)
         try await transport.waitUntilRequested(count: 1)
@@ -93,10 +93,10 @@ struct ReadingTests {
         let response = try await session.request(Self.get(accept: "application/json")).response(of: User.self)
         #expect(response.value == User(name: "Ada"))
         #expect(response.data == Data(Self.ada.utf8))
-        #expect(response.request.headerFields[.acceptLanguage] == "de", "as it was sent")
-        #expect(response.request.headerFields[.accept] == "application/json")
+        #expect(response.request.headers[.acceptLanguage] == "de", "as it was sent")
+        #expect(response.request.headers[.accept] == "application/json")
         #expect(response.status == .ok)
-        #expect(response.headerFields[.contentType] == "application/json")
+        #expect(response.headers[.contentType] == "application/json")
         #expect(response.attempts == 1)
         #expect(response.redirects.isEmpty)
         #expect(response.serializationDuration > .zero)
@@ -105,7 +105,7 @@ struct ReadingTests {
 
     @Test func theHandleShowsTheRequestAsItIsSent() throws {
         let (session, _) = Self.session(Self.ada)
-        #expect(try session.request(Self.get()).request.headerFields[.userAgent] != nil)
+        #expect(try session.request(Self.get()).request.headers[.userAgent] != nil)
         #expect(throws: TrellisError.self) { try session.request("nonsense").request }
     }
 
@@ -120,14 +120,14 @@ struct ReadingTests {
 
         func read(_ request: DataRequest, _ session: Session, _ plain: Request) async throws {
             switch self {
-            case .data: _ = try await request.data()
-            case .response: _ = try await request.response()
+            case .data: _ = try await request.bytes()
+            case .response: _ = try await request.data()
             case .responseOfData: _ = try await request.response(of: .data)
             case .string: _ = try await request.string()
-            case .decoding: _ = try await request.decoding(User.self)
-            case .orError: _ = try await request.decoding(User.self, orError: APIProblem.self)
+            case .decoding: _ = try await request.decode(User.self)
+            case .orError: _ = try await request.decode(User.self, orError: APIProblem.self)
             case .responseOfType: _ = try await request.response(of: User.self)
-            case .custom: _ = try await request.serializing(with: CustomResponseSerializer { _, _, _ in 1 })
+            case .custom: _ = try await request.serialize(with: CustomResponseSerializer { _, _, _ in 1 })
             case .sessionDecode: _ = try await session.decode(User.self, from: plain)
             case .sessionString: _ = try await session.string(plain)
             }
@@ -183,7 +183,7 @@ struct ReadingTests {
         let error = try #require(
             await #expect(throws: TrellisError.self) { try await session.decode(User.self, from: Self.get()) })
         #expect(error.response?.status == .notFound)
-        #expect(error.response?.headerFields[.contentType] == "text/plain")
+        #expect(error.response?.headers[.contentType] == "text/plain")
         #expect(error.bodyExcerpt?.text == "Nobody here.")
         #expect(error.attempt == 1)
         #expect(
@@ -199,7 +199,7 @@ struct ReadingTests {
         let request = session.request(Self.get())
         let error = try #require(
             await #expect(throws: ErrorResponse<APIProblem>.self) {
-                try await request.decoding(User.self, orError: APIProblem.self)
+                try await request.decode(User.self, orError: APIProblem.self)
             })
         #expect(error.body == APIProblem(code: "locked"))
         #expect(error.response.status.code == 423)
@@ -218,7 +218,7 @@ struct ReadingTests {
         let error = try #require(
             await #expect(throws: ErrorResponse<ProblemDetails>.self) {
                 try await session.request(Self.get(accept: "application/json"))
-                    .decoding(User.self, orError: ProblemDetails.self)
+                    .decode(User.self, orError: ProblemDetails.self)
             })
         #expect(error.body.title == "Too poor")
         #expect(error.body.extensions["balance"]?.integerValue == 30)
@@ -235,15 +235,15 @@ struct ReadingTests {
     func whatIsNoSuchErrorIsAPlainOne(_ body: String, _ status: Int, _ kind: TrellisError.Kind) async {
         let (session, _) = Self.session(body, status: status)
         let error = await #expect(throws: TrellisError.self) {
-            try await session.request(Self.get()).decoding(User.self, orError: APIProblem.self)
+            try await session.request(Self.get()).decode(User.self, orError: APIProblem.self)
         }
         #expect(error?.kind == kind)
     }
 
     @Test func theTypeOfTheValueMayFollowFromItsUse() async throws {
         let (session, _) = Self.session(Self.ada)
-        let user: User = try await session.request(Self.get()).decoding()
-        let other: User = try await session.request(Self.get()).decoding(orError: ProblemDetails.self)
+        let user: User = try await session.request(Self.get()).decode()
+        let other: User = try await session.request(Self.get()).decode(orError: ProblemDetails.self)
         let third: User = try await session.decode(from: Self.get())
         #expect(user == other && other == third)
     }

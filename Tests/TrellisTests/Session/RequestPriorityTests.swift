@@ -43,7 +43,7 @@ struct RequestPriorityTests {
         for (count, priority) in [RequestPriority.low, .normal, .high].enumerated() {
             let handle = scripted.session.request(
                 Request("http://localhost/\(priority)").withPriority(priority))
-            Task { try await handle.response() }
+            Task { try await handle.data() }
             await scripted.waitUntilLive(count: count + 2)
         }
         attempt.answer(status: 200)

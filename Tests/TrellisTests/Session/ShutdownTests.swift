@@ -91,7 +91,7 @@ struct ShutdownTests {
         #expect(late == .failed(.cancelled(.sessionShutDown)))
         let handle = scripted.session.request("http://localhost/late")
         handle.resume()
-        await #expect(throws: TrellisError.self) { try await handle.response() }
+        await #expect(throws: TrellisError.self) { try await handle.data() }
         #expect(await handle.state == .cancelled)
     }
 
@@ -205,7 +205,7 @@ struct ShutdownTests {
         first.connect()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
         while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
-        first.receiveHead(status: 302, headerFields: [.location: "/next"])
+        first.receiveHead(status: 302, headers: [.location: "/next"])
         first.end()
         let second = try await scripted.transport.nextAttempt()
         #expect(second.request.url == "http://localhost/next")
@@ -274,7 +274,7 @@ struct ShutdownTests {
         func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
             let isLast = request.url.hasSuffix("/next")
             events.transportDidReceiveHead(
-                ResponseHead(status: isLast ? .ok : .found, headerFields: isLast ? [:] : [.location: "/next"]))
+                ResponseHead(status: isLast ? .ok : .found, headers: isLast ? [:] : [.location: "/next"]))
             events.transportDidEnd(TransportEnd())
             return self
         }
@@ -291,7 +291,7 @@ struct ShutdownTests {
         let session = Session(configuration: SessionConfiguration(), transport: Hasty(), clock: TestClock())
         let handle = session.request("http://localhost/")
         handle.resume()
-        #expect(try await handle.response().1.status == .ok)
+        #expect(try await handle.data().1.status == .ok)
         // The clock stands still: this returns because nothing is in flight.
         await session.shutdown(drainingFor: .seconds(1_000))
     }
@@ -306,7 +306,7 @@ struct ShutdownTests {
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
         while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
         #expect(
-            await outcome { "\(try await handle.response().1.status.code)" }.value
+            await outcome { "\(try await handle.data().1.status.code)" }.value
                 == .failed(.cancelled(.sessionShutDown)))
         first.connect()
         first.receiveHead(status: 204)

@@ -11,7 +11,7 @@ struct StreamValidationTests {
 
     private static var request: Request {
         var request = Request("http://a.example/log")
-        request.headerFields[.accept] = "text/*"
+        request.headers[.accept] = "text/*"
         return request
     }
 
@@ -25,13 +25,13 @@ struct StreamValidationTests {
     @Test func theHeadIsValidatedBeforeTheBodyComes() async throws {
         let scripted = Scripted()
         async let stream = scripted.session.stream(Self.request).validate().validate { request, response, body in
-            #expect(request.headerFields[.accept] == "text/*")
+            #expect(request.headers[.accept] == "text/*")
             #expect(response.status == .ok)
             #expect(body == nil)
         }
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
-        attempt.receiveHead(status: 200, headerFields: [.contentType: "text/plain"])
+        attempt.receiveHead(status: 200, headers: [.contentType: "text/plain"])
         // No byte has come.
         let body = try await stream.chunks
         attempt.receiveBody("hello")
@@ -46,7 +46,7 @@ struct StreamValidationTests {
     func whatIsNotEndsWithTheBeginningOfItsBody(_ status: Int, _ type: String, _ kind: TrellisError.Kind) async throws {
         let body = String(repeating: "no ", count: 100_000)
         let transport = MockTransport { _ in
-            MockResponse(status: status, headerFields: [.contentType: type]) { writer in
+            MockResponse(status: status, headers: [.contentType: type]) { writer in
                 // For ever: the error does not wait for the end.
                 while true { try await writer.write(body) }
             }

@@ -30,7 +30,7 @@ struct InterceptorTests {
         configuration.steps.intercept(with: place.interceptor)
         let session = Session(configuration: configuration, transport: transport)
         _ = try await session.data(Request("http://a.example/", method: .post))
-        let keys = transport.requests.map { $0.request.headerFields[.idempotencyKey] }
+        let keys = transport.requests.map { $0.request.headers[.idempotencyKey] }
         #expect(keys.count == 2)
         #expect(keys.first != .some(nil) && Set(keys).count == 1)
         await session.shutdown()

@@ -15,7 +15,7 @@ struct RedirectStepTests {
         let parts = path.split(separator: "/", maxSplits: 1)
         guard let status = parts.first.flatMap({ Int($0) }), parts.count == 2 else { return .text("at /\(path)") }
         let to = parts[1].hasPrefix("http") ? String(parts[1]) : "/\(parts[1])"
-        return MockResponse(status: status, headerFields: [.location: to], body: Data("elsewhere".utf8))
+        return MockResponse(status: status, headers: [.location: to], body: Data("elsewhere".utf8))
     }
 
     private static var oneRedirect: RedirectPolicy {
@@ -45,13 +45,13 @@ struct RedirectStepTests {
         #expect(response.redirects.map(\.to) == hops.map(\.to))
         #expect(response.redirects.map(\.status.code) == [302, 307])
         #expect(response.url == "http://a.example/end")
-        #expect(response.metrics.attempts == 1)
+        #expect(response.metrics.attemptCount == 1)
         #expect(try await session.string(url) == "at /end")
         let handle = session.request(url)
         #expect(try await handle.string() == "at /end")
         #expect(try await handle.response(of: .string).redirects.count == 2)
         let stream = try await session.stream(url)
-        #expect(stream.head.redirects.count == 2)
+        #expect(stream.response.redirects.count == 2)
         #expect(text(try await stream.chunks.collect(upTo: 100)) == "at /end")
         try await transport.waitUntilIdle()
         #expect(transport.startedCount == 12)
@@ -83,7 +83,7 @@ struct RedirectStepTests {
         }
         _ = try await session.data(
             Request("http://a.example/302/http://b.example/end").withHeader(.cookie, "own=1"))
-        let fields = transport.requests.map(\.request.headerFields)
+        let fields = transport.requests.map(\.request.headers)
         #expect(fields.map { $0[.authorization] } == ["Basic c2VjcmV0", nil])
         #expect(fields.map { $0[.cookie] } == ["own=1", nil])
         #expect(fields.map { $0[.accept] } == ["text/plain", "text/plain"])
@@ -115,7 +115,7 @@ struct RedirectStepTests {
         first.connect()
         await session.settle()
         clock.advance(by: .seconds(6))
-        first.receiveHead(status: 302, headerFields: [.location: "/next"])
+        first.receiveHead(status: 302, headers: [.location: "/next"])
         first.end()
         let second = try await transport.nextAttempt()
         second.connect()
@@ -128,7 +128,7 @@ struct RedirectStepTests {
 
     @Test func observersSeeTheHops() async throws {
         let session = session()
-        let events = session.events
+        let events = session.requestEvents
         _ = try await session.data("http://a.example/301/end")
         var kinds: [String] = []
         for await event in events {
@@ -151,8 +151,8 @@ struct RedirectStepTests {
         let jar = CookieJar()
         let transport = MockTransport { request in
             request.url.hasSuffix("/set")
-                ? MockResponse(status: 200, headerFields: [.setCookie: "shared=1; Path=/"])
-                : .text(request.request.headerFields[.cookie] ?? "none")
+                ? MockResponse(status: 200, headers: [.setCookie: "shared=1; Path=/"])
+                : .text(request.request.headers[.cookie] ?? "none")
         }
         var configuration = SessionConfiguration()
         configuration.steps.cookies = jar
@@ -167,9 +167,9 @@ struct RedirectStepTests {
         let transport = MockTransport { request in
             if request.url.hasSuffix("/login") {
                 let fields: HTTPFields = [.location: "/home", .setCookie: "session=1; Path=/"]
-                return MockResponse(status: 303, headerFields: fields)
+                return MockResponse(status: 303, headers: fields)
             }
-            return .text(request.request.headerFields[.cookie] ?? "none")
+            return .text(request.request.headers[.cookie] ?? "none")
         }
         var configuration = SessionConfiguration()
         configuration.steps.cookies = CookieJar()

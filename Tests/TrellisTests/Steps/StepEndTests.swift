@@ -30,7 +30,7 @@ struct StepEndTests {
         var request = Request("http://a.example/").withAdapter(adapter)
         request.timeouts = Timeouts(total: .seconds(5))
         let answer = Task { [request] in
-            isHandle ? try await session.request(request).response() : try await session.data(request)
+            isHandle ? try await session.request(request).data() : try await session.data(request)
         }
         try await adapter.begun.opened()
         await session.settle()
@@ -130,7 +130,7 @@ struct StepEndTests {
             await session.settle()
         }
         #expect(clock.now.elapsed >= .seconds(3))
-        #expect(try await answer.value.1.metrics.attempts == 2)
+        #expect(try await answer.value.1.metrics.attemptCount == 2)
     }
 
     @Test func suspendingHoldsUpTheNextAttempt() async throws {
@@ -152,7 +152,7 @@ struct StepEndTests {
         second.connect()
         second.receiveHead(status: 200)
         second.end()
-        #expect(try await handle.response().1.metrics.attempts == 2)
+        #expect(try await handle.data().1.metrics.attemptCount == 2)
     }
 
     @Test func taskLocalValuesReachTheSteps() async throws {

@@ -9,11 +9,11 @@ extension Answer {
         accept: String? = nil, fields: HTTPFields = [:]
     ) -> Answer {
         var request = Request("http://a.example/", method: method)
-        request.headerFields[.accept] = accept
+        request.headers[.accept] = accept
         var fields = fields
         fields[.contentType] = type
-        let head = ResponseHead(status: .init(code: status), headerFields: fields)
-        return Answer(request: request, response: Response(responseHead: head, url: request.url), body: body)
+        let head = ResponseHead(status: .init(code: status), headers: fields)
+        return Answer(request: request, response: Response(head: head, url: request.url), body: body)
     }
 
     static func test(_ status: Int = 200, type: String? = nil, text: String) -> Answer {

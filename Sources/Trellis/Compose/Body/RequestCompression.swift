@@ -5,7 +5,7 @@ import HTTPTypes
 /// ```swift
 /// request.compression = .gzip
 /// request.compression = RequestCompression(.zstd, duplicateHeaderBehavior: .skip) { request in
-///     request.headerFields[.contentType] == "application/json"
+///     request.headers[.contentType] == "application/json"
 /// }
 /// ```
 ///

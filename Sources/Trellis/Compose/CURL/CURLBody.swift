@@ -25,13 +25,13 @@ struct CURLBody {
     let contentType: String?
 
     init(_ request: Request, _ options: CURLDescriptionOptions) {
-        let existing = request.headerFields[.contentEncoding] ?? options.defaultHeaderFields[.contentEncoding]
+        let existing = request.headers[.contentEncoding] ?? options.defaultHeaderFields[.contentEncoding]
         let isCoded = (try? request.compression?.applies(to: request, existing: existing)) ?? false
         switch request.body?.source {
         case nil: form = request.method.expectsContent ? .empty : .none
         case .data(let data) where options.maximumBodySize.isExceeded(by: data.count): form = .long(data.count)
         case .data(let data):
-            let type = request.headerFields[.contentType] ?? request.body?.contentType
+            let type = request.headers[.contentType] ?? request.body?.contentType
             form = .data(options.revealsSecrets ? data : Self.redacted(data, ofType: type))
         case .file(let path): form = .file(path)
         case .stream: form = .stream

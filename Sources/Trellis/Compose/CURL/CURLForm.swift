@@ -22,8 +22,8 @@ struct CURLForm {
             } else if case .multipart(let inner) = part.body.source {
                 part.body = .multipart(redacted(inner))
             }
-            for index in part.headerFields.indices {
-                part.headerFields[index].value = SecretFields.redacted(part.headerFields[index])
+            for index in part.headers.indices {
+                part.headers[index].value = SecretFields.redacted(part.headers[index])
             }
             result.append(part)
         }
@@ -37,7 +37,7 @@ struct CURLForm {
         for part in parts {
             let name = part.name ?? ""
             // curl takes the text before the first equals sign for the name, and has no escape for an equals sign.
-            if name.utf8.contains(UInt8(ascii: "=")) || part.headerFields.contains(.contentDisposition)
+            if name.utf8.contains(UInt8(ascii: "=")) || part.headers.contains(.contentDisposition)
                 || !Self.takes(type: part.effectiveContentType)
             {
                 remarks.append("curl cannot say the part named \(name.debugDescription)")
@@ -106,7 +106,7 @@ struct CURLForm {
         var text = ""
         if let type = part.effectiveContentType { text += ";type=\(type)" }
         if let fileName { text += ";filename=\(Self.quote(fileName))" }
-        for field in part.headerFields where field.name != .contentType {
+        for field in part.headers where field.name != .contentType {
             text += ";headers=\(Self.quote("\(field.name.rawName): \(field.value)"))"
         }
         return text

@@ -53,8 +53,8 @@ extension Request {
     }
 
     private func addFields(to command: inout CURLCommand, _ options: CURLDescriptionOptions, _ body: CURLBody) {
-        var fields = headerFields
-        for field in options.defaultHeaderFields where !headerFields.contains(field.name) { fields.append(field) }
+        var fields = headers
+        for field in options.defaultHeaderFields where !headers.contains(field.name) { fields.append(field) }
         if bodyWait != nil { fields[.expect] = "100-continue" }
         if let coding = body.contentEncoding { fields[.contentEncoding] = coding }
         if !fields.contains(.contentType), let type = body.contentType { fields[.contentType] = type }

@@ -9,19 +9,19 @@ extension MultipartFormData {
         /// The file name of the part; `nil` for a ``RequestBody/file(_:contentType:)``: the name of that file.
         public var fileName: String?
         /// The fields of the part. `Content-Disposition` and `Content-Type` are added unless they are among these fields.
-        public var headerFields: HTTPFields
+        public var headers: HTTPFields
         /// The content. The body's ``RequestBody/contentType`` is the type of the part; without one, the type follows from the
         /// file name.
         public var body: RequestBody
 
         /// Creates a part.
         public init(
-            _ body: RequestBody, name: String? = nil, fileName: String? = nil, headerFields: HTTPFields = [:]
+            _ body: RequestBody, name: String? = nil, fileName: String? = nil, headers: HTTPFields = [:]
         ) {
             self.body = body
             self.name = name
             self.fileName = fileName
-            self.headerFields = headerFields
+            self.headers = headers
         }
 
         /// The file name that is sent; `nil`: none.
@@ -33,7 +33,7 @@ extension MultipartFormData {
 
         /// The type that is sent; `nil`: none.
         var effectiveContentType: String? {
-            headerFields[.contentType] ?? body.contentType
+            headers[.contentType] ?? body.contentType
                 ?? effectiveFileName.map { MIMETypes.system.type(ofFileNamed: $0) ?? "application/octet-stream" }
         }
 
@@ -43,14 +43,14 @@ extension MultipartFormData {
         ///   that contains a line break or a NUL.
         func head(in subtype: MultipartFormData.Subtype) throws(TrellisError) -> String {
             var lines = ""
-            if !headerFields.contains(.contentDisposition), let disposition = try disposition(in: subtype) {
+            if !headers.contains(.contentDisposition), let disposition = try disposition(in: subtype) {
                 lines += "Content-Disposition: \(disposition)\r\n"
             }
-            if !headerFields.contains(.contentType), let type = effectiveContentType {
+            if !headers.contains(.contentType), let type = effectiveContentType {
                 try Self.check(type, of: .contentType)
                 lines += "Content-Type: \(type)\r\n"
             }
-            for field in headerFields {
+            for field in headers {
                 try Self.check(field.value, of: field.name)
                 lines += "\(field.name.rawName): \(field.value)\r\n"
             }

@@ -54,13 +54,13 @@ public struct MultipartFormData: Sendable {
     ///   - fileName: The file name of the bytes for the server; `nil`: the bytes are a plain value.
     ///   - mimeType: The part's type; `nil`: the type for the extension of `fileName`, `application/octet-stream` if the
     ///     extension is unknown, and none without a `fileName`.
-    ///   - headerFields: Additional fields; a field replaces the generated field of the same name.
+    ///   - headers: Additional fields; a field replaces the generated field of the same name.
     public mutating func append(
         _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil,
-        headerFields: HTTPFields = [:]
+        headers: HTTPFields = [:]
     ) {
         append(
-            Part(.data(data, contentType: mimeType), name: name, fileName: fileName, headerFields: headerFields))
+            Part(.data(data, contentType: mimeType), name: name, fileName: fileName, headers: headers))
     }
 
     /// Adds a file, which is read while it is sent.
@@ -69,13 +69,13 @@ public struct MultipartFormData: Sendable {
     ///   - fileName: The name of the file for the server; `nil`: the last component of its path.
     ///   - mimeType: The part's type; `nil`: the type for the extension of the file name, `application/octet-stream` if the
     ///     extension is unknown.
-    ///   - headerFields: Additional fields; a field replaces the generated field of the same name.
+    ///   - headers: Additional fields; a field replaces the generated field of the same name.
     public mutating func append(
         fileAt path: String, withName name: String, fileName: String? = nil, mimeType: String? = nil,
-        headerFields: HTTPFields = [:]
+        headers: HTTPFields = [:]
     ) {
         append(
-            Part(.file(path, contentType: mimeType), name: name, fileName: fileName, headerFields: headerFields))
+            Part(.file(path, contentType: mimeType), name: name, fileName: fileName, headers: headers))
     }
 
     /// Adds any kind of request body as a part: ``RequestBody/stream(_:length:contentType:)`` for chunks that are made while they
@@ -85,8 +85,8 @@ public struct MultipartFormData: Sendable {
     /// form.append(.stream(chunks, length: 1_000_000), withName: "log", fileName: "today.log")
     /// ```
     public mutating func append(
-        _ body: RequestBody, withName name: String, fileName: String? = nil, headerFields: HTTPFields = [:]
+        _ body: RequestBody, withName name: String, fileName: String? = nil, headers: HTTPFields = [:]
     ) {
-        append(Part(body, name: name, fileName: fileName, headerFields: headerFields))
+        append(Part(body, name: name, fileName: fileName, headers: headers))
     }
 }

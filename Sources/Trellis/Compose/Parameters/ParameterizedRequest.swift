@@ -11,7 +11,7 @@ struct ParameterizedRequest<URL: URLConvertible>: RequestConvertible {
     let encode: RequestModifier?
 
     func asRequest() throws -> Request {
-        var request = try Request(url, method: method, headerFields: headers).asRequest()
+        var request = try Request(url, method: method, headers: headers).asRequest()
         try modifier?(&request)
         try encode?(&request)
         return request

@@ -1,8 +1,8 @@
 /// A type that has a value for a response without a body.
 ///
 /// ```swift
-/// _ = try await session.request(url).decoding(Empty.self)             // 204 No Content
-/// let user = try await session.request(url).decoding(User?.self)      // nil with 204 No Content
+/// _ = try await session.request(url).decode(Empty.self)             // 204 No Content
+/// let user = try await session.request(url).decode(User?.self)      // nil with 204 No Content
 /// ```
 public protocol EmptyResponse {
     /// Returns the value for a response without a body.

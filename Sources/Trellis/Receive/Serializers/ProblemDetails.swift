@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// do {
-///     return try await session.request(url).decoding(User.self, orError: ProblemDetails.self)
+///     return try await session.request(url).decode(User.self, orError: ProblemDetails.self)
 /// } catch let error as ErrorResponse<ProblemDetails> {
 ///     print(error.body.title ?? error.body.type)
 /// }

@@ -7,7 +7,7 @@ public import FoundationEssentials
 /// struct CSVSerializer: ResponseSerializer {
 ///     func serialize(request: Request, response: Response, data: Data) throws -> [[String]] { … }
 /// }
-/// let rows = try await session.request(url).serializing(with: CSVSerializer())
+/// let rows = try await session.request(url).serialize(with: CSVSerializer())
 /// ```
 ///
 /// A serializer is called off the session's thread and off the actor of the caller, and may compute for any length of time.

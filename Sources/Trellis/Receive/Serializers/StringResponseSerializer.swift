@@ -40,7 +40,7 @@ public struct StringResponseSerializer: ResponseSerializer {
             if let text = TextDecoding.text(data, in: encoding) { return text }
             throw answer.error(.serializationFailed(.text(encoding: "\(encoding)")))
         }
-        let type = response.headerFields[.contentType].flatMap { MediaType($0) }
+        let type = response.headers[.contentType].flatMap { MediaType($0) }
         return TextDecoding.text(data, charset: type?.charset)
     }
 }

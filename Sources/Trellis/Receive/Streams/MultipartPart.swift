@@ -4,12 +4,12 @@ public import HTTPTypes
 /// A part of a multipart response. The body of the part is received as it is read.
 public struct MultipartPart: Sendable {
     /// The fields of the part's head, in the order of their arrival.
-    public let headerFields: HTTPFields
+    public let headers: HTTPFields
     /// The body of the part, to be read once, before the next part is requested.
     public let body: Body
 
-    init(_ number: Int, _ headerFields: HTTPFields, _ reader: MultipartReader) {
-        self.headerFields = headerFields
+    init(_ number: Int, _ headers: HTTPFields, _ reader: MultipartReader) {
+        self.headers = headers
         body = Body(number: number, reader: reader)
     }
 

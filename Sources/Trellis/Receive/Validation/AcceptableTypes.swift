@@ -19,7 +19,7 @@ struct AcceptableTypes: Sendable, Hashable {
     }
 
     /// Creates the types in the `Accept` of a request. Without an `Accept`, every type is accepted.
-    init(of request: Request) { self.init([request.headerFields[.accept] ?? "*/*"]) }
+    init(of request: Request) { self.init([request.headers[.accept] ?? "*/*"]) }
 
     /// Returns whether a type is accepted. The most specific range that includes the type decides; of equally specific ranges, the
     /// first.

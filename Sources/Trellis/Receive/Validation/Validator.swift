@@ -5,9 +5,9 @@ private import HTTPTypes
 ///
 /// ```swift
 /// let notStale = Validator { _, response, _ in
-///     guard response.headerFields[.age] == nil else { throw Stale() }
+///     guard response.headers[.age] == nil else { throw Stale() }
 /// }
-/// let page = try await session.request(url).validate(notStale).decoding(Page.self)
+/// let page = try await session.request(url).validate(notStale).decode(Page.self)
 /// ```
 public struct Validator: Sendable {
     /// A check of the user's own. The arguments are the request as it was sent, the response, and the whole body, which is `nil` for
@@ -72,9 +72,9 @@ public struct Validator: Sendable {
     func isMet(by head: ResponseHead, of request: Request) -> Bool? {
         switch rule {
         case .status(let codes): codes.contain(head.status.code)
-        case .contentType(nil) where request.headerFields[.accept] == nil: true
+        case .contentType(nil) where request.headers[.accept] == nil: true
         case .contentType(let types):
-            (types ?? AcceptableTypes(of: request)).accept(head.headerFields[.contentType].flatMap { MediaType($0) })
+            (types ?? AcceptableTypes(of: request)).accept(head.headers[.contentType].flatMap { MediaType($0) })
         case .check: nil
         }
     }
@@ -86,9 +86,9 @@ public struct Validator: Sendable {
             guard codes.contain(status) else { throw answer.error(.validationFailed(.status(status))) }
         case .contentType(let types):
             // For a request that accepts every type, the response's fields need not be parsed.
-            if types == nil, answer.request.headerFields[.accept] == nil { return }
+            if types == nil, answer.request.headers[.accept] == nil { return }
             let types = types ?? AcceptableTypes(of: answer.request)
-            let found = answer.response.headerFields[.contentType]
+            let found = answer.response.headers[.contentType]
             guard answer.hasNoContent || types.accept(found.flatMap { MediaType($0) }) else {
                 throw answer.error(.validationFailed(.contentType(found, acceptable: types.names)))
             }

@@ -116,7 +116,8 @@ final class Pipeline: Sendable {
     @inline(never)
     private func nextAttempt(_ request: Request, _ hedged: Bool) async -> AttemptEnd {
         guard hedged, let policy = steps.hedging else { return await attempt(request) }
-        return await HedgeRace(policy: policy, request: context.hop?.asked ?? request, adapters: steps.adapters) { [self] context in
+        return await HedgeRace(policy: policy, request: context.hop?.asked ?? request, adapters: steps.adapters) {
+            [self] context in
             await Pipeline(self, context).attempt(request)
         }.run(context)
     }
@@ -226,10 +227,10 @@ final class Pipeline: Sendable {
 
     @inline(never)
     private func keepCookies(of answer: StepResponse, to request: Request) async {
-        guard answer.response.headerFields.contains(.setCookie), let jar = steps.cookies,
+        guard answer.response.headers.contains(.setCookie), let jar = steps.cookies,
             let url = CookieURL(request.url)
         else { return }
-        await jar.store(answer.response.responseHead.texts(of: .setCookie), from: url)
+        await jar.store(answer.response.head.texts(of: .setCookie), from: url)
     }
 
     @inline(never)

@@ -313,7 +313,7 @@ actor RequestActor: EngineActor {
         var error = TrellisError(.timedOut(.total), method: call.request.method, url: completeURL)
         error.metrics.total = .nanoseconds(Int64(clamping: call.limit ?? 0))
         let history = exchange?.prepared.history
-        error.metrics.attempts = exchange == nil ? 0 : (history?.earlierAttempts ?? 0) + 1
+        error.metrics.attemptCount = exchange == nil ? 0 : (history?.earlierAttempts ?? 0) + 1
         error.followed = history?.redirects ?? []
         guard let wait = call.record.withLock({ $0.wait }) else {
             error.detail = "a step around the request was at work"

@@ -12,7 +12,7 @@ extension DataRequest {
     /// ```swift
     /// let upload = session.uploadRequest(.file("/tmp/film.mp4"), to: url)
     /// Task { for await progress in upload.uploadProgress { bar.update(progress.fraction ?? 0) } }
-    /// let (data, response) = try await upload.response()
+    /// let (data, response) = try await upload.data()
     /// ```
     ///
     /// Nothing is measured unless it is asked for.

@@ -10,22 +10,22 @@ extension DataRequest {
     /// The body and the response. Any status is an answer, unless the request was told to validate.
     ///
     /// - Throws: ``TrellisError``, what a validator throws; `CancellationError` in a cancelled task.
-    public func response() async throws -> (Data, Response) {
+    public func data() async throws -> (Data, Response) {
         let answer = try await validated()
         return (answer.body ?? Data(), answer.response)
     }
 
     /// The body. Any status is an answer, unless the request was told to validate.
     ///
-    /// - Throws: As ``response()``.
-    public func data() async throws -> Data { try await validated().body ?? Data() }
+    /// - Throws: As ``data()``.
+    public func bytes() async throws -> Data { try await validated().body ?? Data() }
 
     /// The body as text.
     ///
     /// - Parameter encoding: The encoding; unless given, the one that ``StringResponseSerializer`` finds.
     /// - Throws: As ``serializing(with:)``.
     public func string(encoding: String.Encoding? = nil) async throws -> String {
-        try await serializing(with: StringResponseSerializer(encoding: encoding))
+        try await serialize(with: StringResponseSerializer(encoding: encoding))
     }
 
     /// The body as a value.
@@ -34,10 +34,10 @@ extension DataRequest {
     ///   - type: The type of the value. One that is an ``EmptyResponse``, such as an optional, may be made of nothing.
     ///   - decoder: What decodes: a `JSONDecoder` unless given.
     /// - Throws: As ``serializing(with:)``.
-    public func decoding<Value: Decodable & Sendable>(
+    public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, decoder: some DataDecoder = .json
     ) async throws -> Value {
-        try await serializing(with: DecodableResponseSerializer(type, decoder: decoder))
+        try await serialize(with: DecodableResponseSerializer(type, decoder: decoder))
     }
 
     /// The body as a value, or as an error of the server's own making where the status is not accepted.
@@ -47,7 +47,7 @@ extension DataRequest {
     ///   - errorType: What the server sends with a status that is not accepted: a type of yours, or ``ProblemDetails``.
     ///   - decoder: What decodes both: a `JSONDecoder` unless given.
     /// - Throws: ``ErrorResponse`` of `errorType`; otherwise as ``serializing(with:)``.
-    public func decoding<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
+    public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, orError errorType: Failure.Type, decoder: some DataDecoder = .json
     ) async throws -> Value {
         try await value(
@@ -61,7 +61,7 @@ extension DataRequest {
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableStatus``,
     ///   ``TrellisError/Kind/unacceptableContentType`` or ``TrellisError/Kind/serialization``, and of others where no answer
     ///   comes; what a validator or serializer of your own throws; `CancellationError` in a cancelled task.
-    public func serializing<Serializer: ResponseSerializer>(
+    public func serialize<Serializer: ResponseSerializer>(
         with serializer: Serializer
     ) async throws -> Serializer.Value {
         try await value(Reading(serializer: serializer, validation: validation))

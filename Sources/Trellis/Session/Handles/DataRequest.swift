@@ -8,7 +8,7 @@ import FoundationEssentials
 /// the request ends.
 ///
 /// ```swift
-/// let user = try await session.request("https://api.example.com/users/1").validate().decoding(User.self)
+/// let user = try await session.request("https://api.example.com/users/1").validate().decode(User.self)
 /// ```
 public struct DataRequest: Sendable {
     let owner: RequestOwner

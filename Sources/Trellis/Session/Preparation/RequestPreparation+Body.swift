@@ -20,10 +20,10 @@ extension RequestPreparation {
     private static func compress(
         _ request: inout Request, _ compression: RequestCompression, defaults: HTTPFields, _ sizes: FileSizes?
     ) throws(TrellisError) {
-        let existing = request.headerFields[.contentEncoding] ?? defaults[.contentEncoding]
+        let existing = request.headers[.contentEncoding] ?? defaults[.contentEncoding]
         guard try compression.applies(to: request, existing: existing), let body = request.body else { return }
         request.body = RequestBody(try compressed(body.source, compression, sizes), contentType: body.contentType)
-        request.headerFields[.contentEncoding] = compression.algorithm.rawValue
+        request.headers[.contentEncoding] = compression.algorithm.rawValue
     }
 
     private static func compressed(

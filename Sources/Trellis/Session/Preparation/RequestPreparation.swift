@@ -91,7 +91,8 @@ struct RequestPreparation: Sendable {
             transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
             limits: history.map { limits(of: request, delivery: .stream).within($0.limit) }
                 ?? limits(of: request, delivery: delivery),
-            maximumBodySize: request.maximumBodySize ?? (delivery == .memory ? configuration.maximumBodySize : .unlimited),
+            maximumBodySize: request.maximumBodySize
+                ?? (delivery == .memory ? configuration.maximumBodySize : .unlimited),
             start: start, isDeferred: isDeferred, continueWait: continueWait, history: history)
     }
 
@@ -203,25 +204,25 @@ struct RequestPreparation: Sendable {
         _ request: inout Request, _ url: WireURL, hasBody: Bool, hasLeft: Bool, expectsContinue: Bool
     ) throws(TrellisError) -> HeaderLines? {
         let decodes = request.decodesContent ?? configuration.decodesContent
-        if request.headerFields.isEmpty, !hasBody, !hasLeft, url.user == nil, decodes == configuration.decodesContent {
-            request.headerFields = defaultFields
+        if request.headers.isEmpty, !hasBody, !hasLeft, url.user == nil, decodes == configuration.decodesContent {
+            request.headers = defaultFields
             return nil
         }
         try complete(&request, url, hasLeft: hasLeft)
         var lines = HeaderLines()
         if expectsContinue {
-            request.headerFields[.expect] = "100-continue"
+            request.headers[.expect] = "100-continue"
             // libcurl takes the first line of a name for its own, and would wait too; it sends the second.
             lines.suppress("Expect")
         }
-        for field in request.headerFields where field.name != .contentLength && field.name != .transferEncoding {
+        for field in request.headers where field.name != .contentLength && field.name != .transferEncoding {
             guard lines.append(field) else { throw TrellisError(.invalidRequest(.headerField(field.name.rawName))) }
         }
-        if decodes, !request.headerFields.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
+        if decodes, !request.headers.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
         if hasBody {
             // libcurl would add a type of its own, and wait for a 100 that may never come.
-            if request.headerFields[.contentType] == nil { lines.suppress("Content-Type") }
-            if request.headerFields[.expect] == nil { lines.suppress("Expect") }
+            if request.headers[.contentType] == nil { lines.suppress("Content-Type") }
+            if request.headers[.expect] == nil { lines.suppress("Expect") }
         }
         return lines
     }
@@ -229,18 +230,18 @@ struct RequestPreparation: Sendable {
     /// - Parameter hasLeft: A redirect has led to an origin that the session's secrets are not meant for.
     private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) {
         let policy = request.steps?.redirects ?? configuration.steps.redirects ?? RedirectPolicy()
-        for field in defaultFields where !request.headerFields.contains(field.name) {
+        for field in defaultFields where !request.headers.contains(field.name) {
             if hasLeft, policy.isBoundToOrigin(field) { continue }
-            request.headerFields.append(field)
+            request.headers.append(field)
         }
-        if let type = request.body?.contentType, !request.headerFields.contains(.contentType) {
-            request.headerFields[.contentType] = type
+        if let type = request.body?.contentType, !request.headers.contains(.contentType) {
+            request.headers[.contentType] = type
         }
         // User information in a URL stands for Basic authentication (RFC 7617, section 2).
-        if let user = url.user, !request.headerFields.contains(.authorization) {
+        if let user = url.user, !request.headers.contains(.authorization) {
             try CredentialText.check(username: user, password: url.password ?? "")
             let credentials = Data("\(user):\(url.password ?? "")".utf8).base64EncodedString()
-            request.headerFields[.authorization] = "Basic \(credentials)"
+            request.headers[.authorization] = "Basic \(credentials)"
         }
     }
 }

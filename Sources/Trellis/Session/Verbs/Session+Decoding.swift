@@ -12,7 +12,7 @@ extension Session {
     ///   - type: The type of the value. One that is an ``EmptyResponse``, such as an optional, may be made of nothing.
     ///   - request: The request.
     ///   - decoder: What decodes: a `JSONDecoder` unless given.
-    /// - Throws: As ``DataRequest/serializing(with:)``.
+    /// - Throws: As ``DataRequest/serialize(with:)``.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json
     ) async throws -> Value {
@@ -22,7 +22,7 @@ extension Session {
 
     /// Sends a request and decodes its answer, or the error of the server's own making where the status is not accepted.
     ///
-    /// - Throws: As ``DataRequest/decoding(_:orError:decoder:)``.
+    /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
         decoder: some DataDecoder = .json
@@ -40,7 +40,7 @@ extension Session {
     /// - Parameters:
     ///   - request: The request.
     ///   - encoding: The encoding; unless given, the one that ``StringResponseSerializer`` finds.
-    /// - Throws: As ``DataRequest/serializing(with:)``.
+    /// - Throws: As ``DataRequest/serialize(with:)``.
     public func string(
         _ request: some RequestConvertible, encoding: String.Encoding? = nil
     ) async throws -> String {

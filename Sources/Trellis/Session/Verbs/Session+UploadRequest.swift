@@ -10,7 +10,7 @@ extension Session {
     ///
     /// ```swift
     /// let upload = session.uploadRequest(.file("/tmp/film.mp4"), to: "https://example.com/films").validate()
-    /// let film = try await upload.decoding(Film.self)
+    /// let film = try await upload.decode(Film.self)
     /// ```
     ///
     /// - Parameters:

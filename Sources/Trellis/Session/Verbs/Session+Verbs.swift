@@ -57,7 +57,7 @@ extension Session {
     ) async throws -> Value {
         let response = try await open(request)
         defer { response.cancel() }
-        return try await handle(response.head, response.chunks)
+        return try await handle(response.response, response.chunks)
     }
 
     /// A handle on a request that has not started yet: it starts when its response is asked for, or with

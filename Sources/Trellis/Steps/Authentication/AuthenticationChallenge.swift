@@ -27,6 +27,6 @@ extension Response {
     /// The challenges of the `WWW-Authenticate` fields, in their order, however many fields they are spread over. A challenge
     /// that breaks the grammar is left out; the others stay.
     public var authenticationChallenges: [AuthenticationChallenge] {
-        headerFields[values: .wwwAuthenticate].flatMap(AuthenticationChallenge.parse)
+        headers[values: .wwwAuthenticate].flatMap(AuthenticationChallenge.parse)
     }
 }

@@ -8,7 +8,7 @@
 ///
 ///     func refresh(_ credential: OAuthCredential) async throws -> OAuthCredential {
 ///         try await session.request("https://id.example.com/token", method: .post, parameters: […])
-///             .validate().decoding(OAuthCredential.self)
+///             .validate().decode(OAuthCredential.self)
 ///     }
 /// }
 /// ```
@@ -61,6 +61,6 @@ extension Authenticator {
     public func isRequest(_ request: Request, authenticatedWith credential: Credential) async -> Bool {
         var again = request
         do { try await apply(credential, to: &again) } catch { return false }
-        return again.url == request.url && Set(again.headerFields) == Set(request.headerFields)
+        return again.url == request.url && Set(again.headers) == Set(request.headers)
     }
 }

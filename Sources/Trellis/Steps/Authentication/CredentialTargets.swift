@@ -7,7 +7,7 @@ struct CredentialTargets: Sendable {
     /// Returns the URL of a request; `nil` for a request that must not be changed, because it has credentials of its own or a URL
     /// that does not tell where it goes.
     func target(of request: Request) -> WireURL? {
-        guard !request.headerFields.contains(.authorization), let url = url(request.url), url.password == nil else {
+        guard !request.headers.contains(.authorization), let url = url(request.url), url.password == nil else {
             return nil
         }
         return url

@@ -52,7 +52,7 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
 
     /// Sends the request with an answer to the challenge that is known, or that comes with the response.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-        guard !request.headerFields.contains(.authorization), !URLRedaction.hasUserInformation(request.url) else {
+        guard !request.headers.contains(.authorization), !URLRedaction.hasUserInformation(request.url) else {
             return try await next(request)
         }
         try CredentialText.check(digestName: username, for: request)
@@ -120,7 +120,7 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
     private func remember(_ response: Response, _ space: DigestSpace?) async {
         guard let space, let url = targets.url(response.url) else { return }
         // The field has the grammar of a challenge's parameters.
-        for value in response.headerFields[values: .authenticationInfo] {
+        for value in response.headers[values: .authenticationInfo] {
             guard let next = AuthenticationChallenge.parse("Digest \(value)").first?.parameters["nextnonce"] else {
                 continue
             }

@@ -45,7 +45,7 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
         if let everywhere {
             // The credential is also added to requests whose URL cannot be parsed here.
             let hasItsOwn =
-                request.headerFields.contains(.authorization) || URLRedaction.hasUserInformation(request.url)
+                request.headers.contains(.authorization) || URLRedaction.hasUserInformation(request.url)
             return hasItsOwn ? request : everywhere.added(to: request)
         }
         guard let url = targets.target(of: request), url.user == nil, let credential = byOrigin[url.origin] else {

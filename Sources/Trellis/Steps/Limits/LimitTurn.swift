@@ -68,7 +68,7 @@ final class LimitTurn: StartPermission {
         error.method = request.method
         error.url = URLRedaction.redact(request.url)
         error.phase = .queued
-        error.metrics.attempts = context.attempt - 1
+        error.metrics.attemptCount = context.attempt - 1
         error.metrics.total = context.elapsedTime
         error.metrics.queuedTime = context.now.nanoseconds(since: start)
         return error

@@ -23,7 +23,7 @@ struct SingleFlightKey: Hashable, Sendable {
         method = request.method.rawValue
         // The fragment is not sent.
         url = TextBytes(request.url.prefix(beforeBytes: "#"))
-        fields = request.headerFields.enumerated().sorted { left, right in
+        fields = request.headers.enumerated().sorted { left, right in
             let (leftName, rightName) = (left.element.name.canonicalName, right.element.name.canonicalName)
             return leftName == rightName ? left.offset < right.offset : leftName < rightName
         }.map { TextBytes("\($0.element.name.canonicalName):\($0.element.value)") }

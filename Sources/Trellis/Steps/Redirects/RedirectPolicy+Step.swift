@@ -42,7 +42,7 @@ extension RedirectPolicy {
             asked.method = next.method
             asked.removeBody()
         }
-        if redirect.changesOrigin { asked.headerFields.remove(where: isBoundToOrigin) }
+        if redirect.changesOrigin { asked.headers.remove(where: isBoundToOrigin) }
         return RedirectedHop(asked: asked, adapted: next)
     }
 }

@@ -63,7 +63,7 @@ extension RedirectPolicy {
     func decision(for response: Response, to request: Request, redirects: [Redirect]) -> Decision {
         guard response.status.isRedirect else { return .answer }
         // An empty `Location` counts as none, as in browsers.
-        let locations = response.headerFields[values: .location].filter { !$0.isEmpty }
+        let locations = response.headers[values: .location].filter { !$0.isEmpty }
         guard let location = locations.first else { return .answer }
         do throws(TrellisError) {
             guard redirects.count < maximumRedirects else {
@@ -105,7 +105,7 @@ extension RedirectPolicy {
         } else if let body = request.body, !body.isReplayable {
             throw TrellisError(.bodyFailed(.notReplayable))
         }
-        if target.changesOrigin { next.headerFields.remove(where: isBoundToOrigin) }
+        if target.changesOrigin { next.headers.remove(where: isBoundToOrigin) }
         return next
     }
 
@@ -127,7 +127,7 @@ extension Request {
     /// Removes the body and every field that describes it.
     mutating func removeBody() {
         body = nil
-        headerFields.remove { RedirectFields.speaksOfBody($0) }
+        headers.remove { RedirectFields.speaksOfBody($0) }
     }
 }
 

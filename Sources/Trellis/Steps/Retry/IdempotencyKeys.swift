@@ -45,5 +45,5 @@ extension Request {
     var mayBeRepeated: Bool { method.isIdempotent || hasIdempotencyKey }
 
     /// Indicates whether the request has an `Idempotency-Key`, by which the server recognizes its repetitions.
-    var hasIdempotencyKey: Bool { !(headerFields[.idempotencyKey] ?? "").isEmpty }
+    var hasIdempotencyKey: Bool { !(headers[.idempotencyKey] ?? "").isEmpty }
 }

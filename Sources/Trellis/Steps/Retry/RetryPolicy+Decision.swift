@@ -10,7 +10,7 @@ extension RetryPolicy {
         guard attempt <= retryLimit, isTransient(failed), mayRepeat(failed) else { return nil }
         let jitter = span(attempt: attempt) * random
         let response = failed.response ?? (failed.error as? TrellisError)?.response
-        guard let response, let asked = RetryAfter.delay(in: response.headerFields, now: now) else {
+        guard let response, let asked = RetryAfter.delay(in: response.headers, now: now) else {
             return jitter
         }
         return asked <= maximumRetryAfter ? asked + jitter : nil
@@ -33,7 +33,7 @@ extension RetryPolicy {
     func mayRepeat(_ failed: FailedAttempt) -> Bool {
         let request = failed.request
         if retryableHTTPMethods.contains(request.method) || request.hasIdempotencyKey { return true }
-        return failed.response == nil && (failed.error as? TrellisError).map { !$0.maySentBytes } ?? false
+        return failed.response == nil && (failed.error as? TrellisError).map { !$0.mayHaveSentBytes } ?? false
     }
 
     /// Returns the span that the random wait after an attempt is a part of.

@@ -82,7 +82,7 @@ struct FormDataSpec {
 
 extension FormDataSpec.Part {
     var made: MultipartFormData.Part {
-        MultipartFormData.Part(body, name: name, fileName: fileName, headerFields: fields)
+        MultipartFormData.Part(body, name: name, fileName: fileName, headers: fields)
     }
 
     private var body: RequestBody {

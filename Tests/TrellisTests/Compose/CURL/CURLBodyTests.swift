@@ -116,7 +116,7 @@ struct CURLBodyTests {
             form.append(Data("a;\"b\\".utf8), withName: "typed", mimeType: "text/x; charset=utf-8")
             form.append(Data("c".utf8), withName: "named", fileName: "c\".txt")
             form.append(fileAt: "/tmp/a, \"b.png", withName: "file")
-            form.append(fileAt: "-", withName: "dash", fileName: "d.png", headerFields: [.contentLanguage: "de"])
+            form.append(fileAt: "-", withName: "dash", fileName: "d.png", headers: [.contentLanguage: "de"])
             form.append(
                 .multipartMixed([.init(.file("/e.css")), .init(.string("f", contentType: nil))]), withName: "mix")
         }

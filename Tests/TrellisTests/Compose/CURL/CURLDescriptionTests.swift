@@ -69,8 +69,8 @@ struct CURLDescriptionTests {
     // MARK: Fields and options
 
     @Test func fieldsAreTheRequestsOwnAndThenTheDefaults() async {
-        var request = Request(Self.url, headerFields: [.accept: "text/html", .userAgent: ""])
-        request.headerFields[.contentLength] = "7"
+        var request = Request(Self.url, headers: [.accept: "text/html", .userAgent: ""])
+        request.headers[.contentLength] = "7"
         let arguments = await Self.arguments(request) {
             $0.defaultHeaderFields = [.userAgent: "x/1", .acceptLanguage: "de, it's"]
         }
@@ -173,14 +173,14 @@ struct CURLDescriptionTests {
         (.accept, "abc", "abc"),
     ])
     func secretFieldsAreLeftOut(_ name: HTTPField.Name, _ value: String, _ shown: String) async {
-        let request = Request(Self.url, headerFields: [name: value])
+        let request = Request(Self.url, headers: [name: value])
         #expect(await Self.arguments(request, revealingSecrets: false)[1] == "\(name.rawName): \(shown)")
         #expect(await Self.arguments(request)[1] == "\(name.rawName): \(value)")
     }
 
     @Test(arguments: ["X-Api-Key", "x-auth-token", "X-Amz-Security-Token", "Client-Secret"])
     func customSecretFieldsAreLeftOut(_ name: String) async throws {
-        let request = Request(Self.url, headerFields: [try #require(HTTPField.Name(name)): "hush"])
+        let request = Request(Self.url, headers: [try #require(HTTPField.Name(name)): "hush"])
         #expect(request.cURLDescription().contains("REDACTED"))
         #expect(!request.cURLDescription().contains("hush"))
     }

@@ -25,7 +25,7 @@ struct CURLEquivalenceTests {
         form.append(fileAt: file, withName: "file")
         form.append(
             fileAt: file, withName: "renamed", fileName: "x y.png", mimeType: "image/x",
-            headerFields: [.contentLanguage: "de, \"en\"", .expires: "0"])
+            headers: [.contentLanguage: "de, \"en\"", .expires: "0"])
         form.append(
             .multipartMixed([.init(.file(file)), .init(.string("t", contentType: "text/x"))]), withName: "mixed")
         var binary = MultipartFormData()
@@ -40,7 +40,7 @@ struct CURLEquivalenceTests {
     @Test(arguments: bodies.indices, [false, true])
     func theServerGetsTheSameBody(_ index: Int, _ isMultiline: Bool) async throws {
         var request = Request("", method: .put, body: Self.bodies[index])
-        request.headerFields[.accept] = "*/*"
+        request.headers[.accept] = "*/*"
         let (ours, curls) = try await Self.send(&request, isMultiline)
         #expect(ours.method == "PUT" && curls.method == "PUT")
         #expect(ours.target == "/a%20b?q=%C3%BC&x=[1]" && curls.target == ours.target)
@@ -51,11 +51,11 @@ struct CURLEquivalenceTests {
 
     @Test func theServerGetsTheSameFields() async throws {
         var request = Request("", method: .put, body: .string("x", contentType: nil))
-        request.headerFields = [
+        request.headers = [
             .accept: "text/html, it's", .authorization: "Bearer a$b", .cookie: "a=\"b\"", .userAgent: "x/1",
         ]
-        request.headerFields.append(.init(name: .acceptLanguage, value: "de"))
-        request.headerFields.append(.init(name: .acceptLanguage, value: "en"))
+        request.headers.append(.init(name: .acceptLanguage, value: "de"))
+        request.headers.append(.init(name: .acceptLanguage, value: "en"))
         let (ours, curls) = try await Self.send(&request, false)
         func lines(_ request: LoopbackServer.ReceivedRequest) -> [String] {
             request.fields.map { "\($0.name.lowercased()): \($0.value)" }.sorted()

@@ -52,10 +52,10 @@ struct MultipartFormDataTests {
         var form = MultipartFormData(boundary: "B")
         form.append(
             Data("x".utf8), withName: "a", mimeType: "text/plain",
-            headerFields: [.contentType: "text/html", .contentLanguage: "de"])
+            headers: [.contentType: "text/html", .contentLanguage: "de"])
         form.append(
             .string("y"), withName: "b",
-            headerFields: [.contentDisposition: "form-data; name=\"c\""])
+            headers: [.contentDisposition: "form-data; name=\"c\""])
         let expected = """
             --B
             Content-Disposition: form-data; name="a"

@@ -74,7 +74,7 @@ struct MultipartStreamTests {
             try await session.upload(multipart: form, to: "http://localhost/")
         }
         #expect(error?.kind == .file)
-        #expect(error?.maySentBytes == false)
+        #expect(error?.mayHaveSentBytes == false)
         #expect(error?.description.contains(path) == true)
         #expect(transport.requests.isEmpty)
     }

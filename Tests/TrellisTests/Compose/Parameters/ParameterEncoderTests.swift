@@ -79,10 +79,10 @@ struct ParameterEncoderTests {
     @Test func anEncoderOfOnesOwn() throws {
         struct Described: ParameterEncoder {
             func encode(_ parameters: some Encodable & Sendable, into request: inout Request) throws {
-                request.headerFields[.from] = "\(parameters)"
+                request.headers[.from] = "\(parameters)"
             }
         }
-        #expect(try Request("http://localhost/").withParameters(3, encoder: Described()).headerFields[.from] == "3")
+        #expect(try Request("http://localhost/").withParameters(3, encoder: Described()).headers[.from] == "3")
     }
 
     // MARK: Failures

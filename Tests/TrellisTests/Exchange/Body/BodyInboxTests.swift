@@ -16,7 +16,7 @@ struct BodyInboxTests {
 
     private let counts = Counts()
     private let inbox: BodyInbox
-    private static let response = Response(responseHead: ResponseHead(status: .ok), url: "http://localhost/")
+    private static let response = Response(head: ResponseHead(status: .ok), url: "http://localhost/")
 
     init() {
         inbox = BodyInbox { [counts] in

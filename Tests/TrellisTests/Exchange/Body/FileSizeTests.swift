@@ -66,7 +66,7 @@ struct FileSizeTests {
         let upload = Task { [request, session = scripted.session] in
             defer { isOver.open() }
             return isHandle
-                ? try await session.request(request).response().1.status.code
+                ? try await session.request(request).data().1.status.code
                 : try await session.data(request).1.status.code
         }
         while !isOver.isOpen, !Task.isCancelled { await scripted.advance(by: .seconds(5)) }

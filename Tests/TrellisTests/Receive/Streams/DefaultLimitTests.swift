@@ -31,10 +31,10 @@ struct DefaultLimitTests {
 
     @Test func ofAnEvent() async throws {
         let line = "data: " + String(repeating: "x", count: Self.limit - 6) + "\n"
-        for try await event in try await Self.body(line + "\n").events {
+        for try await event in try await Self.body(line + "\n").serverSentEvents {
             #expect(event.data.utf8.count == Self.limit - 6)
         }
-        await Self.fails { for try await _ in try await Self.body(line + "data: more data\n\n").events {} }
+        await Self.fails { for try await _ in try await Self.body(line + "data: more data\n\n").serverSentEvents {} }
     }
 
     @Test func ofAJSONValue() async throws {

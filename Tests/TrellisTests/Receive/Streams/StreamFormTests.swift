@@ -41,7 +41,7 @@ struct StreamFormTests {
         let opening = Task { [session = scripted.session] in try await session.stream("http://localhost/") }
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
-        attempt.receiveHead(headerFields: [.contentType: "multipart/mixed; boundary=b"])
+        attempt.receiveHead(headers: [.contentType: "multipart/mixed; boundary=b"])
         return (try await opening.value, attempt)
     }
 
@@ -59,7 +59,7 @@ struct StreamFormTests {
             for try await value in stream.jsonLines(of: String.self) where try await !take(value) { return }
         case .jsonSequence:
             for try await value in stream.jsonSequence(of: String.self) where try await !take(value) { return }
-        case .events: for try await event in stream.events where try await !take(event.data) { return }
+        case .events: for try await event in stream.serverSentEvents where try await !take(event.data) { return }
         case .parts:
             for try await part in stream.parts {
                 let body = try await part.body.collect(upTo: 1000)
@@ -205,7 +205,7 @@ struct StreamFormTests {
         attempt.end()
         var parts: [String] = []
         for try await part in stream.parts {
-            let number = part.headerFields.first?.value ?? ""
+            let number = part.headers.first?.value ?? ""
             parts.append(number == "2" ? "" : String(decoding: try await part.body.collect(upTo: 10), as: UTF8.self))
         }
         #expect(parts == ["one", "", "three"])

@@ -80,7 +80,7 @@ struct AttemptValidationTests {
             try await session.request("http://a.example/").validate { _, _, _ in
                 count.withLock { $0 += 1 }
                 throw Stale()
-            }.data()
+            }.bytes()
         }
         #expect(transport.startedCount == 2)
         // Once for each attempt: the reader takes the verdict of the last one.
@@ -90,7 +90,7 @@ struct AttemptValidationTests {
     @Test func whatAVerbChecksByItselfIsPartOfItsAttemptsToo() async throws {
         let asked = Asked()
         let (session, _) = session(asked) { $0 == 1 ? .text("<html>") : .json("[1]") }
-        let request = Request("http://a.example/", headerFields: [.accept: "application/json"])
+        let request = Request("http://a.example/", headers: [.accept: "application/json"])
         #expect(try await session.decode([Int].self, from: request) == [1])
         #expect((asked.attempts.withLock { $0 }.first?.error as? TrellisError)?.kind == .unacceptableContentType)
     }
@@ -99,7 +99,7 @@ struct AttemptValidationTests {
         let (session, transport) = session(RetryPolicy(random: { 0 })) { .text("", status: $0 == 1 ? 503 : 200) }
         _ = try await session.request("http://a.example/").validate { _, response, _ in
             if response.status.code != 200 { throw Stale() }
-        }.data()
+        }.bytes()
         #expect(transport.startedCount == 2)
     }
 
@@ -107,8 +107,8 @@ struct AttemptValidationTests {
         let asked = Asked()
         let (session, _) = session(asked) { _ in .text("x", status: 404) }
         let handle = session.request("http://a.example/")
-        await #expect(throws: TrellisError.self) { try await handle.validate().data() }
-        #expect(try await handle.data() == Data("x".utf8))
+        await #expect(throws: TrellisError.self) { try await handle.validate().bytes() }
+        #expect(try await handle.bytes() == Data("x".utf8))
     }
 
     // MARK: Interceptors
@@ -117,7 +117,7 @@ struct AttemptValidationTests {
         let name: String
         func adapt(_ request: Request, context: CallContext) async throws -> Request {
             var request = request
-            request.headerFields.append(HTTPField(name: .from, value: name))
+            request.headers.append(HTTPField(name: .from, value: name))
             return request
         }
         func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
@@ -140,7 +140,7 @@ struct AttemptValidationTests {
         default: request = request.withRetrier(Signing(name: "a"))
         }
         _ = try await Session(configuration: configuration, transport: transport).data(request)
-        #expect(transport.requests.map { $0.request.headerFields[values: .from] } == [["a"], ["a"]])
+        #expect(transport.requests.map { $0.request.headers[values: .from] } == [["a"], ["a"]])
     }
 
     @Test func aRetryPolicyAmongTheRetriersAddsItsKeys() async throws {
@@ -149,7 +149,7 @@ struct AttemptValidationTests {
         configuration.steps.retriers.append(RetryPolicy(addsIdempotencyKey: true, random: { 0 }))
         let session = Session(configuration: configuration, transport: transport)
         _ = try await session.data(Request("http://a.example/", method: .post))
-        let keys = Set(transport.requests.map { $0.request.headerFields[.idempotencyKey] })
+        let keys = Set(transport.requests.map { $0.request.headers[.idempotencyKey] })
         #expect(transport.startedCount == 3)
         #expect(keys.count == 1 && !keys.contains(nil))
     }
@@ -166,7 +166,7 @@ struct AttemptValidationTests {
 
     /// A body that never ends by itself.
     private static func endless(_ status: Int) -> MockResponse {
-        MockResponse(status: status, headerFields: [.contentType: "text/html"]) { writer in
+        MockResponse(status: status, headers: [.contentType: "text/html"]) { writer in
             while true { try await writer.write(Data(repeating: 0x78, count: 16 << 10)) }
         }
     }
@@ -178,11 +178,11 @@ struct AttemptValidationTests {
         if way == "steps" { configuration.steps.adapters.append(Adapter { request, _ in request }) }
         let session = Session(configuration: configuration, transport: transport)
         let request = Request(
-            "http://a.example/", headerFields: way == "type" ? [.accept: "application/json"] : [:])
+            "http://a.example/", headers: way == "type" ? [.accept: "application/json"] : [:])
         let error = await #expect(throws: TrellisError.self) {
             switch way {
-            case "decoding": _ = try await session.request(request).decoding([Int].self)
-            case "validate": _ = try await session.request(request).validate(statusCode: [200]).data()
+            case "decoding": _ = try await session.request(request).decode([Int].self)
+            case "validate": _ = try await session.request(request).validate(statusCode: [200]).bytes()
             default: _ = try await session.decode([Int].self, from: request)
             }
         }
@@ -205,7 +205,7 @@ struct AttemptValidationTests {
         let transport = MockTransport { _ in MockResponse(status: 404, body: body) }
         let session = Session(transport: transport)
         #expect(try await session.data("http://a.example/").0 == body)
-        #expect(try await session.request("http://a.example/").data() == body)
+        #expect(try await session.request("http://a.example/").bytes() == body)
         #expect(try await session.request("http://a.example/").withoutValidation().string().utf8.count == body.count)
         #expect(transport.cancelledCount == 0)
     }
@@ -214,8 +214,8 @@ struct AttemptValidationTests {
         let transport = MockTransport { _ in MockResponse(status: 404, body: Data(repeating: 0x78, count: 200 << 10)) }
         let session = Session(transport: transport)
         let handle = session.request("http://a.example/")
-        await #expect(throws: TrellisError.self) { try await handle.validate().data() }
-        let error = await #expect(throws: TrellisError.self) { try await handle.data() }
+        await #expect(throws: TrellisError.self) { try await handle.validate().bytes() }
+        let error = await #expect(throws: TrellisError.self) { try await handle.bytes() }
         #expect(error?.kind == .truncatedBody)
     }
 

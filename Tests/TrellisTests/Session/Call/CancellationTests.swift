@@ -43,7 +43,7 @@ struct CancellationTests {
         let scripted = Scripted.narrow
         let blocker = point == .queued ? try await scripted.block() : nil
         let handle = scripted.session.request("http://localhost/")
-        let task = outcome { String(decoding: try await handle.response().0, as: UTF8.self) }
+        let task = outcome { String(decoding: try await handle.data().0, as: UTF8.self) }
         let attempt = try await Self.advance(scripted, handle, to: point)
         if means != .task { handle.cancel() }
         if means != .handle { task.cancel() }
@@ -83,7 +83,7 @@ struct CancellationTests {
         let scripted = Scripted.narrow
         let handle = scripted.session.request("http://localhost/")
         handle.cancel()
-        let error = await #expect(throws: TrellisError.self) { try await handle.response() }
+        let error = await #expect(throws: TrellisError.self) { try await handle.data() }
         #expect(error?.reason == .cancelled(.explicitly))
         #expect(error?.phase == .composing)
         #expect(scripted.transport.attempts.isEmpty)
@@ -108,7 +108,7 @@ struct CancellationTests {
     @Test func whatHasEndedStaysEnded() async throws {
         let scripted = Scripted.narrow
         let handle = scripted.session.request("http://localhost/")
-        let answer = Task { try await handle.response() }
+        let answer = Task { try await handle.data() }
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
         attempt.receiveHead()
@@ -116,7 +116,7 @@ struct CancellationTests {
         attempt.end()
         _ = try await answer.value
         handle.cancel()
-        #expect(String(decoding: try await handle.response().0, as: UTF8.self) == "hello")
+        #expect(String(decoding: try await handle.data().0, as: UTF8.self) == "hello")
         #expect(await handle.state == .finished)
         #expect(attempt.calls.isEmpty)
     }
@@ -124,8 +124,8 @@ struct CancellationTests {
     @Test func aCancelledReaderLeavesTheAnswerToTheOthers() async throws {
         let scripted = Scripted.narrow
         let handle = scripted.session.request("http://localhost/")
-        let first = outcome { "\(try await handle.response().1.status.code)" }
-        let second = outcome { "\(try await handle.response().1.status.code)" }
+        let first = outcome { "\(try await handle.data().1.status.code)" }
+        let second = outcome { "\(try await handle.data().1.status.code)" }
         let attempt = try await scripted.transport.nextAttempt()
         await scripted.session.settle()
         first.cancel()
@@ -140,7 +140,7 @@ struct CancellationTests {
     @Test func theRequestEndsWithItsLastReader() async throws {
         let scripted = Scripted.narrow
         let handle = scripted.session.request("http://localhost/")
-        let readers = (1...3).map { _ in outcome { "\(try await handle.response().1.status.code)" } }
+        let readers = (1...3).map { _ in outcome { "\(try await handle.data().1.status.code)" } }
         let attempt = try await scripted.transport.nextAttempt()
         await scripted.session.settle()
         for reader in readers {
@@ -151,7 +151,7 @@ struct CancellationTests {
         try await attempt.wait(for: .cancel)
         // A reader that comes later has not been cancelled, and is told that the request was.
         #expect(
-            await outcome { "\(try await handle.response().1.status.code)" }.value == .failed(.cancelled(.explicitly)))
+            await outcome { "\(try await handle.data().1.status.code)" }.value == .failed(.cancelled(.explicitly)))
         try await Self.expectThatTheSlotIsFree(scripted)
     }
 

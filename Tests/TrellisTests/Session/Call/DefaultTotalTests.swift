@@ -82,7 +82,7 @@ struct DefaultTotalTests {
         }
         let first = try await scripted.transport.nextAttempt()
         first.connect()
-        first.receiveHead(status: 303, headerFields: [.location: "/film"])
+        first.receiveHead(status: 303, headers: [.location: "/film"])
         first.end()
         _ = try await drip(scripted)
         #expect(await outcome == .answer(String(repeating: "x", count: 12)))

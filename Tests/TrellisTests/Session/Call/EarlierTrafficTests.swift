@@ -28,7 +28,7 @@ struct EarlierTrafficTests {
         if exchange.request.method == .get {
             throw TransportFailure(.connectionFailed(.unreachable("refused")))
         }
-        return MockResponse(status: 303, headerFields: [.location: "/next"])
+        return MockResponse(status: 303, headers: [.location: "/next"])
     }
 
     @Test(arguments: [false, true], [HTTPRequest.Method.post, .put])
@@ -42,7 +42,7 @@ struct EarlierTrafficTests {
         }
         #expect(error.reason == .connectionFailed(.unreachable("refused")))
         #expect(error.method == .get)
-        #expect(error.maySentBytes)
+        #expect(error.mayHaveSentBytes)
         #expect(error.isRetryable == (method == .put))
     }
 
@@ -66,7 +66,7 @@ struct EarlierTrafficTests {
             attempt.end()
         }
         #expect(error.phase == .connecting)
-        #expect(error.maySentBytes && !error.isRetryable)
+        #expect(error.mayHaveSentBytes && !error.isRetryable)
     }
 
     @Test func anErrorBeforeTheFirstHopNamesTheWholeURL() async throws {
@@ -82,7 +82,7 @@ struct EarlierTrafficTests {
 
     @Test func nothingWasSentWhereNothingWas() async throws {
         let error = try await failure { attempt, _ in attempt.fail(.connectionFailed(.unreachable("refused"))) }
-        #expect(!error.maySentBytes && error.isRetryable)
+        #expect(!error.mayHaveSentBytes && error.isRetryable)
     }
 
     @Test func aDeadlineBetweenTwoAttemptsTellsThatTheFirstWasSent() async throws {
@@ -106,7 +106,7 @@ struct EarlierTrafficTests {
         }
         try await task.value
         #expect(error.reason == .timedOut(.total))
-        #expect(error.maySentBytes)
+        #expect(error.mayHaveSentBytes)
         #expect("\(error)".contains("between two attempts"))
     }
 }

@@ -108,14 +108,14 @@ struct HeldUpTimeTests {
         handle.suspend()
         await scripted.advance(by: .seconds(50))
         #expect(attempt.count(of: .cancel) == 1)
-        let error = await #expect(throws: TrellisError.self) { try await handle.response() }
+        let error = await #expect(throws: TrellisError.self) { try await handle.data() }
         #expect(error?.kind == .deadline)
     }
 
     @Test func aParkedRequestDoesNotOutliveTheTotal() async throws {
         let handle = scripted.session.request(request(Timeouts(connect: nil, idle: nil, total: .seconds(50))))
         handle.suspend()
-        let answer = Task { try await handle.response() }
+        let answer = Task { try await handle.data() }
         await scripted.advance(by: .seconds(50))
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(error?.kind == .deadline)

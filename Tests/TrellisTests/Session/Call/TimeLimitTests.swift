@@ -114,7 +114,7 @@ struct TimeLimitTests {
         #expect(error?.kind == .deadline)
         #expect(error?.phase == .queued)
         #expect(error?.attempt == 0)
-        #expect(error?.maySentBytes == false)
+        #expect(error?.mayHaveSentBytes == false)
         #expect(error?.description.contains("all 1 connections") == true)
         blocker.cancel()
     }

@@ -31,7 +31,7 @@ struct UnwantedBodyTests {
         let opening = Task { [session = scripted.session, request] in try await session.stream(request) }
         let first = try await next(scripted, 1)
         first.connect()
-        first.receiveHead(status: 302, headerFields: HTTPFields(location: "/next", length: length))
+        first.receiveHead(status: 302, headers: HTTPFields(location: "/next", length: length))
         first.receiveBody("moved")
         let second = try await next(scripted, 2)
         #expect(second.request.url == "http://localhost/next")
@@ -60,7 +60,7 @@ struct UnwantedBodyTests {
         let opening = Task { [session = scripted.session] in try await session.stream("http://localhost/") }
         let first = try await next(scripted, 1)
         first.connect()
-        first.receiveHead(status: 302, headerFields: HTTPFields(location: "/next", length: "5"))
+        first.receiveHead(status: 302, headers: HTTPFields(location: "/next", length: "5"))
         first.receiveBody("moved")
         first.end()
         let second = try await scripted.transport.nextAttempt()

@@ -70,7 +70,7 @@ struct DataRequestTests {
         let scripted = Scripted.narrow
         let handle = scripted.session.request("http://localhost/")
         Self.perform(row.calls, on: handle)
-        let answer = Task { try await handle.response() }
+        let answer = Task { try await handle.data() }
         handle.resume()
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
@@ -79,7 +79,7 @@ struct DataRequestTests {
         attempt.end()
         #expect(String(decoding: try await answer.value.0, as: UTF8.self) == "hello")
         #expect(await handle.state == .finished)
-        #expect(String(decoding: try await handle.response().0, as: UTF8.self) == "hello", "as often as one likes")
+        #expect(String(decoding: try await handle.data().0, as: UTF8.self) == "hello", "as often as one likes")
         #expect(scripted.transport.attempts.count == 1)
     }
 
@@ -87,7 +87,7 @@ struct DataRequestTests {
         let scripted = Scripted.narrow
         let handle = scripted.session.request("http://localhost/")
         handle.suspend()
-        let answer = Task { try await handle.response() }
+        let answer = Task { try await handle.data() }
         await scripted.session.settle()
         #expect(scripted.transport.attempts.isEmpty)
         handle.cancel()
@@ -138,7 +138,7 @@ struct DataRequestTests {
         attempt.connect()
         attempt.receiveHead(status: 204)
         attempt.end()
-        _ = try await waiting.response()
+        _ = try await waiting.data()
         await scripted.session.settle()
         #expect(scripted.transport.attempts.count == 3)
         // Both slots are free again.
@@ -154,7 +154,7 @@ struct DataRequestTests {
         handle.resume()
         handle.suspend()
         handle.cancel()
-        let error = await #expect(throws: TrellisError.self) { try await handle.response() }
+        let error = await #expect(throws: TrellisError.self) { try await handle.data() }
         #expect(error?.kind == .invalidURL)
     }
 }

@@ -69,7 +69,7 @@ struct RequestPreparationBodyTests {
             try RequestPreparationTests.prepare(Request("http://localhost/", method: .put, body: .file(path)))
         }
         #expect(error?.kind == .file)
-        #expect(error?.maySentBytes == false)
+        #expect(error?.mayHaveSentBytes == false)
         #expect(error?.description.contains(path) == true)
     }
 

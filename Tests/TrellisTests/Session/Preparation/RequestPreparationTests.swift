@@ -36,13 +36,13 @@ struct RequestPreparationTests {
     // MARK: Fields
 
     @Test func theSessionsFieldsComeAfterTheRequests() throws {
-        let request = Request("http://localhost/", headerFields: [.accept: "text/html"])
+        let request = Request("http://localhost/", headers: [.accept: "text/html"])
         let lines = try Self.lines(request) { $0.defaultHeaderFields = [.acceptLanguage: "de"] }
         #expect(lines == ["Accept: text/html", "Accept-Language: de"])
     }
 
     @Test func theRequestsFieldWinsOverTheSessionsOfTheSameName() throws {
-        let request = Request("http://localhost/", headerFields: [.acceptLanguage: "fr"])
+        let request = Request("http://localhost/", headers: [.acceptLanguage: "fr"])
         let lines = try Self.lines(request) { $0.defaultHeaderFields = [.acceptLanguage: "de"] }
         #expect(lines == ["Accept-Language: fr"])
     }
@@ -73,20 +73,20 @@ struct RequestPreparationTests {
         var fields = HTTPFields()
         for value in ["1", "2", "3"] { fields.append(HTTPField(name: name, value: value)) }
         #expect(
-            try Self.lines(Request("http://localhost/", headerFields: fields)) == [
+            try Self.lines(Request("http://localhost/", headers: fields)) == [
                 "X-Many: 1", "X-Many: 2", "X-Many: 3",
             ])
     }
 
     @Test func anEmptyValueIsSentAsOne() throws {
         // libcurl takes `Name;` for an empty value; `Name:` would leave the field out.
-        #expect(try Self.lines(Request("http://localhost/", headerFields: [.accept: ""])) == ["Accept;"])
+        #expect(try Self.lines(Request("http://localhost/", headers: [.accept: ""])) == ["Accept;"])
     }
 
     @Test func framingFollowsFromTheBodyAndFramingFieldsAreIgnored() throws {
         let request = Request(
             "http://localhost/", method: .post,
-            headerFields: [.contentLength: "3", .transferEncoding: "chunked", .accept: "*/*"],
+            headers: [.contentLength: "3", .transferEncoding: "chunked", .accept: "*/*"],
             body: .data(Data("hello".utf8)))
         #expect(try Self.lines(request) == ["Accept: */*", "Content-Type:", "Expect:"])
     }
@@ -96,9 +96,9 @@ struct RequestPreparationTests {
         #expect(
             try Self.lines(Request("http://localhost/")) { $0.decodesContent = true } == ["Accept-Encoding: \(codings)"]
         )
-        let own = Request("http://localhost/", headerFields: [.acceptEncoding: "identity"])
+        let own = Request("http://localhost/", headers: [.acceptEncoding: "identity"])
         #expect(try Self.lines(own) { $0.decodesContent = true } == ["Accept-Encoding: identity"])
-        var plain = Request("http://localhost/", headerFields: [.accept: "*/*"])
+        var plain = Request("http://localhost/", headers: [.accept: "*/*"])
         plain.decodesContent = false
         #expect(try Self.lines(plain) { $0.decodesContent = true } == ["Accept: */*"])
     }
@@ -116,7 +116,7 @@ struct RequestPreparationTests {
         var request = Request(
             "http://localhost/", method: .post, body: .data(Data("{}".utf8), contentType: "application/json"))
         #expect(try Self.lines(request).contains("Content-Type: application/json"))
-        request.headerFields[.contentType] = "text/json"
+        request.headers[.contentType] = "text/json"
         #expect(try Self.lines(request).filter { $0.hasPrefix("Content-Type") } == ["Content-Type: text/json"])
     }
 
@@ -132,7 +132,7 @@ struct RequestPreparationTests {
     }
 
     @Test func anAuthorizationOfTheRequestWinsOverUserInformation() throws {
-        let request = Request("http://ann:secret@localhost/", headerFields: [.authorization: "Bearer x"])
+        let request = Request("http://ann:secret@localhost/", headers: [.authorization: "Bearer x"])
         #expect(try Self.lines(request) == ["Authorization: Bearer x"])
     }
 

@@ -31,9 +31,9 @@ struct SessionCURLTests {
             $0.acceptLanguage = "de-AT, de;q=0.9"
             $0.defaultHeaderFields = [.accept: "a/b", .from: "ann"]
         }
-        let request = Request("http://localhost/", headerFields: [.accept: "text/html"])
+        let request = Request("http://localhost/", headers: [.accept: "text/html"])
         let shown = try await Self.arguments(request, change)
-        let sent = try Self.session(change).request(request).request.headerFields
+        let sent = try Self.session(change).request(request).request.headers
         #expect(sent.count == 4 && sent[.acceptLanguage] == "de-AT, de;q=0.9")
         let fields = sent.flatMap { ["--header", "\($0.name.rawName): \($0.value)"] }
         #expect(shown == fields + ["http://localhost/"])
@@ -42,7 +42,7 @@ struct SessionCURLTests {
     @Test(arguments: [nil, "fr"] as [String?])
     func theLanguageIsTheSessionsUnlessTheRequestHasOne(_ own: String?) async throws {
         var request = Request("http://localhost/")
-        request.headerFields[.acceptLanguage] = own
+        request.headers[.acceptLanguage] = own
         let arguments = try await Self.arguments(request) { $0.acceptLanguage = "de" }
         #expect(arguments == ["--header", "Accept-Language: \(own ?? "de")", "http://localhost/"])
     }

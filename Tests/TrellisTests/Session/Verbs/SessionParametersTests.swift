@@ -18,9 +18,9 @@ struct SessionParametersTests {
         configuration.userAgent = nil
         configuration.acceptLanguage = nil
         configuration.baseURL = "http://localhost/"
-        _ = try await make(Session(configuration: configuration, transport: transport)).response()
+        _ = try await make(Session(configuration: configuration, transport: transport)).data()
         let request = try #require(transport.requests.first)
-        let fields = request.request.headerFields.map { "\($0.name.rawName): \($0.value)" }
+        let fields = request.request.headers.map { "\($0.name.rawName): \($0.value)" }
         return ([request.request.method.rawValue, request.url] + fields + [request.bodyData.text].compactMap { $0 })
             .joined(separator: " | ")
     }
@@ -73,7 +73,7 @@ struct SessionParametersTests {
         let arrival = try await Self.arrival {
             $0.request("a", parameters: User(), headers: [.accept: "x/y"]) { request in
                 request.method = .post
-                request.headerFields[.contentType] = "m/n"
+                request.headers[.contentType] = "m/n"
                 request.url += "?q"
             }
         }
@@ -87,13 +87,13 @@ struct SessionParametersTests {
     @Test func whatTheModifierThrowsIsTheFailure() async {
         let session = Session(transport: MockTransport { _ in MockResponse() })
         let request = session.request("http://localhost/", parameters: User()) { _ in throw Refusal() }
-        await #expect(throws: Refusal.self) { try await request.response() }
+        await #expect(throws: Refusal.self) { try await request.data() }
     }
 
     @Test func parametersThatCannotBeEncodedAreTheFailure() async {
         let session = Session(transport: MockTransport { _ in MockResponse() })
         let request = session.request("http://localhost/", parameters: ["a": Double.nan], encoder: .json)
-        await #expect { try await request.response() } throws: { ($0 as? TrellisError)?.kind == .invalidRequest }
+        await #expect { try await request.data() } throws: { ($0 as? TrellisError)?.kind == .invalidRequest }
     }
 
     @Test(arguments: ["HEAD", "TRACE"])
@@ -101,7 +101,7 @@ struct SessionParametersTests {
         let method = try #require(HTTPRequest.Method(name))
         let session = Session(transport: MockTransport { _ in MockResponse() })
         let request = session.request("http://localhost/", method: method, parameters: User(), encoder: .json)
-        await #expect { try await request.response() } throws: { ($0 as? TrellisError)?.kind == .invalidRequest }
+        await #expect { try await request.data() } throws: { ($0 as? TrellisError)?.kind == .invalidRequest }
     }
 
     @Test func aGetMayHaveABody() async throws {

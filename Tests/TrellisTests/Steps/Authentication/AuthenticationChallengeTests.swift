@@ -64,7 +64,7 @@ struct AuthenticationChallengeTests {
         var fields = HTTPFields()
         fields[values: .wwwAuthenticate] = ["Basic realm=a, Bearer", "Digest realm=b"]
         let response = Response(
-            responseHead: ResponseHead(status: .unauthorized, headerFields: fields), url: "http://a.example/")
+            head: ResponseHead(status: .unauthorized, headers: fields), url: "http://a.example/")
         #expect(response.authenticationChallenges.map(\.scheme) == ["Basic", "Bearer", "Digest"])
         #expect(response.authenticationChallenges.last?.realm == "b")
         #expect(response.authenticationChallenges.last?.isScheme("DIGEST") == true)

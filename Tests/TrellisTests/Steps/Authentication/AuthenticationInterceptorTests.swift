@@ -132,6 +132,6 @@ struct AuthenticationInterceptorTests {
         #expect(try await made.get() == "token-1")
         world.withLock { $0 = nil }
         let tokens = made.transport.requests.filter { $0.url.hasSuffix("/token") }
-        #expect(tokens.map { $0.request.headerFields[.authorization] } == [nil])
+        #expect(tokens.map { $0.request.headers[.authorization] } == [nil])
     }
 }

@@ -15,7 +15,7 @@ struct CredentialAdapterTests {
         configuration.steps.adapters.append(adapter)
         configuration.baseURL = "https://a.example/"
         _ = try await Session(configuration: configuration, transport: transport).data(request)
-        return transport.requests.first?.request.headerFields[.authorization]
+        return transport.requests.first?.request.headers[.authorization]
     }
 
     static let basic = "Basic YWRhOnNlY3JldA=="

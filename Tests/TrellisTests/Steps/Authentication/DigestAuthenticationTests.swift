@@ -37,7 +37,7 @@ struct DigestAuthenticationTests {
         /// For each request the parameter's value, `-` without an Authorization field.
         func sent(_ name: String) -> [String] {
             transport.requests.map { request in
-                guard let field = request.request.headerFields[.authorization] else { return "-" }
+                guard let field = request.request.headers[.authorization] else { return "-" }
                 return AuthenticationChallenge.parse(field).first?.parameters[name] ?? "?"
             }
         }
@@ -46,7 +46,7 @@ struct DigestAuthenticationTests {
     static func challenge(_ nonce: String, _ more: String = "") -> MockResponse {
         MockResponse(
             status: 401,
-            headerFields: [.wwwAuthenticate: "Digest realm=\"r\", nonce=\"\(nonce)\", qop=\"auth\"\(more)"],
+            headers: [.wwwAuthenticate: "Digest realm=\"r\", nonce=\"\(nonce)\", qop=\"auth\"\(more)"],
             body: Data("no".utf8))
     }
 
@@ -63,14 +63,14 @@ struct DigestAuthenticationTests {
     /// Servers tie their nonces to a session, which the challenge begins.
     @Test func theCookieOfAChallengeComesBackWithTheAnswer() async throws {
         var challenge = Self.challenge("1")
-        var fields = challenge.head.headerFields
+        var fields = challenge.head.headers
         fields[.setCookie] = "session=1"
-        challenge.head = ResponseHead(status: .unauthorized, headerFields: fields)
+        challenge.head = ResponseHead(status: .unauthorized, headers: fields)
         let world = World([challenge, .text("yes")]) { $0.steps.cookies = CookieJar() }
-        let request = Request("http://a.example/", headerFields: [.cookie: "own=0"])
+        let request = Request("http://a.example/", headers: [.cookie: "own=0"])
         #expect(try await world.session.data(request).1.status == .ok)
         #expect(world.sent("nonce") == ["-", "1"])
-        #expect(world.transport.requests.map { $0.request.headerFields[.cookie] } == ["own=0", "own=0; session=1"])
+        #expect(world.transport.requests.map { $0.request.headers[.cookie] } == ["own=0", "own=0; session=1"])
     }
 
     @Test func aWrongPasswordIsTriedOnce() async throws {
@@ -112,7 +112,7 @@ struct DigestAuthenticationTests {
     @Test func theServersNextNonceIsUsed() async throws {
         var yes = MockResponse(status: 200)
         let name = try #require(HTTPField.Name("Authentication-Info"))
-        yes.head = ResponseHead(status: .ok, headerFields: [name: "rspauth=\"x\", nextnonce=\"next\""])
+        yes.head = ResponseHead(status: .ok, headers: [name: "rspauth=\"x\", nextnonce=\"next\""])
         let world = World([Self.challenge("1"), yes])
         for _ in 0..<3 { _ = try await world.session.data("http://a.example/") }
         #expect(world.sent("nonce") == ["-", "1", "next", "next"])
@@ -135,7 +135,7 @@ struct DigestAuthenticationTests {
             let next = NextStep { request in
                 sent.withLock { $0 += 1 }
                 let fields: HTTPFields = [.wwwAuthenticate: "Digest realm=r, nonce=n"]
-                return StepResponse(to: request, status: .unauthorized, headerFields: fields)
+                return StepResponse(to: request, status: .unauthorized, headers: fields)
             }
             _ = try await digest.send(Request("http://b.example/"), context: context, next: next)
             #expect((sent.withLock { $0 } == 2) == isAnswered)
@@ -189,7 +189,7 @@ struct DigestAuthenticationTests {
     func aBodyIsProtectedWhereTheServerInsists(_ body: RequestBody?) async throws {
         let world = World([
             MockResponse(
-                status: 401, headerFields: [.wwwAuthenticate: "Digest realm=r, nonce=n, qop=auth-int, algorithm=MD5"]),
+                status: 401, headers: [.wwwAuthenticate: "Digest realm=r, nonce=n, qop=auth-int, algorithm=MD5"]),
             .text("yes"),
         ])
         let request = Request("http://a.example/", method: .post, body: body)
@@ -203,7 +203,7 @@ struct DigestAuthenticationTests {
 
     @Test func aBodyWhoseBytesAreNotKnownIsNotProtected() async throws {
         let world = World([
-            MockResponse(status: 401, headerFields: [.wwwAuthenticate: "Digest realm=r, nonce=n, qop=auth-int"])
+            MockResponse(status: 401, headers: [.wwwAuthenticate: "Digest realm=r, nonce=n, qop=auth-int"])
         ])
         var request = Request("http://a.example/", method: .post, body: .string("text"))
         request.compression = .gzip

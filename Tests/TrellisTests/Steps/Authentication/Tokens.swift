@@ -56,7 +56,7 @@ struct TokenWorld: Sendable {
         timeout: Duration? = nil, _ refresh: @escaping TokenAuthenticator.Refresh = { Token("token-\($0)") }
     ) {
         transport = MockTransport { request in
-            let field = request.request.headerFields[.authorization] ?? ""
+            let field = request.request.headers[.authorization] ?? ""
             let token = field.split(separator: " ").last.map(String.init) ?? "none"
             return accepted.contains(token) ? .text(token) : MockResponse(status: 401)
         }

@@ -50,7 +50,7 @@ struct HedgingTests {
         answer(second, "second")
         let (data, response) = try await task.value
         #expect(String(decoding: data, as: UTF8.self) == "second")
-        #expect(response.metrics.attempts == 2)
+        #expect(response.metrics.attemptCount == 2)
         try await first.wait(for: .cancel)
     }
 
@@ -62,7 +62,7 @@ struct HedgingTests {
         answer(first, "first")
         let (data, response) = try await task.value
         #expect(String(decoding: data, as: UTF8.self) == "first")
-        #expect(response.metrics.attempts == 2)
+        #expect(response.metrics.attemptCount == 2)
         try await second.wait(for: .cancel)
     }
 
@@ -70,7 +70,7 @@ struct HedgingTests {
         let session = session()
         let task = Task { try await session.data("http://a.example/") }
         answer(try await transport.nextAttempt(), "fast")
-        #expect(try await task.value.1.metrics.attempts == 1)
+        #expect(try await task.value.1.metrics.attemptCount == 1)
         clock.advance(by: .seconds(10))
         await session.settle()
         #expect(transport.attempts.count == 1)
@@ -136,7 +136,7 @@ struct HedgingTests {
         let task = Task { try await session.data("http://a.example/") }
         let first = try await transport.nextAttempt()
         first.connect()
-        first.receiveHead(status: 302, headerFields: [.location: "/next"])
+        first.receiveHead(status: 302, headers: [.location: "/next"])
         first.end()
         answer(try await transport.nextAttempt(), "", status: 503)
         let retried = try await transport.nextAttempt()
@@ -154,7 +154,7 @@ struct HedgingTests {
         let task = Task { try await session.data("http://a.example/") }
         answer(try await transport.nextAttempt(), "", status: 503)
         answer(try await transport.nextAttempt(), "retried")
-        #expect(try await task.value.1.metrics.attempts == 2)
+        #expect(try await task.value.1.metrics.attemptCount == 2)
     }
 
     @Test func retriesCountOnBehindHedges() async throws {
@@ -166,14 +166,14 @@ struct HedgingTests {
         let second = try await hedge(session)
         for attempt in [first, second] { answer(attempt, "", status: 503) }
         answer(try await transport.nextAttempt(), "third")
-        #expect(try await task.value.1.metrics.attempts == 3)
+        #expect(try await task.value.1.metrics.attemptCount == 3)
     }
 
     @Test(arguments: [true, false])
     func onlyWhatMayBeSentTwiceIs(_ hasKey: Bool) async throws {
         let session = session()
         var request = Request("http://a.example/", method: .post, body: .string("x"))
-        if hasKey { request.headerFields[.idempotencyKey] = "1" }
+        if hasKey { request.headers[.idempotencyKey] = "1" }
         let task = Task { [request] in try await session.data(request) }
         let first = try await transport.nextAttempt()
         first.connect()
@@ -196,7 +196,7 @@ struct HedgingTests {
         let chunks = AsyncStream<Data> { $0.finish() }
         #expect(!policy.mayHedge(Request("/", method: .put, body: .stream(chunks)), sent: nil))
         #expect(policy.mayHedge(Request("/", method: .put, body: .string("x")), sent: nil))
-        let keyed = Request("/", method: .post, headerFields: [.idempotencyKey: "1"])
+        let keyed = Request("/", method: .post, headers: [.idempotencyKey: "1"])
         #expect(policy.mayHedge(Request("/", method: .post), sent: keyed))
         // What a redirect has made of it says nothing about it.
         #expect(!policy.mayHedge(Request("/", method: .post), sent: keyed.withMethod(.get)))
@@ -215,7 +215,7 @@ struct HedgingTests {
         await session.settle()
         #expect(transport.attempts.count == 3)
         answer(third, "third")
-        #expect(try await task.value.1.metrics.attempts == 3)
+        #expect(try await task.value.1.metrics.attemptCount == 3)
     }
 
     @Test func theBudgetEndsThem() async throws {
@@ -247,7 +247,7 @@ struct HedgingTests {
         #expect(await session.actor.requestCount == 2)
         answer(blocking, "")
         answer(try await transport.nextAttempt(), "one")
-        #expect(try await task.value.1.metrics.attempts == 1)
+        #expect(try await task.value.1.metrics.attemptCount == 1)
         _ = try await blocker.value
     }
 
@@ -265,7 +265,7 @@ struct HedgingTests {
         var body = Data()
         for try await chunk in stream.body { body += chunk }
         #expect(String(decoding: body, as: UTF8.self) == "body")
-        #expect(try await stream.finalResponse().metrics.attempts == 2)
+        #expect(try await stream.finalResponse().metrics.attemptCount == 2)
         #expect(second.count(of: .cancel) == 0)
     }
 
@@ -309,7 +309,7 @@ struct HedgingTests {
 
     @Test func theEventsTellThemApart() async throws {
         let session = session()
-        let events = session.events
+        let events = session.requestEvents
         let task = Task { try await session.data("http://a.example/") }
         let first = try await transport.nextAttempt()
         first.connect()

@@ -39,7 +39,7 @@ struct CircuitBreakerStepTests {
         #expect(error?.kind == .circuitOpen)
         #expect(error?.method == .get)
         #expect(error?.attempt == 0)
-        #expect(error?.maySentBytes == false)
+        #expect(error?.mayHaveSentBytes == false)
         #expect(
             error?.description
                 == "GET http://a.example/: the circuit to a.example is open after 2 of 2 requests failed; "
@@ -83,7 +83,7 @@ struct CircuitBreakerStepTests {
         try await transport.nextAttempt().answer(status: 503)
         _ = try await first.value
         clock.advance(by: .seconds(5))
-        let probe = Task { try await handle.response() }
+        let probe = Task { try await handle.data() }
         let attempt = try await transport.nextAttempt()
         let refused = await #expect(throws: TrellisError.self) { try await session.data("http://a.example/") }
         #expect(refused?.kind == .circuitOpen)
@@ -111,7 +111,7 @@ struct CircuitBreakerStepTests {
 
     @Test func openingAndClosingAreEvents() async throws {
         let world = World()
-        let events = world.session.events
+        let events = world.session.requestEvents
         try await world.openCircuit()
         await #expect(throws: TrellisError.self) { try await world.send() }
         world.clock.advance(by: .seconds(5))
@@ -141,7 +141,7 @@ struct CircuitBreakerStepTests {
         configuration.timeouts = Timeouts(total: .seconds(1))
         let transport = ScriptedTransport(clock: clock)
         let session = Session(configuration: configuration, transport: transport, clock: clock)
-        let events = session.events
+        let events = session.requestEvents
         for isConnected in [true, false] {
             let task = Task { try await session.data("http://a.example/") }
             let attempt = try await transport.nextAttempt()

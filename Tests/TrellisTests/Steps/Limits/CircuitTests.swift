@@ -171,7 +171,7 @@ struct CircuitTests {
         clock.advance(by: .milliseconds(1800))
         let error = #expect(throws: TrellisError.self) { try enter("api.example.com") }
         #expect(error?.kind == .circuitOpen)
-        #expect(error?.maySentBytes == false)
+        #expect(error?.mayHaveSentBytes == false)
         #expect(
             error?.description
                 == "the circuit to api.example.com is open after 12 of 20 requests failed; next attempt in 3.2 s")

@@ -53,7 +53,7 @@ struct RateLimitStepTests {
         world.clock.advance(by: .seconds(1))
         let metrics = try await third.value.metrics
         #expect(metrics.queued == .seconds(1))
-        #expect(metrics.attempts == 1)
+        #expect(metrics.attemptCount == 1)
     }
 
     @Test func theSugarMakesALimiter() async throws {
@@ -72,7 +72,7 @@ struct RateLimitStepTests {
         #expect(world.transport.startedCount == 1)
         world.clock.advance(by: .seconds(1))
         let metrics = try await answer.value.metrics
-        #expect(metrics.attempts == 2)
+        #expect(metrics.attemptCount == 2)
         #expect(metrics.queued == .seconds(1))
     }
 
@@ -87,7 +87,7 @@ struct RateLimitStepTests {
         #expect(error?.method == .put)
         #expect(error?.url?.hasPrefix("http://a.example/?key=") == true)
         #expect(error?.url?.contains("secret") == false)
-        #expect(error?.maySentBytes == false)
+        #expect(error?.mayHaveSentBytes == false)
         #expect(world.transport.startedCount == 1)
         #expect(
             error?.description.hasSuffix(
@@ -178,7 +178,7 @@ struct RateLimitStepTests {
         configuration.limits.perOrigin = hasGoneOut ? 2 : 1
         let transport = ScriptedTransport(clock: clock)
         let session = Session(configuration: configuration, transport: transport, clock: clock)
-        var events = session.events.makeAsyncIterator()
+        var events = session.requestEvents.makeAsyncIterator()
         let first = Task { try await session.data("http://a.example/1").1 }
         let attempt = try await transport.nextAttempt()
         let second = Task { try await session.data("http://a.example/2").1 }
@@ -219,7 +219,7 @@ struct RateLimitStepTests {
     @Test func theWaitIsAnEvent() async throws {
         let world = World(RateLimit(requestsPerSecond: 1))
         _ = try await world.session.data("http://a.example/")
-        let events = world.session.events
+        let events = world.session.requestEvents
         let parked = await world.park()
         world.clock.advance(by: .seconds(1))
         _ = try await parked.value

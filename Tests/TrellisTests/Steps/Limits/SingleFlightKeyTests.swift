@@ -19,13 +19,13 @@ struct SingleFlightKeyTests {
         #expect((SingleFlightKey(request) != nil) == isShared)
     }
 
-    static let request = Request(url, headerFields: fields)
+    static let request = Request(url, headers: fields)
 
     @Test(arguments: [
         request,
-        Request("\(url)#top", headerFields: fields),
-        Request(url, headerFields: [.userAgent: "x", .accept: "a/b"]),
-        Request(url, headerFields: HTTPFields([HTTPField(name: .accept, value: "a/b")]))
+        Request("\(url)#top", headers: fields),
+        Request(url, headers: [.userAgent: "x", .accept: "a/b"]),
+        Request(url, headers: HTTPFields([HTTPField(name: .accept, value: "a/b")]))
             .addingHeader(HTTPField(name: .init("user-AGENT") ?? .userAgent, value: "x")),
     ])
     func theseAreTheSame(_ request: Request) {
@@ -33,12 +33,12 @@ struct SingleFlightKeyTests {
     }
 
     @Test(arguments: [
-        Request("http://a.example/?q=2", headerFields: fields), Request("http://b.example/?q=1", headerFields: fields),
+        Request("http://a.example/?q=2", headers: fields), Request("http://b.example/?q=1", headers: fields),
         request.withMethod(.head), request.withHeader(.accept("c/d")), request.withoutHeader(.accept),
         request.withAuthorization(bearerToken: "x"), request.addingHeader(.accept("a/b")),
         request.withTimeouts(Timeouts(total: .seconds(1))), request.withHTTPVersion(.http1Only),
         request.withMaximumBodySize(.bytes(1)), request.withContentDecoding(false),
-        Request(url, headerFields: HTTPFields([.accept("a/b:user-agent"), .userAgent("x")])),
+        Request(url, headers: HTTPFields([.accept("a/b:user-agent"), .userAgent("x")])),
     ])
     func theseAreNot(_ request: Request) {
         #expect(SingleFlightKey(request) != SingleFlightKey(Self.request))
@@ -57,13 +57,13 @@ struct SingleFlightKeyTests {
     @Test(arguments: JoiningScalars.all)
     func aFragmentIsNotSentWhateverJoinsItsMark(_ scalar: Unicode.Scalar) {
         #expect(
-            SingleFlightKey(Request("\(Self.url)#\(scalar)x", headerFields: Self.fields))
+            SingleFlightKey(Request("\(Self.url)#\(scalar)x", headers: Self.fields))
                 == SingleFlightKey(Self.request))
     }
 
     @Test func theOrderWithinANameCounts() {
-        let one = Request(Self.url, headerFields: [.accept("a/b"), .accept("c/d")])
-        let other = Request(Self.url, headerFields: [.accept("c/d"), .accept("a/b")])
+        let one = Request(Self.url, headers: [.accept("a/b"), .accept("c/d")])
+        let other = Request(Self.url, headers: [.accept("c/d"), .accept("a/b")])
         #expect(SingleFlightKey(one) != SingleFlightKey(other))
     }
 }

@@ -55,7 +55,7 @@ struct SingleFlightTests {
     }
 
     @Test(arguments: [
-        Request("http://a.example/", headerFields: [.authorization: "Bearer other"]), Request("http://a.example/other"),
+        Request("http://a.example/", headers: [.authorization: "Bearer other"]), Request("http://a.example/other"),
         Request("http://a.example/", method: .head), Request("http://a.example/").withTimeouts(Timeouts(total: nil)),
         Request("http://a.example/").withAdapter(Adapter { request, _ in request }),
     ])
@@ -190,7 +190,7 @@ struct SingleFlightTests {
     }
 
     @Test func itIsAnEventAndACallOfItsOwn() async throws {
-        let events = session.events
+        let events = session.requestEvents
         let task = await ask(waiting: 1)
         answer(try await transport.nextAttempt())
         _ = try await task.value

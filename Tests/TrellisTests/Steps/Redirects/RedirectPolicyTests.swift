@@ -26,8 +26,8 @@ struct RedirectPolicyTests {
     static func response(_ status: Int, _ locations: [String], to url: String) -> Response {
         var fields = HTTPFields()
         for location in locations { fields.append(HTTPField(name: .location, value: location)) }
-        let head = ResponseHead(status: .init(code: status), headerFields: fields)
-        return Response(responseHead: head, url: url)
+        let head = ResponseHead(status: .init(code: status), headers: fields)
+        return Response(head: head, url: url)
     }
 
     static func decision(
@@ -128,8 +128,8 @@ struct RedirectPolicyTests {
         _ status: Int, _ location: String, _ names: [String], policy: RedirectPolicy = RedirectPolicy()
     ) throws -> [String] {
         let request = Request(
-            "https://a.example/a", method: .post, headerFields: try fields(names), body: .string("x"))
-        return try next(decision(status, location, of: request, policy: policy)).headerFields.map(\.name.rawName)
+            "https://a.example/a", method: .post, headers: try fields(names), body: .string("x"))
+        return try next(decision(status, location, of: request, policy: policy)).headers.map(\.name.rawName)
     }
 
     @Test(arguments: fieldsOfBody)
@@ -158,11 +158,11 @@ struct RedirectPolicyTests {
         for strategy in [.disallow, .avoid, .automatic] as [HTTPField.DynamicTableIndexingStrategy] {
             var field = HTTPField(name: .accept, value: "\(strategy)")
             field.indexingStrategy = strategy
-            request.headerFields.append(field)
+            request.headers.append(field)
         }
         let next = try Self.next(Self.decision(302, "https://b.example/", of: request))
-        #expect(next.headerFields.count == 2)
-        #expect(next.headerFields.allSatisfy { $0.indexingStrategy != .disallow })
+        #expect(next.headers.count == 2)
+        #expect(next.headers.allSatisfy { $0.indexingStrategy != .disallow })
     }
 
     @Test(

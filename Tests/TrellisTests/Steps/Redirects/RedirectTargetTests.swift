@@ -107,7 +107,7 @@ struct RedirectTargetTests {
         let request = Request("https://a.example/").withAuthorization(bearerToken: "x")
         let next = try RedirectPolicyTests.next(
             RedirectPolicyTests.decision(302, "http://a.example/", of: request, policy: policy))
-        #expect(next.headerFields.isEmpty)
+        #expect(next.headers.isEmpty)
     }
 
     @Test func theSentenceSaysWhyAndShowsNoSecret() throws {
@@ -120,6 +120,6 @@ struct RedirectTargetTests {
                 == "GET https://a.example/x?token=REDACTED: the redirect is refused: its scheme is file, not http or https"
         )
         #expect(error.response?.status == .found)
-        #expect(error.maySentBytes)
+        #expect(error.mayHaveSentBytes)
     }
 }

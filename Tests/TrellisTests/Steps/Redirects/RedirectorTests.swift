@@ -38,12 +38,12 @@ struct RedirectorTests {
             #expect(request.url == "https://b.example/b")
             #expect(request.method == .get)
             #expect(request.body == nil)
-            #expect(request.headerFields.isEmpty)
+            #expect(request.headers.isEmpty)
             #expect(response.status == .seeOther)
             return request.withHeader(.accept("a/b"))
         }
         let next = try #require(try await Self.next(seen))
-        #expect(next.request.headerFields[.accept] == "a/b")
+        #expect(next.request.headers[.accept] == "a/b")
         #expect(try await Self.next(.modify { _, _ in nil }) == nil)
     }
 

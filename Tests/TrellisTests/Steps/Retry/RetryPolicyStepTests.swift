@@ -16,8 +16,8 @@ struct RetryPolicyStepTests {
         _ policy: RetryPolicy, call: UInt64, attempt: Int = 1, method: HTTPRequest.Method = .post,
         fields: HTTPFields = [:]
     ) async throws -> String? {
-        let request = Request("http://a.example/", method: method, headerFields: fields)
-        return try await policy.adapt(request, context: .test(id: call, attempt: attempt)).headerFields[.idempotencyKey]
+        let request = Request("http://a.example/", method: method, headers: fields)
+        return try await policy.adapt(request, context: .test(id: call, attempt: attempt)).headers[.idempotencyKey]
     }
 
     // MARK: Keys

@@ -11,16 +11,16 @@ struct RetryPolicyTests {
         _ method: HTTPRequest.Method, _ status: Int, _ fields: HTTPFields = [:],
         request fieldsOfRequest: HTTPFields = [:]
     ) -> FailedAttempt {
-        let request = Request("http://a.example/", method: method, headerFields: fieldsOfRequest)
-        let head = ResponseHead(status: .init(code: status), headerFields: fields)
-        return FailedAttempt(request: request, response: Response(responseHead: head, url: request.url))
+        let request = Request("http://a.example/", method: method, headers: fieldsOfRequest)
+        let head = ResponseHead(status: .init(code: status), headers: fields)
+        return FailedAttempt(request: request, response: Response(head: head, url: request.url))
     }
 
     static func failure(
         _ method: HTTPRequest.Method, _ reason: TrellisError.Reason, _ phase: TrellisError.Phase = .sending,
         request fields: HTTPFields = [:]
     ) -> FailedAttempt {
-        let request = Request("http://a.example/", method: method, headerFields: fields)
+        let request = Request("http://a.example/", method: method, headers: fields)
         return FailedAttempt(request: request, error: TrellisError(reason, method: method, phase: phase))
     }
 
