@@ -5,10 +5,10 @@ func measureDownload(_ client: some Client, _ work: Work) async throws {
     var report = Report()
     let count: Int64
     if work.kind == .downloadFile, let file = work.file {
-        count = try await client.downloadRequest(work.url, toFile: file)
+        count = try await client.download(work.url, toFile: file)
     } else {
         var sink = try ByteSink(path: nil)
-        try await client.downloadRequest(work.url, into: &sink)
+        try await client.download(work.url, into: &sink)
         count = sink.count
     }
     report.stop()
@@ -21,7 +21,7 @@ func measureDownloads(_ client: some Client, _ work: Work) async throws {
     for number in 0..<work.requests { unlink("\(folder)/\(number)") }
     mkdir(folder, 0o700)
     var report = Report()
-    let bytes = try await client.downloadRequest(
+    let bytes = try await client.download(
         work.url, toFiles: { "\(folder)/\($0)" }, count: work.requests, concurrency: work.concurrency)
     report.stop()
     report.print(requests: work.requests, bytes: bytes)

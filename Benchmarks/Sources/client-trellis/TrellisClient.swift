@@ -79,7 +79,7 @@ struct TrellisClient: Client {
 
     func readEvents(_ url: String) async throws -> Int {
         var count = 0
-        for try await event in try await streamed(url).events where !event.data.isEmpty { count += 1 }
+        for try await event in try await streamed(url).serverSentEvents where !event.data.isEmpty { count += 1 }
         return count
     }
 

@@ -35,15 +35,15 @@ public struct DownloadDestination: Sendable {
 
     /// Returns the destination at a path, relative to the working directory of the process unless it is absolute. For a symbolic
     /// link, the destination is the file at its end, not the link.
-    public static func file(_ path: String, _ options: Options = []) -> DownloadDestination {
-        DownloadDestination(place: .file(path), options: options)
+    public static func file(_ path: some FilePathConvertible, _ options: Options = []) -> DownloadDestination {
+        DownloadDestination(place: .file(path.filePath), options: options)
     }
 
     /// Returns a destination in a folder. The file gets the name that the response suggests (`Content-Disposition`, RFC 6266), or
     /// the last part of the URL's path, or else `download`. A suggested name is reduced to one path component without leading
     /// dots and control characters, of 200 bytes of UTF-8 at most.
-    public static func directory(_ path: String, _ options: Options = []) -> DownloadDestination {
-        DownloadDestination(place: .directory(path), options: options)
+    public static func directory(_ path: some FilePathConvertible, _ options: Options = []) -> DownloadDestination {
+        DownloadDestination(place: .directory(path.filePath), options: options)
     }
 
     /// Returns a destination whose path a closure chooses when the head of the response has come. An error that the closure

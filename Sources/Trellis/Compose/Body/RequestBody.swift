@@ -52,8 +52,8 @@ public struct RequestBody: Sendable {
     ///
     /// A file that is missing, unreadable or not a regular file is an error before anything is sent; a file that shrinks while it
     /// is read is an error at that time.
-    public static func file(_ path: String, contentType: String? = nil) -> RequestBody {
-        RequestBody(.file(path: path), contentType: contentType)
+    public static func file(_ path: some FilePathConvertible, contentType: String? = nil) -> RequestBody {
+        RequestBody(.file(path: path.filePath), contentType: contentType)
     }
 
     /// Returns a body with chunks of bytes from an asynchronous sequence, read at the pace of the network.

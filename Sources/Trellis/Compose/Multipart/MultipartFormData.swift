@@ -71,7 +71,7 @@ public struct MultipartFormData: Sendable {
     ///     extension is unknown.
     ///   - headers: Additional fields; a field replaces the generated field of the same name.
     public mutating func append(
-        fileAt path: String, withName name: String, fileName: String? = nil, mimeType: String? = nil,
+        fileAt path: some FilePathConvertible, withName name: String, fileName: String? = nil, mimeType: String? = nil,
         headers: HTTPFields = [:]
     ) {
         append(

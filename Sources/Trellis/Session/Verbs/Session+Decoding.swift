@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import HTTPTypes
 
 /// Verbs that read the answer as something. They check status and content type first: see <doc:Validation>.
 extension Session {
@@ -14,10 +15,12 @@ extension Session {
     ///   - decoder: What decodes: a `JSONDecoder` unless given.
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func decode<Value: Decodable & Sendable>(
-        _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json
+        _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
+        headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await read(
-            request, Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation()))
+            request.adjusted(headers, timeouts, interceptor), Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation()))
     }
 
     /// Sends a request and decodes its answer, or the error of the server's own making where the status is not accepted.
@@ -25,11 +28,12 @@ extension Session {
     /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
-        decoder: some DataDecoder = .json
+        decoder: some DataDecoder = .json, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         let serializer = DecodableResponseSerializer(type, decoder: decoder)
         return try await read(
-            request,
+            request.adjusted(headers, timeouts, interceptor),
             Reading(
                 serializer: serializer, validation: Validation(),
                 errorReader: Reading<DecodableResponseSerializer<Value>>.errorReader(errorType, decoder)))
@@ -42,10 +46,11 @@ extension Session {
     ///   - encoding: The encoding; unless given, the one that ``StringResponseSerializer`` finds.
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func string(
-        _ request: some RequestConvertible, encoding: String.Encoding? = nil
+        _ request: some RequestConvertible, encoding: String.Encoding? = nil, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> String {
         try await read(
-            request, Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation()))
+            request.adjusted(headers, timeouts, interceptor), Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation()))
     }
 
     private func read<Serializer>(

@@ -1,5 +1,6 @@
 import CurlEngine
 public import FoundationEssentials
+public import HTTPTypes
 
 extension Session {
     /// Sends a form, streamed from its parts, and collects the answer in memory.
@@ -10,9 +11,10 @@ extension Session {
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` before anything is sent where a part's file is
     ///   missing, unreadable or a directory; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
-        multipart form: MultipartFormData, to request: some RequestConvertible
+        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await upload(.multipart(form), to: request)
+        try await upload(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
     /// As ``upload(multipart:to:)-(MultipartFormData,_)``, with a form that is put together on the way.
@@ -24,11 +26,12 @@ extension Session {
     /// }
     /// ```
     public func upload(
-        to request: some RequestConvertible, multipart build: (inout MultipartFormData) throws -> Void
+        to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil, multipart build: (inout MultipartFormData) throws -> Void
     ) async throws -> (Data, Response) {
         var form = MultipartFormData()
         try build(&form)
-        return try await upload(.multipart(form), to: request)
+        return try await upload(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 }
 

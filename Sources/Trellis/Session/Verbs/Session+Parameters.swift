@@ -14,9 +14,11 @@ extension Session {
     ///   - modifier: Changes the request before it is sent.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: HTTPFields = [:],
-        modifier: RequestModifier? = nil
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
-        request(ParameterizedRequest(url: url, method: method, headers: headers, modifier: modifier, encode: nil))
+        request(
+            ParameterizedRequest(url: url, method: method, headers: headers, modifier: modifier, encode: nil),
+            timeouts: timeouts, interceptor: interceptor)
     }
 
     /// A request with parameters in its query or its body.
@@ -35,12 +37,12 @@ extension Session {
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
         encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPFields = [:],
-        modifier: RequestModifier? = nil
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             ParameterizedRequest(url: url, method: method, headers: headers, modifier: modifier) {
                 if let parameters { try encoder.encode(parameters, into: &$0) }
-            })
+            }, timeouts: timeouts, interceptor: interceptor)
     }
 
     /// A request with a dictionary of parameters in its query or its body.
@@ -55,12 +57,12 @@ extension Session {
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
         encoding: some ParameterEncoding = URLEncoding.default, headers: HTTPFields = [:],
-        modifier: RequestModifier? = nil
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             ParameterizedRequest(url: url, method: method, headers: headers, modifier: modifier) {
                 if let parameters { try encoding.encode(parameters, into: &$0) }
-            })
+            }, timeouts: timeouts, interceptor: interceptor)
     }
 }
 
@@ -69,29 +71,30 @@ extension Session {
     /// As ``request(_:method:headers:modifier:)-(_,_,HTTPFields,_)``, with a list of fields.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: [HTTPField],
-        modifier: RequestModifier? = nil
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
-        request(url, method: method, headers: HTTPFields(headers), modifier: modifier)
+        request(url, method: method, headers: HTTPFields(headers), timeouts: timeouts,
+            interceptor: interceptor, modifier: modifier)
     }
 
     /// As ``request(_:method:parameters:encoder:headers:modifier:)-(_,_,_,_,HTTPFields,_)``, with a list of fields.
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
         encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: [HTTPField],
-        modifier: RequestModifier? = nil
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             url, method: method, parameters: parameters, encoder: encoder, headers: HTTPFields(headers),
-            modifier: modifier)
+            timeouts: timeouts, interceptor: interceptor, modifier: modifier)
     }
 
     /// As ``request(_:method:parameters:encoding:headers:modifier:)-(_,_,_,_,HTTPFields,_)``, with a list of fields.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
-        encoding: some ParameterEncoding = URLEncoding.default, headers: [HTTPField], modifier: RequestModifier? = nil
+        encoding: some ParameterEncoding = URLEncoding.default, headers: [HTTPField], timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             url, method: method, parameters: parameters, encoding: encoding, headers: HTTPFields(headers),
-            modifier: modifier)
+            timeouts: timeouts, interceptor: interceptor, modifier: modifier)
     }
 }
