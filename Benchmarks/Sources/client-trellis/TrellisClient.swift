@@ -97,7 +97,7 @@ struct TrellisClient: Client {
 
     private func streamed(_ url: String) async throws -> StreamResponse {
         let response = try await session.stream(url)
-        guard response.head.status == .ok else { throw UnexpectedAnswer("status \(response.head.status)") }
+        guard response.response.status == .ok else { throw UnexpectedAnswer("status \(response.response.status)") }
         return response
     }
 

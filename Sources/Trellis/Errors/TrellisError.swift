@@ -49,8 +49,12 @@ public struct TrellisError: Error, Sendable {
     /// The redirects that were followed up to the failure, in their order.
     public var redirects: [Redirect] { followed.isEmpty ? response?.redirects ?? [] : followed }
 
+    /// The number of the call in its process: ``RequestEvent/callID`` of the events that belong to it; `nil` for a request that
+    /// failed before it became a call.
+    public var callID: UInt64? { metrics.callID == 0 ? nil : metrics.callID }
+
     /// The number of times that the request had been started.
-    public var attempt: Int { metrics.attemptCount }
+    public var attemptCount: Int { metrics.attemptCount }
 
     /// The time from the call to the failure.
     public var elapsed: Duration { metrics.total }

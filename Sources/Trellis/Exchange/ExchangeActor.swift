@@ -279,7 +279,7 @@ actor ExchangeActor: EngineActor {
         let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || end != nil
         return Metrics(
             report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
-            now: executor.now, version: head?.version, history: prepared.history)
+            now: executor.now, version: head?.version, history: prepared.history, callID: prepared.callID)
     }
 
     // MARK: Called by the transport

@@ -4,9 +4,10 @@ extension Metrics {
     /// Metrics from what a transport measured, which counts from the start of its attempt.
     init(
         _ report: TransportReport, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
-        version: HTTPVersion?, history: AttemptHistory? = nil
+        version: HTTPVersion?, history: AttemptHistory? = nil, callID: UInt64 = 0
     ) {
         self.init()
+        self.callID = callID
         let queueStart = history?.start ?? start
         attemptCount = history?.earlierAttempts ?? 0
         totalTime = now.nanoseconds(since: start)

@@ -14,6 +14,8 @@ final class PreparedRequest: Sendable {
         let chunks: RequestBody.Chunks
     }
 
+    /// The number of the call in its process.
+    let callID: UInt64
     let transportRequest: TransportRequest
     let streamedBody: StreamedBody?
     let limits: TimeLimits
@@ -30,7 +32,7 @@ final class PreparedRequest: Sendable {
     init(
         transportRequest: TransportRequest, streamedBody: StreamedBody?, limits: TimeLimits, maximumBodySize: ByteLimit,
         start: EngineInstant, isDeferred: Bool = false, continueWait: UInt64? = nil,
-        history: AttemptHistory? = nil
+        history: AttemptHistory? = nil, callID: UInt64 = 0
     ) {
         self.transportRequest = transportRequest
         self.streamedBody = streamedBody
@@ -40,6 +42,7 @@ final class PreparedRequest: Sendable {
         self.isDeferred = isDeferred
         self.continueWait = continueWait
         self.history = history
+        self.callID = callID
     }
 
     var method: HTTPRequest.Method { transportRequest.request.method }

@@ -30,6 +30,8 @@ public struct Metrics: Sendable, Hashable {
         get { .nanoseconds(totalTime) }
         set { totalTime = newValue.nanoseconds }
     }
+    /// The number of the call in its process, which the call's events have too; 0 for a request that never became a call.
+    public package(set) var callID: UInt64 = 0
     /// The bytes of the head and the body that were sent.
     public var bytesSent: Int64 = 0
     /// The bytes of all heads and the body that were received, before decoding.

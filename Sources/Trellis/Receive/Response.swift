@@ -64,6 +64,9 @@ public struct Response: Sendable {
     /// The metrics of the request so far; for the head of a stream, up to the head.
     public var metrics: Metrics { storage.metrics }
 
+    /// The number of the call in its process: ``RequestEvent/callID`` of the events that belong to it. Later calls have higher numbers.
+    public var callID: UInt64 { metrics.callID }
+
     /// The redirects that led to this response, in their order.
     public var redirects: [Redirect] { storage.redirects }
 

@@ -26,20 +26,21 @@ public final class Session: Sendable {
     let hasSteps: Bool
     private let flow: SessionFlow?
 
-    /// A session on libcurl.
+    /// Creates a session on libcurl.
     public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
-        let engine = EngineExecutor()
-        let preparation = RequestPreparation(configuration)
-        let transport = LibcurlTransport(
-            executor: engine, configuration: EngineConfiguration(configuration, preparation))
-        self.init(configuration, preparation, engine, transport, MonotonicClock.system)
+        self.init(configuration: configuration, transport: nil)
     }
 
-    /// A session on another transport, for tests and for servers in the same process.
+    /// Creates a session on another transport, for tests and for servers in the same process; `nil`: on libcurl.
     public convenience init(
-        configuration: SessionConfiguration = SessionConfiguration(), transport: any Transport
+        configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)?
     ) {
-        self.init(configuration: configuration, transport: transport, clock: MonotonicClock.system)
+        let engine = EngineExecutor()
+        let preparation = RequestPreparation(configuration)
+        let transport =
+            transport
+            ?? LibcurlTransport(executor: engine, configuration: EngineConfiguration(configuration, preparation))
+        self.init(configuration, preparation, engine, transport, MonotonicClock.system)
     }
 
     /// A session on another transport whose time limits follow another clock.

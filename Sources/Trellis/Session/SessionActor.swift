@@ -32,6 +32,17 @@ actor SessionActor: EngineActor {
     /// Requests that have not ended.
     var requestCount: Int { requests.count }
 
+    /// The requests that have not ended, in the order in which they were made.
+    var liveRequests: [LiveRequest] {
+        let now = executor.now
+        var live = Dictionary(
+            uniqueKeysWithValues: calls.values.map { ($0.call.id, LiveRequest($0.call, now: now)) })
+        for exchange in requests.values.map(\.request) where live[exchange.prepared.callID] == nil {
+            live[exchange.prepared.callID] = LiveRequest(exchange.prepared, now: now)
+        }
+        return live.values.sorted { $0.callID < $1.callID }
+    }
+
     // MARK: Admission
 
     func enter(_ request: ExchangeActor) {
@@ -168,14 +179,15 @@ actor SessionActor: EngineActor {
         }
     }
 
-    private func cancelAll() {
+    /// Ends everything that is under way.
+    func cancelAll(_ error: TrellisError) {
         redirected = []
         // They may have to wait for disks, which is not the session's concern.
-        for one in work.values { one.cancel(TrellisError(.cancelled(.sessionShutDown))) }
+        for one in work.values { one.cancel(error) }
         work = [:]
-        for call in calls.values { call.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown))) }
+        for call in calls.values { call.onEngineThread.cancel(error) }
         for request in requests.values.map(\.request) {
-            request.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown)))
+            request.onEngineThread.cancel(error)
         }
         resumeIfEmpty()
     }
@@ -183,7 +195,7 @@ actor SessionActor: EngineActor {
 
 /// The time that was given for draining is over.
 extension SessionActor: EngineTimerTarget {
-    nonisolated func timerIsDue() { onEngine { $0.cancelAll() } }
+    nonisolated func timerIsDue() { onEngine { $0.cancelAll(TrellisError(.cancelled(.sessionShutDown))) } }
 }
 
 /// The requests' calls come on the engine thread, where the session lives too.

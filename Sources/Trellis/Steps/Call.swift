@@ -77,11 +77,33 @@ struct CallRecord: Sendable {
     var conditions = CallConditions()
     /// The requests that its attempts and hops that are over have sent.
     var traffic = EarlierTraffic.none
+    /// The exchanges that have ended, for a handle; `nil`: no handle shows them.
+    var exchanges: [RequestExchange]?
     /// The versions of the credentials with which it was sent again, by the keepers that renewed them.
     var renewals: [ObjectIdentifier: Int] = [:]
 }
 
+/// One exchange of a request: a request on the wire, in one of its attempts.
+public struct RequestExchange: Sendable {
+    /// The number of the attempt, from 1 on. Redirects belong to the attempt that met them.
+    public let attempt: Int
+    /// The request as it was sent.
+    public let request: Request
+    /// The metrics of the exchange; for a stream, up to its head.
+    public let metrics: Metrics
+}
+
 extension Call {
+    /// Records an exchange that has ended, if a handle shows them.
+    func record(_ prepared: PreparedRequest, _ metrics: Metrics?, attempt: Int) {
+        record.withLock { record in
+            guard record.exchanges != nil else { return }
+            record.exchanges?.append(
+                RequestExchange(
+                    attempt: attempt, request: prepared.transportRequest.request, metrics: metrics ?? Metrics()))
+        }
+    }
+
     /// Notes how a request on the wire ended.
     func note(_ request: Request, _ error: (any Error)? = nil) {
         guard let error = error as? TrellisError, !error.mayHaveSentBytes else {

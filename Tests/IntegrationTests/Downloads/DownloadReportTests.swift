@@ -58,8 +58,8 @@ struct DownloadReportTests {
         options.connections = connections
         options.maximumFailures = 1
         let error = await fails(.unacceptableStatus) { try await download(gateway.url("/a"), options).value }
-        #expect(error?.attempt == server.server.requests.count)
-        #expect(connections > 1 || error?.attempt == 7 && error?.interruptions == 6)
+        #expect(error?.attemptCount == server.server.requests.count)
+        #expect(connections > 1 || error?.attemptCount == 7 && error?.interruptions == 6)
         #expect(error?.interruptions ?? 0 >= 3)
         #expect(error?.redirects.map(\.to) == [server.url])
         #expect(error?.metrics.bytesReceived ?? 0 > 2_000_000)
@@ -73,7 +73,7 @@ struct DownloadReportTests {
             folder.write(Data("new".utf8), to: "a.bin")
         }
         let error = await fails(.file) { try await request.value }
-        #expect(error?.attempt == 2 && error?.interruptions == 1 && error?.redirects.count == 1)
+        #expect(error?.attemptCount == 2 && error?.interruptions == 1 && error?.redirects.count == 1)
         #expect(error?.url == gateway.url("/a") && error?.method == .get && error?.mayHaveSentBytes == true)
         #expect(error.map { isAbout(2_000_000, $0.metrics) } == true)
     }
@@ -85,14 +85,14 @@ struct DownloadReportTests {
         for await progress in request.progress where progress.completedBytes == 700_000 { break }
         request.cancel()
         let error = await fails(.cancelled) { try await request.value }
-        #expect(error?.attempt == 1 && error?.url == server.url && error?.interruptions == 0)
+        #expect(error?.attemptCount == 1 && error?.url == server.url && error?.interruptions == 0)
         #expect(error.map { isAbout(700_000, $0.metrics) } == true)
         gate.open()
     }
 
     @Test func nothingThatWasAsked() async throws {
         let error = await fails(.file) { try await session.downloadRequest("http://a.example/", to: .file("")).value }
-        #expect(error?.attempt == 0 && error?.phase == .composing && error?.url == "http://a.example/")
+        #expect(error?.attemptCount == 0 && error?.phase == .composing && error?.url == "http://a.example/")
     }
 
     // MARK: Files that are there already

@@ -108,7 +108,7 @@ struct InterruptedDownloadTests {
             try await session.downloadRequest(server.url("/a"), to: .file(folder("a.bin")), options: options).value
         }
         #expect(error?.description.contains("it began anew too often") == true)
-        #expect(folder.data("a.bin") == nil && error?.attempt == count.withLock { $0 })
+        #expect(folder.data("a.bin") == nil && error?.attemptCount == count.withLock { $0 })
     }
 
     /// A tag that stays the same for another file is noticed by the digest.

@@ -185,7 +185,7 @@ struct ReadingTests {
         #expect(error.response?.status == .notFound)
         #expect(error.response?.headers[.contentType] == "text/plain")
         #expect(error.bodyExcerpt?.text == "Nobody here.")
-        #expect(error.attempt == 1)
+        #expect(error.attemptCount == 1)
         #expect(
             error.description
                 == "GET http://a.example/users/1?token=REDACTED: the status 404 (Not Found) is not accepted; "

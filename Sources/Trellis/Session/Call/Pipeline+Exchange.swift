@@ -14,9 +14,11 @@ extension Pipeline {
         do {
             let answer = try await response(to: exchange)
             call.note(request)
+            call.record(exchange.prepared, answer.response.metrics, attempt: context.attempt)
             return answer
         } catch {
             call.note(request, error)
+            call.record(exchange.prepared, (error as? TrellisError)?.metrics, attempt: context.attempt)
             throw error
         }
     }
@@ -37,7 +39,7 @@ extension Pipeline {
             limit: deadline.limit, start: turn?.start ?? call.clock.now(), observer: call.observer, starts: call.starts,
             permission: turn)
         let prepared = try session.preparation.prepare(
-            request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes)
+            request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
         call.record.withLock { $0.sent = prepared }
         let mayCut = call.delivery == .memory && !self.request.steps.mayChangeAnswers
         return session.makeExchange(prepared, readers: mayCut ? call.record : nil)

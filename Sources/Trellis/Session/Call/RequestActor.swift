@@ -295,6 +295,7 @@ actor RequestActor: EngineActor {
         guard var error = error as? TrellisError else { return error }
         if error.method == nil { error.method = call.request.method }
         if error.url == nil { error.url = URLRedaction.redact(completeURL) }
+        error.metrics.callID = call.id
         error.earlierTraffic = max(error.earlierTraffic, call.record.withLock { $0.traffic })
         return error
     }

@@ -19,13 +19,38 @@ final class RequestOwner: Sendable {
         try? call.get().end(CancellationError())
     }
 
+    /// The method, the URL without its secrets, and the number of the call; the error where the request could not be made.
+    var description: String {
+        switch call {
+        case .success(let actor):
+            let request = actor.call.request
+            return "\(request.method.rawValue) \(URLRedaction.redact(request.url)) (call \(actor.call.id))"
+        case .failure(let error): return "failed: \(error)"
+        }
+    }
+
     /// The request as the first attempt sends it, if no step changes it.
     func request() throws -> Request {
         let call = try call.get()
         let prepared =
             try call.first?.prepared
-            ?? session.preparation.prepare(call.call.request, delivery: .memory, start: session.clock.now())
+            ?? session.preparation.prepare(call.call.request, delivery: call.call.delivery, start: session.clock.now())
         return prepared.transportRequest.request
+    }
+
+    /// Sends the request, unless it was sent, and waits for the head of its response.
+    func response() async throws -> StepResponse {
+        do {
+            let response = try await call.get().answer()
+            hasEnded.store(true, ordering: .relaxed)
+            return response
+        } catch is CancellationError {
+            guard !Task.isCancelled else { throw CancellationError() }
+            throw TrellisError(.cancelled(.explicitly), method: try? request().method, url: try? request().url)
+        } catch {
+            hasEnded.store(true, ordering: .relaxed)
+            throw error
+        }
     }
 
     /// Sends the request, unless it was sent, and waits for the whole answer.

@@ -23,7 +23,8 @@ extension Session {
     ) async throws -> Answer {
         if request.isForm { await MIMETypes.load() }
         let exchange = makeExchange(
-            try preparation.prepare(request, delivery: .memory, start: start), readers: conditions)
+            try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID()),
+            readers: conditions)
         let answer = try await exchange.answer()
         guard answer.response.status.isRedirect else { return answer }
         let first = StepResponse(response: answer.response, body: answer.body ?? Data())
@@ -48,7 +49,7 @@ extension Session {
         plain request: Request, _ start: EngineInstant, _ isInFlight: Bool
     ) async throws -> StreamResponse {
         if request.isForm { await MIMETypes.load() }
-        let prepared = try preparation.prepare(request, delivery: .stream, start: start)
+        let prepared = try preparation.prepare(request, delivery: .stream, start: start, callID: Call.nextID())
         let exchange = makeExchange(prepared, isInFlight: isInFlight)
         let answer = try await stream(exchange) { try await exchange.head(inbox: $0) }
         guard answer.response.status.isRedirect else { return StreamResponse(answer) }
@@ -65,17 +66,24 @@ extension Session {
     }
 
     /// Makes a request for a handle, which starts it. An error that no step can change is found now: that it cannot be sent.
-    func deferredRequest(_ convertible: some RequestConvertible) throws -> RequestActor {
+    func deferredRequest(
+        _ convertible: some RequestConvertible, delivery: Delivery = .memory
+    ) throws -> RequestActor {
         let request = try convertible.asRequest()
-        guard !isSurrounded(request) else { return makeRequest(request, .memory) }
-        let prepared = try preparation.prepare(request, delivery: .memory, start: clock.now(), isDeferred: true)
         let record = Locked(CallRecord())
-        return makeRequest(request, .memory, first: makeExchange(prepared, readers: record), record: record)
+        record.withLock { $0.exchanges = [] }
+        guard !isSurrounded(request) else { return makeRequest(request, delivery, record: record) }
+        let id = Call.nextID()
+        let prepared = try preparation.prepare(
+            request, delivery: delivery, start: clock.now(), isDeferred: true, callID: id)
+        let first = makeExchange(prepared, readers: delivery == .memory ? record : nil)
+        return makeRequest(request, delivery, id: id, first: first, record: record)
     }
 
     /// Makes a request with its steps, which has not started.
     ///
     /// - Parameters:
+    ///   - id: The number of the call; `nil`: that of the first exchange, or a new one.
     ///   - start: When the call was made; `nil`: its time begins when it is started.
     ///   - first: The first exchange, where no step has a say in it.
     ///   - answered: The response that the first exchange has brought already.
@@ -83,22 +91,26 @@ extension Session {
     ///   - isInFlight: The call belongs to a download that the session knows.
     @inline(never)
     private func makeRequest(
-        _ request: Request, _ delivery: Delivery, start: EngineInstant? = nil, first: ExchangeActor? = nil,
-        answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord()), isInFlight: Bool = false
+        _ request: Request, _ delivery: Delivery, id: UInt64? = nil, start: EngineInstant? = nil,
+        first: ExchangeActor? = nil, answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord()),
+        isInFlight: Bool = false
     ) -> RequestActor {
         let steps = request.attachedSteps.map { AttachedSteps(self.steps, followedBy: $0) } ?? self.steps
         if answered != nil { record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
         let limit = preparation.limits(of: request, delivery: delivery).total
         return RequestActor(
-            makeCall(request, delivery, steps, start: start, limit: limit, record), session: self, steps: steps,
+            makeCall(
+                request, id ?? first?.prepared.callID, delivery, steps, start: start, limit: limit, record),
+            session: self, steps: steps,
             first: first, answered: answered, isInFlight: isInFlight)
     }
 
     private func makeCall(
-        _ request: Request, _ delivery: Delivery, _ steps: AttachedSteps, start: EngineInstant?, limit: UInt64?,
+        _ request: Request, _ id: UInt64?, _ delivery: Delivery, _ steps: AttachedSteps, start: EngineInstant?,
+        limit: UInt64?,
         _ record: Locked<CallRecord>
     ) -> Call {
-        let id = Call.nextID()
+        let id = id ?? Call.nextID()
         return Call(
             request, id: id, delivery: delivery, start: start, limit: limit, engine: engine, clock: clock,
             observer: hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil,
@@ -115,7 +127,7 @@ extension Session {
         timeouts.total = nil
         request.timeouts = timeouts
         return RequestActor(
-            makeCall(request, .memory, steps, start: nil, limit: nil, Locked(CallRecord())), session: self,
+            makeCall(request, nil, .memory, steps, start: nil, limit: nil, Locked(CallRecord())), session: self,
             steps: steps, depth: depth, isInFlight: true)
     }
 

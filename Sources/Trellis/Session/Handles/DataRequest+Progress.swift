@@ -30,8 +30,8 @@ extension DataRequest {
 }
 
 extension TransferProgressSequence {
-    /// That of a transfer that never began.
-    fileprivate static var ended: TransferProgressSequence {
+    /// The progress of a transfer that never began.
+    static var ended: TransferProgressSequence {
         let meter = ProgressBroadcaster(clock: MonotonicClock.system)
         meter.finish()
         return meter.values

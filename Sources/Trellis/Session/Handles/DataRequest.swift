@@ -31,6 +31,18 @@ public struct DataRequest: Sendable {
         get throws { try owner.request() }
     }
 
+    /// The number of the call in its process: ``RequestEvent/callID`` of its events, and ``Response/callID``; `nil` where the request
+    /// could not be made.
+    public var callID: UInt64? { try? owner.call.get().call.id }
+
+    /// The exchanges of the request that have ended, in their order: each attempt and each redirect is one.
+    public var exchanges: [RequestExchange] {
+        (try? owner.call.get())?.call.record.withLock { $0.exchanges } ?? []
+    }
+
+    /// The number of attempts after the first one.
+    public var retryCount: Int { max((exchanges.last?.attempt ?? 1) - 1, 0) }
+
     /// The state of the request at this moment.
     public var state: RequestState {
         get async {
@@ -49,4 +61,12 @@ public struct DataRequest: Sendable {
     /// Ends the request; whoever reads it gets an error of kind ``TrellisError/Kind/cancelled``. Nothing happens if it has
     /// ended already.
     public func cancel() { try? owner.call.get().end(TrellisError(.cancelled(.explicitly))) }
+}
+
+extension DataRequest: CustomStringConvertible, CustomDebugStringConvertible {
+    /// The method, the URL without its secrets, and the number of the call: `GET https://example.com/ (call 7)`.
+    public var description: String { owner.description }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
 }

@@ -48,16 +48,18 @@ struct RequestPreparation: Sendable {
     ///   - sizes: Those of the body's files.
     func prepare(
         _ request: Request, delivery: Delivery, start: EngineInstant, isDeferred: Bool = false,
-        history: AttemptHistory? = nil, sizes: FileSizes? = nil
+        history: AttemptHistory? = nil, sizes: FileSizes? = nil, callID: UInt64 = 0
     ) throws -> PreparedRequest {
         // A type that makes requests of others does not ask each of them whether its URL could be made.
         if let failure = request.conversionFailure { throw failure }
         do throws(TrellisError) {
             // What has a history was completed when its call began: a redirect leads away from the session's defaults.
             if let urlDefaults, history == nil {
-                return try assemble(urlDefaults.completing(request), delivery, start, isDeferred, history, sizes)
+                return try assemble(
+                    urlDefaults.completing(request), delivery, start, isDeferred, history, sizes,
+                    callID)
             }
-            return try assemble(request, delivery, start, isDeferred, history, sizes)
+            return try assemble(request, delivery, start, isDeferred, history, sizes, callID)
         } catch {
             throw error.naming(request)
         }
@@ -65,7 +67,7 @@ struct RequestPreparation: Sendable {
 
     private func assemble(
         _ request: Request, _ delivery: Delivery, _ start: EngineInstant, _ isDeferred: Bool,
-        _ history: AttemptHistory?, _ sizes: FileSizes?
+        _ history: AttemptHistory?, _ sizes: FileSizes?, _ callID: UInt64
     ) throws(TrellisError) -> PreparedRequest {
         let url = try parse(request.url)
         try Self.check(request)
@@ -93,7 +95,8 @@ struct RequestPreparation: Sendable {
                 ?? limits(of: request, delivery: delivery),
             maximumBodySize: request.maximumBodySize
                 ?? (delivery == .memory ? configuration.maximumBodySize : .unlimited),
-            start: start, isDeferred: isDeferred, continueWait: continueWait, history: history)
+            start: start, isDeferred: isDeferred, continueWait: continueWait, history: history,
+            callID: callID)
     }
 
     /// The limits on time that hold for a request.

@@ -63,7 +63,8 @@ extension Session {
 
     /// As ``upload(_:to:)-(RequestBody,_)``, with a file.
     public func upload(
-        fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:],
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await upload(.file(path), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
@@ -73,10 +74,13 @@ extension Session {
     ///
     /// - Parameter length: The number of bytes, where it is known.
     public func upload<Chunks: AsyncSequence & Sendable>(
-        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = [:],
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) where Chunks.Element: DataProtocol {
-        try await upload(.stream(chunks, length: length), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        try await upload(
+            .stream(chunks, length: length), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor
+        )
     }
 
     /// Sends a request and hands head and body to `handle`; the transfer has ended when this returns, whatever happens.
@@ -97,5 +101,16 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) -> DataRequest {
         DataRequest(Result { try deferredRequest(request.adjusted(headers, timeouts, interceptor)) }, session: self)
+    }
+
+    /// A handle on a request whose response is read as a stream. Nothing is sent before its ``StreamRequest/response`` is asked for
+    /// or ``StreamRequest/resume()`` is called.
+    public func streamRequest(
+        _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
+    ) -> StreamRequest {
+        let request = request.adjusted(headers, timeouts, interceptor)
+        return StreamRequest(
+            RequestOwner(Result { try deferredRequest(request, delivery: .stream) }, session: self))
     }
 }

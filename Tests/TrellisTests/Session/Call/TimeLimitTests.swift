@@ -35,7 +35,7 @@ struct TimeLimitTests {
         #expect(error?.reason == .timedOut(timeout), sourceLocation: sourceLocation)
         #expect(error?.phase == phase, sourceLocation: sourceLocation)
         #expect(error?.elapsed == elapsed, sourceLocation: sourceLocation)
-        #expect(error?.attempt == 1, sourceLocation: sourceLocation)
+        #expect(error?.attemptCount == 1, sourceLocation: sourceLocation)
         #expect(await scripted.liveCount == 0, sourceLocation: sourceLocation)
     }
 
@@ -113,7 +113,7 @@ struct TimeLimitTests {
         let error = await #expect(throws: TrellisError.self) { try await task.value }
         #expect(error?.kind == .deadline)
         #expect(error?.phase == .queued)
-        #expect(error?.attempt == 0)
+        #expect(error?.attemptCount == 0)
         #expect(error?.mayHaveSentBytes == false)
         #expect(error?.description.contains("all 1 connections") == true)
         blocker.cancel()

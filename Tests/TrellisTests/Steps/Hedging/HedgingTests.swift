@@ -289,7 +289,7 @@ struct HedgingTests {
         clock.advance(by: .seconds(5))
         let error = await #expect(throws: TrellisError.self) { try await task.value }
         #expect(error?.kind == .deadline)
-        #expect(error?.attempt == 2)
+        #expect(error?.attemptCount == 2)
         for attempt in [first, second] { try await attempt.wait(for: .cancel) }
     }
 

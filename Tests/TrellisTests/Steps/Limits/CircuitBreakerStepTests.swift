@@ -38,7 +38,7 @@ struct CircuitBreakerStepTests {
         let error = await #expect(throws: TrellisError.self) { try await world.send() }
         #expect(error?.kind == .circuitOpen)
         #expect(error?.method == .get)
-        #expect(error?.attempt == 0)
+        #expect(error?.attemptCount == 0)
         #expect(error?.mayHaveSentBytes == false)
         #expect(
             error?.description
@@ -57,7 +57,7 @@ struct CircuitBreakerStepTests {
             Retrier { attempt, _ in attempt.error == nil ? .retry : .doNotRetry })
         let error = await #expect(throws: TrellisError.self) { try await world.send(request) }
         #expect(error?.kind == .circuitOpen)
-        #expect(error?.attempt == 2)
+        #expect(error?.attemptCount == 2)
         #expect(world.transport.startedCount == 2)
     }
 

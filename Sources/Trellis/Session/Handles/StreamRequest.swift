@@ -1,0 +1,106 @@
+import CurlEngine
+
+/// A handle on one request whose response is read as a stream.
+///
+/// The request starts when its ``response`` is asked for or ``resume()`` is called, and is sent once. Copies, and the results of
+/// ``validate()`` and its like, are handles on the same request. The request ends when the last handle on it and its response are
+/// released.
+///
+/// ```swift
+/// let request = session.streamRequest("https://example.com/log").validate()
+/// for try await line in try await request.response.lines { print(line) }
+/// ```
+public struct StreamRequest: Sendable {
+    let owner: RequestOwner
+    /// The conditions that this handle has of the response.
+    let validation: Validation
+
+    init(_ owner: RequestOwner, _ validation: Validation = Validation()) {
+        self.owner = owner
+        self.validation = validation
+    }
+
+    /// The response as soon as its head has come, validated if ``validate()`` or its like was called. Its body is read once: all
+    /// that ask for the response share one body.
+    ///
+    /// - Throws: ``TrellisError``; an error that a validator throws; `CancellationError` in a cancelled task.
+    public var response: StreamResponse {
+        get async throws {
+            let response = StreamResponse(try await owner.response())
+            for validator in validation.validators(withDefaults: false) { try await response.validate(validator) }
+            return response
+        }
+    }
+
+    /// The request as it is sent, with its session's defaults.
+    ///
+    /// - Throws: The reason why it cannot be sent.
+    public var request: Request {
+        get throws { try owner.request() }
+    }
+
+    /// The number of the call in its process: ``RequestEvent/callID`` of its events, and ``Response/callID``; `nil` where the request
+    /// could not be made.
+    public var callID: UInt64? { try? owner.call.get().call.id }
+
+    /// The exchanges of the request that have ended, in their order: each attempt and each redirect is one.
+    public var exchanges: [RequestExchange] {
+        (try? owner.call.get())?.call.record.withLock { $0.exchanges } ?? []
+    }
+
+    /// The number of attempts after the first one.
+    public var retryCount: Int { max((exchanges.last?.attempt ?? 1) - 1, 0) }
+
+    /// The state of the request at this moment. A stream is `finished` when its head has come; its body is the response's.
+    public var state: RequestState {
+        get async {
+            guard case .success(let call) = owner.call else { return .finished }
+            return await call.currentState
+        }
+    }
+
+    /// The progress of the response's body: bytes on the wire, before decoding, and their total where the head announces it.
+    public var downloadProgress: TransferProgressSequence {
+        guard case .success(let call) = owner.call else { return .ended }
+        return call.downloadProgress.values
+    }
+
+    /// Starts the request, or resumes it, its body included.
+    public func resume() { try? owner.call.get().resume() }
+
+    /// Suspends the request: a request that waits leaves the queue, one in flight stops its traffic, its body's included.
+    public func suspend() { try? owner.call.get().suspend() }
+
+    /// Cancels the request; readers of its response get an error of kind ``TrellisError/Kind/cancelled``. Does nothing if the
+    /// request has ended already.
+    public func cancel() { try? owner.call.get().end(TrellisError(.cancelled(.explicitly))) }
+}
+
+/// Conditions that the response has to meet before it is returned; each method returns a handle on the same request.
+extension StreamRequest {
+    /// Requires a status of 200 to 299, and then a content type that the request's `Accept` includes.
+    public func validate() -> StreamRequest { validate(.successfulStatus).validate(.acceptedContentType) }
+
+    /// Requires a status in a range, such as `200..<300`.
+    public func validate(statusCode range: some RangeExpression<Int>) -> StreamRequest { validate(.statusCode(range)) }
+
+    /// Requires one of several statuses.
+    public func validate(statusCode codes: [Int]) -> StreamRequest { validate(.statusCode(codes)) }
+
+    /// Requires one of several content types, such as `application/json` or `image/*`: see ``Validator/contentType(_:)``.
+    public func validate(contentType types: some Sequence<String>) -> StreamRequest { validate(.contentType(types)) }
+
+    /// Requires the condition of a closure, to which the body is passed as `nil`. An error that the closure throws is the reader's.
+    public func validate(_ check: @escaping Validator.Check) -> StreamRequest { validate(Validator(check)) }
+
+    /// Requires the condition of a validator.
+    public func validate(_ validator: Validator) -> StreamRequest { StreamRequest(owner, validation.adding(validator)) }
+}
+
+extension StreamRequest: CustomStringConvertible, CustomDebugStringConvertible {
+    /// The method, the URL without its secrets, and the number of the call: `GET https://example.com/ (call 7)`.
+    public var description: String { owner.description }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+}

@@ -1,0 +1,138 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The handle on a request that is read as a stream, and the facts that handles tell of their calls.
+@Suite(.timeLimit(.minutes(1)))
+struct StreamRequestTests {
+    @Test func nothingIsSentBeforeTheResponseIsAskedFor() async throws {
+        let scripted = Scripted()
+        let request = scripted.session.streamRequest("http://localhost/")
+        #expect(await request.state == .initialized)
+        #expect(scripted.transport.attempts.isEmpty)
+        let reading = Task { try await request.response.chunks.collect(upTo: 100) }
+        let exchange = try await scripted.transport.nextAttempt()
+        exchange.connect()
+        exchange.receiveHead(status: 200)
+        exchange.receiveBody("hello")
+        exchange.end()
+        #expect(try await reading.value == Data("hello".utf8))
+        #expect(await request.state == .finished)
+        #expect(request.exchanges.count == 1)
+        #expect(request.retryCount == 0)
+    }
+
+    @Test func aSuspendedStreamHasNoTraffic() async throws {
+        let scripted = Scripted()
+        let request = scripted.session.streamRequest("http://localhost/")
+        request.resume()
+        let exchange = try await scripted.transport.nextAttempt()
+        request.suspend()
+        await scripted.session.settle()
+        #expect(await request.state == .suspended)
+        #expect(await request.state.isWaiting)
+        request.cancel()
+        await #expect(throws: TrellisError.self) { try await request.response }
+        #expect(await request.state == .cancelled)
+        _ = exchange
+    }
+
+    @Test func aRefusedHeadIsAnError() async throws {
+        let session = Session(transport: MockTransport { _ in MockResponse(status: 404) })
+        let error = await #expect(throws: TrellisError.self) {
+            try await session.streamRequest("http://a.example/").validate().response
+        }
+        #expect(error?.kind == .unacceptableStatus)
+    }
+
+    @Test func retriesCountAndEachExchangeIsShown() async throws {
+        let session = Session(transport: MockTransport { _ in MockResponse(status: 503) })
+        let retrier = Retrier { _, context in context.attempt < 3 ? .retry : .doNotRetry }
+        let request = session.request(Request("http://a.example/").withRetrier(retrier))
+        let (_, response) = try await request.data()
+        #expect(request.retryCount == 2)
+        #expect(request.exchanges.map(\.attempt) == [1, 2, 3])
+        #expect(request.exchanges.allSatisfy { $0.request.url == "http://a.example/" })
+        #expect(request.callID == response.callID)
+        #expect(response.metrics.attemptCount == 3)
+    }
+
+    @Test(arguments: [true, false])
+    func theNumberOfTheCallJoinsResponseErrorAndEvents(_ fails: Bool) async throws {
+        let session = Session(
+            transport: MockTransport { _ in
+                if fails { throw TransportFailure(.exchangeFailed(.connectionLost)) }
+                return MockResponse()
+            })
+        let events = session.requestEvents
+        let request = session.request("http://a.example/")
+        let id: UInt64?
+        do { id = try await request.data().1.callID } catch let error as TrellisError { id = error.callID }
+        #expect(id == request.callID)
+        for await event in events {
+            #expect(event.callID == id)
+            break
+        }
+        let plain = Session(transport: MockTransport { _ in MockResponse() })
+        let first = try await plain.data("http://a.example/").1.callID
+        let second = try await plain.data("http://a.example/").1.callID
+        #expect(first > 0 && second > first)
+    }
+
+    @Test func allRequestsCanBeSeenAndCancelled() async throws {
+        let scripted = Scripted()
+        let plain = Task { [session = scripted.session] in try await session.data("http://localhost/a?token=s3cret") }
+        _ = try await scripted.transport.nextAttempt()
+        let stepped = Task { [session = scripted.session] in
+            try await session.data(Request("http://localhost/b").withAdapter(Adapter { request, _ in request }))
+        }
+        _ = try await scripted.transport.nextAttempt()
+        let live = await scripted.session.liveRequests
+        #expect(live.count == 2)
+        #expect(!"\(live)".contains("s3cret"))
+        await scripted.session.cancelAllRequests()
+        for task in [plain, stepped] {
+            let error = await #expect(throws: TrellisError.self) { try await task.value }
+            #expect(error?.reason == .cancelled(.explicitly))
+        }
+        #expect(await scripted.session.liveRequests.isEmpty)
+        let later = Task { [session = scripted.session] in try await session.data("http://localhost/c").1.status.code }
+        let exchange = try await scripted.transport.nextAttempt()
+        exchange.connect()
+        exchange.receiveHead(status: 200)
+        exchange.end()
+        #expect(try await later.value == 200)
+    }
+
+    @Test func whatAVerbIsGivenIsAddedToTheRequest() async throws {
+        let transport = MockTransport { _ in MockResponse() }
+        let session = Session(transport: transport)
+        var request = Request("http://a.example/", headers: [.accept: "a/b", .userAgent: "old"])
+        request.timeouts = Timeouts(idle: .seconds(3))
+        _ = try await session.data(
+            request, headers: [.userAgent: "new"], timeouts: Timeouts(total: .seconds(9)),
+            interceptor: Interceptor(adapters: [
+                Adapter { request, _ in request.withHeader(.init(name: .range, value: "bytes=0-1")) }
+            ]))
+        let sent = try #require(transport.requests.first).request
+        #expect(sent.headers[.userAgent] == "new")
+        #expect(sent.headers[.accept] == "a/b")
+        #expect(sent.headers[.range] == "bytes=0-1")
+        #expect(sent.timeouts == Timeouts(idle: .seconds(3), total: .seconds(9)))
+    }
+
+    @Test func handlesPrintThemselves() {
+        let session = Session(transport: MockTransport { _ in MockResponse() })
+        let request = session.request("http://ada:s3cret@a.example/?token=s3cret")
+        #expect("\(request)".hasPrefix("GET http://"))
+        #expect("\(request)".hasSuffix("(call \(request.callID ?? 0))"))
+        #expect(!"\(request)".contains("s3cret"))
+    }
+
+    @Test func withoutATransportASessionIsOnLibcurl() {
+        #expect(Session(configuration: SessionConfiguration(), transport: nil).transport is LibcurlTransport)
+    }
+}
