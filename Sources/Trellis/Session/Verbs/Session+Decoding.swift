@@ -20,7 +20,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await read(
-            request.adjusted(headers, timeouts, interceptor), Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation()))
+            request.adjusted(headers, timeouts, interceptor),
+            Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation()))
     }
 
     /// Sends a request and decodes its answer, or the error of the server's own making where the status is not accepted.
@@ -50,7 +51,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> String {
         try await read(
-            request.adjusted(headers, timeouts, interceptor), Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation()))
+            request.adjusted(headers, timeouts, interceptor),
+            Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation()))
     }
 
     private func read<Serializer>(

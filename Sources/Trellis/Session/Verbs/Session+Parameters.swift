@@ -91,7 +91,8 @@ extension Session {
     /// As ``request(_:method:parameters:encoding:headers:modifier:)-(_,_,_,_,HTTPFields,_)``, with a list of fields.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
-        encoding: some ParameterEncoding = URLEncoding.default, headers: [HTTPField], timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
+        encoding: some ParameterEncoding = URLEncoding.default, headers: [HTTPField],
+        timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
             url, method: method, parameters: parameters, encoding: encoding, headers: HTTPFields(headers),
