@@ -68,7 +68,7 @@ extension ExchangeActor {
 
     /// Stops or goes on receiving: for the reader or for a limit.
     func pauseReceiving() {
-        let isHeld = isPausedByReader || flow?.receiving.isHeld == true
+        let isHeld = state.isHeldByReader || flow?.receiving.isHeld == true
         guard isReceivingPaused != isHeld else { return }
         isReceivingPaused = isHeld
         task?.pauseReceiving(isHeld)

@@ -36,7 +36,7 @@ extension ExchangeActor {
     /// All that the source has brought is on its way, and it owes more. The peer is not idle then, and has all its time afterwards.
     /// A peer that has begun to answer owes the rest of its answer, whatever the source does: an older libcurl does not notice the
     /// end of a connection on which sending is paused.
-    var awaitsSource: Bool { head == nil && !isBodySent && !isAwaitingContinue && task?.awaitsBody == true }
+    var awaitsSource: Bool { head == nil && !isBodySent && state.expectation != .awaited && task?.awaitsBody == true }
 
     /// The answer has come, and says that the rest of the body is not wanted: the source ends, and nothing more is sent.
     func stopSending() {

@@ -5,7 +5,7 @@ import HTTPTypes
 extension ExchangeActor {
     /// The connection is ready, and the head goes out.
     func beginContinueWait() {
-        guard isAwaitingContinue, let wait = prepared.continueWait else { return }
+        guard state.expectation == .awaited, let wait = prepared.continueWait else { return }
         let timer = continueTimer ?? EngineTimer(ContinueTimerTarget(self))
         continueTimer = timer
         executor.engineLoop.set(timer, at: executor.now.advanced(byNanoseconds: wait))
@@ -14,20 +14,19 @@ extension ExchangeActor {
     func receivedInformational(_ head: ResponseHead) {
         informational.append(head)
         prepared.history?.tell(.informational(head))
-        if head.status.code == 100 { endContinueWait(sendsBody: true) }
+        if head.status.code == 100 { endContinueWait(.permitBody) }
     }
 
-    /// The server has said 100, or nothing for too long: the body follows. Or it has given its answer: the body does not.
-    func endContinueWait(sendsBody: Bool) {
+    /// Ends the body's wait: the body follows, or the server has sent its final head and wants none.
+    func endContinueWait(_ condition: ExchangeState.Condition) {
         cancelContinueTimer()
-        guard isAwaitingContinue, !state.isEnded else { return }
-        isAwaitingContinue = false
-        if sendsBody {
-            startPump()
-        } else {
-            isBodySent = true
-            task?.stopSending()
-        }
+        handle(condition)
+    }
+
+    /// Sends nothing of the body, for which the server has not asked.
+    func dropBody() {
+        isBodySent = true
+        task?.stopSending()
     }
 
     func cancelContinueTimer() {
@@ -38,14 +37,14 @@ extension ExchangeActor {
 
     /// What a final head means for the body. `false`: the head is none for the caller, because the request goes out once more.
     func takeWordOnBody(_ head: ResponseHead) -> Bool {
-        if head.status == .expectationFailed, prepared.continueWait != nil, !hasDroppedExpectation,
-            isAwaitingContinue || prepared.streamedBody?.isReplayable == true
+        if head.status == .expectationFailed, prepared.continueWait != nil, state.expectation != .dropped,
+            state.expectation == .awaited || prepared.streamedBody?.isReplayable == true
         {
             dropExpectation()
             return false
         }
-        if isAwaitingContinue {
-            endContinueWait(sendsBody: false)
+        if state.expectation == .awaited {
+            endContinueWait(.declineBody)
         } else if head.status.code >= 300 {
             stopSending()
         }
@@ -54,8 +53,7 @@ extension ExchangeActor {
 
     private func dropExpectation() {
         cancelContinueTimer()
-        isAwaitingContinue = false
-        hasDroppedExpectation = true
+        handle(.dropExpectation)
         pump?.stop()
         pump = nil
         task?.cancel()
@@ -68,12 +66,12 @@ extension ExchangeActor {
     private func startWithoutExpectation() {
         guard !state.isEnded, task == nil else { return }
         informational = []
-        if state.isSuspended { mustStartOnResume = true } else { startAttempt() }
+        handle(.start)
     }
 
     /// The request as it goes out now.
     var presentRequest: TransportRequest {
-        hasDroppedExpectation ? prepared.transportRequest.withoutExpectation : prepared.transportRequest
+        state.expectation == .dropped ? prepared.transportRequest.withoutExpectation : prepared.transportRequest
     }
 }
 
@@ -83,7 +81,7 @@ private final class ContinueTimerTarget: EngineTimerTarget {
 
     init(_ request: ExchangeActor) { self.request = request }
 
-    func timerIsDue() { request.onEngine { $0.endContinueWait(sendsBody: true) } }
+    func timerIsDue() { request.onEngine { $0.endContinueWait(.permitBody) } }
 }
 
 extension TransportRequest {

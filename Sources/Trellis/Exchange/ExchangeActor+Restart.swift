@@ -3,7 +3,9 @@ extension ExchangeActor {
     /// A kept connection was dead, and libcurl cannot rewind a stream, or cannot tell over HTTP/2: an idempotent request whose
     /// body can be made again goes out once more. So does any that the server has refused unprocessed.
     func mayRestart(after failure: TransportFailure) -> Bool {
-        guard !hasRestarted, head == nil, prepared.method.isIdempotent || failure.isUnprocessed else { return false }
+        guard !state.hasRestarted, head == nil, prepared.method.isIdempotent || failure.isUnprocessed else {
+            return false
+        }
         if failure.reason == .bodyFailed(.notReplayable) { return prepared.streamedBody?.isReplayable == true }
         if failure.isUnprocessed { return prepared.streamedBody?.isReplayable != false }
         let isStale = failure.isOfConnection && end?.report.reusedConnection == true
@@ -19,7 +21,7 @@ extension ExchangeActor {
     }
 
     func restart() {
-        hasRestarted = true
+        handle(.restart)
         end = nil
         informational = []
         pump?.stop()
@@ -27,7 +29,7 @@ extension ExchangeActor {
         task = nil
         isReceivingPaused = false
         cancelContinueTimer()
-        // What is held up sends nothing: not even a request that has been on its way before.
-        if state.isSuspended { mustStartOnResume = true } else { startAttempt() }
+        // A suspended exchange sends nothing: not even a request that has been on its way before.
+        handle(.start)
     }
 }

@@ -22,7 +22,7 @@ extension ExchangeActor {
         return deadlines.next(
             progress, lastMove: max(lastMove, activity?.last ?? lastMove),
             lastSend: isBodySent ? max(lastMove, activity?.lastSend ?? lastMove) : nil,
-            isHeld: isPausedByReader || state.isSuspended || flow?.isHeld == true)
+            isHeld: state.isHeldByReader || state.isSuspended || flow?.isHeld == true)
     }
 
     /// The timer is not moved at every byte: it looks at what has happened since.

@@ -43,7 +43,7 @@ extension ExchangeActor: TransportEvents {
     /// The request, on its engine thread, as long as its first attempt is its present one.
     private nonisolated var first: (any ExchangeEntry)? {
         let request = onEngineThread
-        return request.hasDroppedExpectation ? nil : request
+        return request.expectation == .dropped ? nil : request
     }
 }
 

@@ -40,10 +40,7 @@ actor ExchangeActor: EngineActor {
     private(set) var failure: (any Error)?
     private var failedPhase = TrellisError.Phase.composing
     var end: TransportEnd?
-    private(set) var isPausedByReader = false
     var isReceivingPaused = false
-    var hasRestarted = false
-    var mustStartOnResume = false
     private var isExploring = false
     var isBodySent = true
     /// Bytes of the body that the transport has taken, in this attempt.
@@ -52,9 +49,6 @@ actor ExchangeActor: EngineActor {
     var downloadMeter: ProgressBroadcaster?
     /// Bytes of the answer's body of which that meter was told.
     var measuredBytes: Int64 = 0
-    /// The body waits for the server's word.
-    var isAwaitingContinue = false
-    var hasDroppedExpectation = false
     var continueTimer: EngineTimer?
     /// What limits the request's speed, if anything.
     var flow: TransferFlow?
@@ -120,8 +114,8 @@ actor ExchangeActor: EngineActor {
 
     /// The reader of a stream has taken everything.
     func readerHasDrained() {
-        guard isPausedByReader else { return }
-        isPausedByReader = false
+        guard state.isHeldByReader else { return }
+        handle(.release)
         lastMove = executor.now
         pauseReceiving()
         updateTimer()
@@ -159,6 +153,11 @@ actor ExchangeActor: EngineActor {
         }
     }
 
+    func handle(_ condition: ExchangeState.Condition) {
+        let effects = state.handle(condition)
+        if !effects.isEmpty { perform(effects) }
+    }
+
     private func perform(_ effects: ExchangeState.Effects) {
         if effects.contains(.stopTransport) {
             if end == nil, let report = task?.report { end = TransportEnd(report: report) }
@@ -172,8 +171,10 @@ actor ExchangeActor: EngineActor {
         if effects.contains(.resumeTransport) {
             lastMove = executor.now
             task?.suspend(false)
-            if mustStartOnResume { startAttempt() }
         }
+        if effects.contains(.restartTransport) { startAttempt() }
+        if effects.contains(.startBody) { startPump() }
+        if effects.contains(.stopBody) { dropBody() }
         if effects.contains(.reportHead) { reportHead() }
         if effects.contains(.reportEnd) { reportEnd() }
     }
@@ -185,21 +186,20 @@ actor ExchangeActor: EngineActor {
     }
 
     func startAttempt() {
-        mustStartOnResume = false
         isBodySent = prepared.streamedBody == nil
         lastMove = executor.now
-        isAwaitingContinue = prepared.continueWait != nil && !hasDroppedExpectation
+        if prepared.continueWait != nil { handle(.expect) }
         if flow != nil { joinFlow() }
-        let isFirst = !hasDroppedExpectation
+        let isFirst = state.expectation != .dropped
         task = transport.start(presentRequest, events: isFirst ? self : LaterAttempt(self))
         // The transport may have answered at once.
         guard !state.isEnded else { return task = nil }
-        if isFirst, hasDroppedExpectation {
+        if isFirst, state.expectation == .dropped {
             task?.cancel()
             return task = nil
         }
         if flow != nil { beginFlow() }
-        if !isAwaitingContinue { startPump() }
+        if state.expectation != .awaited { startPump() }
     }
 
     private func reportHead() {
@@ -292,7 +292,7 @@ actor ExchangeActor: EngineActor {
 
     func connected() {
         lastMove = executor.now
-        if isAwaitingContinue { beginContinueWait() }
+        if state.expectation == .awaited { beginContinueWait() }
         reportConnection(isShared: task?.sharesConnection ?? false)
         handle(.connect)
     }
@@ -336,7 +336,7 @@ actor ExchangeActor: EngineActor {
     private func pass(_ consequence: BodyInbox.Consequence, on inbox: BodyInbox) {
         if consequence.isOutOfMemory { return fail(TrellisError(.other("no memory for the response's body"))) }
         if consequence.mustPause {
-            isPausedByReader = true
+            handle(.hold)
             pauseReceiving()
         }
         switch consequence.wake {

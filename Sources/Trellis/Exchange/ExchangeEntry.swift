@@ -21,7 +21,7 @@ protocol ExchangeEntry: AnyObject, Sendable {
     func measureDownload(with meter: ProgressBroadcaster)
     func bandwidthIsGranted(by gate: BandwidthGate)
     var isPartOfCall: Bool { get }
-    var hasDroppedExpectation: Bool { get }
+    var expectation: ExchangeState.Expectation { get }
     var failure: (any Error)? { get }
     var isEnded: Bool { get }
     var usedSharedConnection: Bool? { get }
@@ -31,6 +31,8 @@ extension ExchangeActor: @preconcurrency ExchangeEntry {
     nonisolated var onEngineThread: any ExchangeEntry { self }
 
     var isEnded: Bool { state.isEnded }
+
+    var expectation: ExchangeState.Expectation { state.expectation }
 
     /// Over HTTP/2 and HTTP/3 requests share a connection, where libcurl does that well.
     var usedSharedConnection: Bool? {

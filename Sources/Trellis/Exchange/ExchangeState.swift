@@ -1,8 +1,8 @@
-/// The life of a request as a value: what is legal when, and what follows from it.
+/// The state machine of an exchange as a value: the legal events of each phase, and their effects.
 ///
-/// It holds no continuation, task or buffer, and decides nothing about time or networks; the ``ExchangeActor`` performs
-/// the effects. The public states are Alamofire's; the parts of an attempt are inside ``Phase/resumed(_:)`` and
-/// ``Phase/suspended(_:)``.
+/// It holds no continuation, task or buffer, and decides nothing about time or networks; the ``ExchangeActor`` performs the
+/// effects. The states that users see are ``RequestState``'s; the progress of an exchange is inside ``Phase/resumed(_:)`` and
+/// ``Phase/suspended(_:)``. Beside its phase an exchange has conditions, which ``handle(_:)-(Condition)`` changes.
 package struct ExchangeState: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// Made, not started. Can become anything.
@@ -71,15 +71,84 @@ package struct ExchangeState: Hashable, Sendable {
         package static let pauseTransport = Effects(rawValue: 1 << 5)
         /// Lets the traffic go on.
         package static let resumeTransport = Effects(rawValue: 1 << 6)
-        /// Tells whoever waits for the head.
+        /// Resumes the waiter for the head.
         package static let reportHead = Effects(rawValue: 1 << 7)
-        /// Tells whoever waits for the end.
+        /// Resumes the waiter for the end.
         package static let reportEnd = Effects(rawValue: 1 << 8)
+        /// Hands the request to the transport once more.
+        package static let restartTransport = Effects(rawValue: 1 << 9)
+        /// Begins to send the body, which has waited for the server.
+        package static let startBody = Effects(rawValue: 1 << 10)
+        /// Sends nothing of the body, which the server does not want.
+        package static let stopBody = Effects(rawValue: 1 << 11)
+    }
+
+    /// The state of `Expect: 100-continue` (RFC 9110, section 10.1.1).
+    package enum Expectation: Hashable, Sendable {
+        /// The request expects nothing.
+        case none
+        /// The body waits for a response of status 100.
+        case awaited
+        /// The body's wait is over.
+        case over
+        /// The server does not meet the expectation: the request goes out without it.
+        case dropped
+    }
+
+    /// An event that changes a condition of the exchange and leaves its phase.
+    package enum Condition: Hashable, Sendable, CaseIterable {
+        /// The request that goes out expects a response of status 100.
+        case expect
+        /// The server has sent status 100, or nothing for too long.
+        case permitBody
+        /// The server has sent its final head while the body waited.
+        case declineBody
+        /// The server has answered with status 417.
+        case dropExpectation
+        /// The connection was dead, or the request was refused unprocessed: it goes out once more.
+        case restart
+        /// The request is ready to go out once more.
+        case start
+        /// The reader is too slow: the bytes that wait for it are above the high-water mark.
+        case hold
+        /// The reader has taken the bytes that waited.
+        case release
     }
 
     package private(set) var phase = Phase.initialized
+    package private(set) var expectation = Expectation.none
+    /// A Boolean value: the request has gone out once more on another connection, which happens once.
+    package private(set) var hasRestarted = false
+    /// A Boolean value: the request goes out once more as soon as the exchange is resumed.
+    package private(set) var owesStart = false
+    /// A Boolean value: the reader of the body holds the transfer up.
+    package private(set) var isHeldByReader = false
 
     package init() {}
+
+    /// Takes in a change of a condition, and returns its effects. An exchange that has ended has none.
+    package mutating func handle(_ condition: Condition) -> Effects {
+        guard !isEnded else { return [] }
+        switch (condition, expectation) {
+        case (.expect, .dropped): return []
+        case (.expect, _): expectation = .awaited
+        case (.permitBody, .awaited):
+            expectation = .over
+            return .startBody
+        case (.declineBody, .awaited):
+            expectation = .over
+            return .stopBody
+        case (.permitBody, _), (.declineBody, _): return []
+        case (.dropExpectation, _): expectation = .dropped
+        case (.restart, _): hasRestarted = true
+        case (.start, _):
+            owesStart = isSuspended
+            return isSuspended ? [] : .restartTransport
+        case (.hold, _): isHeldByReader = true
+        case (.release, _): isHeldByReader = false
+        }
+        return []
+    }
 
     /// Takes in what happened and says what to do. What is not legal in the present phase changes nothing.
     package mutating func handle(_ event: Event) -> Effects {
@@ -105,7 +174,7 @@ package struct ExchangeState: Hashable, Sendable {
     private mutating func handle(_ event: Event, _ progress: Progress, isSuspended: Bool) -> Effects {
         switch (event, progress) {
         case (.resume, .parked): move(to: .resumed(.queued), .enterQueue)
-        case (.resume, _): isSuspended ? move(to: .resumed(progress), .resumeTransport) : []
+        case (.resume, _): isSuspended ? resume(at: progress) : []
         case (.suspend, .queued): isSuspended ? [] : move(to: .suspended(.parked), .leaveQueue)
         case (.suspend, _): isSuspended ? [] : move(to: .suspended(progress), .pauseTransport)
         case (.cancel, _): move(to: .cancelled, end(progress))
@@ -119,6 +188,11 @@ package struct ExchangeState: Hashable, Sendable {
         case (.suffice, .receiving): move(to: .finished, end(progress))
         case (.connect, _), (.head, _), (.complete, _), (.suffice, _): []
         }
+    }
+
+    private mutating func resume(at progress: Progress) -> Effects {
+        defer { owesStart = false }
+        return move(to: .resumed(progress), owesStart ? [.resumeTransport, .restartTransport] : .resumeTransport)
     }
 
     private func end(_ progress: Progress) -> Effects {
