@@ -86,7 +86,8 @@ public final class Session: Sendable {
     public var executor: any TaskExecutor { engine }
 
     /// Ends the session: takes no more requests, lets those in flight go on for `grace`, then ends them with an error of
-    /// kind ``TrellisError/Kind/cancelled``. Downloads in flight go on too, with whatever they have to ask for. Returns when all
+    /// kind ``TrellisError/Kind/cancelled``. Downloads in flight go on too, with whatever they have to ask for, and so
+    /// does the refresh of a credential (``AuthenticationInterceptor``) that a request in flight waits for. Returns when all
     /// connections are closed and the session's thread has ended.
     ///
     /// - Parameter grace: How long requests in flight may still take; none unless given.

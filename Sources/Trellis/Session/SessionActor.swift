@@ -8,6 +8,8 @@ actor SessionActor: EngineActor {
     private var requests: [ObjectIdentifier: Member] = [:]
     private var queue: AdmissionQueue<ObjectIdentifier>
     private(set) var isShutDown = false
+    /// The drain is over: what belongs to calls that were in flight does not go out any more, either.
+    private var hasDrained = false
     /// Calls with steps that have started and have not ended: also while a step is at work and none of their requests is there.
     private var calls: [ObjectIdentifier: RequestActor] = [:]
     /// Requests without steps that were answered with a redirect: the calls that follow it are about to start.
@@ -92,6 +94,7 @@ actor SessionActor: EngineActor {
 
     private func resumeIfEmpty() {
         guard isEmpty else { return }
+        hasDrained = isShutDown
         for continuation in whenEmpty { continuation.resume() }
         whenEmpty = []
     }
@@ -106,7 +109,7 @@ actor SessionActor: EngineActor {
     /// - Parameter request: The request that was answered with a redirect before there was a call.
     func begin(_ call: RequestActor, following request: ExchangeActor?) -> Bool {
         let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? false
-        guard !isShutDown || isInFlight || call.isInFlight else {
+        guard !isShutDown || isInFlight || call.isInFlight && !hasDrained else {
             resumeIfEmpty()
             return false
         }
@@ -169,14 +172,23 @@ actor SessionActor: EngineActor {
     /// resumptions, then ends them. Returns when all have ended.
     func shutDown(drainingFor grace: Duration) async {
         isShutDown = true
+        hasDrained = hasDrained || isEmpty
         guard !isEmpty else { return }
         await withCheckedContinuation { continuation in
             // This may come in a later call than what stands above: the last request may have ended meanwhile.
-            guard !isEmpty else { return continuation.resume() }
+            guard !isEmpty else {
+                hasDrained = true
+                return continuation.resume()
+            }
             whenEmpty.append(continuation)
             // The end of the loop lets go of it.
             executor.engineLoop.set(EngineTimer(self), at: executor.now.advanced(by: grace))
         }
+    }
+
+    private func endDrain() {
+        hasDrained = true
+        cancelAll(TrellisError(.cancelled(.sessionShutDown)))
     }
 
     /// Ends everything that is under way.
@@ -195,7 +207,7 @@ actor SessionActor: EngineActor {
 
 /// The time that was given for draining is over.
 extension SessionActor: EngineTimerTarget {
-    nonisolated func timerIsDue() { onEngine { $0.cancelAll(TrellisError(.cancelled(.sessionShutDown))) } }
+    nonisolated func timerIsDue() { onEngine { $0.endDrain() } }
 }
 
 /// The requests' calls come on the engine thread, where the session lives too.

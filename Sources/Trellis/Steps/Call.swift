@@ -21,6 +21,8 @@ final class Call: Sendable {
     /// The session's thread, whose clock is waited on.
     let engine: EngineExecutor
     let clock: any EngineClock
+    /// The call's session; `nil` for steps that are called without one.
+    let sender: (any RequestSender)?
     /// Receives the events of the call; `nil` where the session has no observers.
     let observer: CallObserver?
     let record: Locked<CallRecord>
@@ -30,8 +32,8 @@ final class Call: Sendable {
     /// - Parameter start: When the call was made; `nil` for a handle's, whose time begins when it is started.
     init(
         _ request: Request, id: UInt64 = Call.nextID(), delivery: Delivery, start: EngineInstant?, limit: UInt64?,
-        engine: EngineExecutor, clock: any EngineClock, observer: CallObserver? = nil, isHedged: Bool = false,
-        record: Locked<CallRecord> = Locked(CallRecord())
+        engine: EngineExecutor, clock: any EngineClock, sender: (any RequestSender)? = nil,
+        observer: CallObserver? = nil, isHedged: Bool = false, record: Locked<CallRecord> = Locked(CallRecord())
     ) {
         self.id = id
         self.request = request
@@ -39,6 +41,7 @@ final class Call: Sendable {
         self.limit = limit
         self.engine = engine
         self.clock = clock
+        self.sender = sender
         self.observer = observer
         self.record = record
         starts = isHedged ? StartCount() : nil
@@ -151,6 +154,13 @@ protocol CallOrigin: Sendable {
     ///
     /// - Parameter depth: The number of steps around the call that have run.
     func sharedCall(for request: Request, depth: Int) -> any SharedCall
+}
+
+/// Sends requests that belong to a call in flight: the call's session.
+protocol RequestSender: Sendable {
+    /// Returns the response to a request of a step's own, with its whole body. The request is a call without the steps that could
+    /// wait for the one that sends it, and goes out while the session drains.
+    func answer(inFlight request: Request) async throws -> Answer
 }
 
 /// A call that stands for several others.

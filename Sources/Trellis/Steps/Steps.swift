@@ -54,8 +54,17 @@ public struct Steps: Sendable {
 
     /// There is nothing to do but for an answer that is a redirect.
     var isEmpty: Bool {
-        aroundCall.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && aroundHop.isEmpty && hedging == nil
+        aroundCall.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && aroundHop.isEmpty
+            && hedging == nil
             && !hasLimits
+    }
+
+    /// The steps of requests that a step sends itself while calls wait for it: without those in which the calls wait, or in which
+    /// the requests could wait for the calls.
+    var ofRequestsInFlight: Steps {
+        var steps = self
+        (steps.aroundCall, steps.adapters, steps.retriers, steps.hedging) = ([], [], [], nil)
+        return steps
     }
 
     /// These steps, and then others.

@@ -21,7 +21,7 @@ actor RequestActor: EngineActor {
     nonisolated let first: ExchangeActor?
     /// The response that the first exchange has brought already.
     nonisolated let answered: StepResponse?
-    /// The call is part of a download or of another call that the session knows: it may start while the session drains.
+    /// The call is part of a download, of a refresh or of another call that the session knows: it may start while the session drains.
     nonisolated let isInFlight: Bool
     private nonisolated let hasBegun = Atomic(false)
 

@@ -88,14 +88,16 @@ extension Session {
     ///   - first: The first exchange, where no step has a say in it.
     ///   - answered: The response that the first exchange has brought already.
     ///   - record: What becomes known of the call.
-    ///   - isInFlight: The call belongs to a download that the session knows.
+    ///   - isInFlight: The call belongs to a download or a call that the session knows.
+    ///   - outer: The steps that stand before the request's own; `nil`: the session's.
     @inline(never)
     private func makeRequest(
         _ request: Request, _ delivery: Delivery, id: UInt64? = nil, start: EngineInstant? = nil,
         first: ExchangeActor? = nil, answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord()),
-        isInFlight: Bool = false
+        isInFlight: Bool = false, behind outer: AttachedSteps? = nil
     ) -> RequestActor {
-        let steps = request.attachedSteps.map { AttachedSteps(self.steps, followedBy: $0) } ?? self.steps
+        let outer = outer ?? self.steps
+        let steps = request.attachedSteps.map { AttachedSteps(outer, followedBy: $0) } ?? outer
         if answered != nil { record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
         let limit = preparation.limits(of: request, delivery: delivery).total
         return RequestActor(
@@ -113,7 +115,7 @@ extension Session {
         let id = id ?? Call.nextID()
         return Call(
             request, id: id, delivery: delivery, start: start, limit: limit, engine: engine, clock: clock,
-            observer: hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil,
+            sender: self, observer: hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil,
             isHedged: steps.steps.hedging != nil, record: record)
     }
 
@@ -155,6 +157,14 @@ extension Session {
         // The session lives as long as its streams.
         let source = StreamSource(inbox: inbox, exchange: exchange, session: self)
         return StepResponse(response: response, content: .source(ReaderToken(source)))
+    }
+}
+
+extension Session: RequestSender {
+    func answer(inFlight request: Request) async throws -> Answer {
+        let steps = AttachedSteps(configuration.steps.ofRequestsInFlight)
+        return try await makeRequest(request, .memory, start: clock.now(), isInFlight: true, behind: steps)
+            .runCollecting(nil)
     }
 }
 

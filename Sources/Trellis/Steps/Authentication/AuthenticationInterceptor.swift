@@ -11,6 +11,8 @@
 /// - A refresh that fails fails every call that waits for it, and every call that had been sent before and is refused later: none
 ///   of these calls begins another refresh. Calls that are made later do, as often as the ``RefreshWindow`` allows.
 /// - A call that is sent again with a new credential and refused once more gets the response as it is.
+/// - The refresh sends its requests with the ``RefreshSession`` that it is given: they do not wait for the refresh, and go out while
+///   the session drains.
 /// - A call that is cancelled ends at once; the refresh goes on, and its credential is kept even if no call waits for it any
 ///   more.
 ///
@@ -55,7 +57,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     /// - Throws: ``AuthenticationError``, or the error of the authenticator.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         guard !isPartOfRefresh else { return request }
-        return try await apply(keeper.credential(for: context.id), to: request)
+        return try await apply(keeper.credential(for: context.call), to: request)
     }
 
     /// Adds the credential to a copy of the request. Separate from `adapt`, so that a call that waits for the credential holds no

@@ -6,9 +6,10 @@
 ///         request = request.withAuthorization(bearerToken: credential.accessToken)
 ///     }
 ///
-///     func refresh(_ credential: OAuthCredential) async throws -> OAuthCredential {
-///         try await session.request("https://id.example.com/token", method: .post, parameters: […])
-///             .validate().decode(OAuthCredential.self)
+///     func refresh(_ credential: OAuthCredential, using session: RefreshSession) async throws -> OAuthCredential {
+///         let request = try Request("https://id.example.com/token", method: .post)
+///             .withParameters(["grant_type": "refresh_token", "refresh_token": credential.refreshToken], encoder: .json)
+///         return try await session.decode(from: request)
 ///     }
 /// }
 /// ```
@@ -27,11 +28,13 @@ public protocol Authenticator<Credential>: Sendable {
     /// Renews a credential. Runs once for any number of requests that wait for the result, in a task of its own: cancelling the
     /// request that began the refresh does not end the refresh.
     ///
-    /// The method may send its requests with the session that the interceptor belongs to: these requests go out without a
-    /// credential, and the interceptor ignores their responses.
-    ///
+    /// - Parameters:
+    ///   - credential: The credential that has expired or was refused.
+    ///   - session: The session of the call that began the refresh. Requests that are sent with it carry no credential, do not
+    ///     wait for the refresh, and go out while the session drains. Of requests to the same ``Session`` by its own verbs the
+    ///     interceptor takes no notice either, but the session's other steps do, and a draining session refuses them.
     /// - Throws: The error that all waiting requests fail with, unchanged.
-    func refresh(_ credential: Credential) async throws -> Credential
+    func refresh(_ credential: Credential, using session: RefreshSession) async throws -> Credential
 
     /// Returns whether a request failed because of its credential. The default implementation returns whether the status is 401.
     ///

@@ -104,20 +104,20 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
     }
 
     /// Returns the credential that a call is sent with, after waiting for a refresh if needed.
-    func credential(for call: UInt64) async throws -> Credential {
+    func credential(for call: Call) async throws -> Credential {
         if let ticket = try ticket(for: call) { try await line.wait(with: ticket) }
         return try state.withLock { try $0.current }
     }
 
     /// Returns the ticket to wait with; `nil` if the call need not wait.
     @inline(never)
-    private func ticket(for call: UInt64) throws -> Int? {
+    private func ticket(for call: Call) throws -> Int? {
         // Read outside the lock: `requiresRefresh` is code of the user's.
         let expired = versioned.flatMap { $0.credential.requiresRefresh ? $0.version : nil }
         let now = now()
         let step = try state.withLock { state in
             let requiresRefresh = expired == state.machine.version
-            return try follow(state.machine.adapt(call, requiresRefresh: requiresRefresh, at: now), &state)
+            return try follow(state.machine.adapt(call.id, requiresRefresh: requiresRefresh, at: now), of: call, &state)
         }
         return if case .wait(let ticket) = step { ticket } else { nil }
     }
@@ -129,7 +129,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         let (step, present) = try state.withLock { state in
             let decision = state.machine.refuse(
                 call.id, isCurrent: isCurrent, ofVersion: version, repeatedWith: repeated, at: now)
-            return (try follow(decision, &state), state.machine.version)
+            return (try follow(decision, of: call, &state), state.machine.version)
         }
         switch step {
         case .goOn: call.record.withLock { $0.renewals[keeper] = present }
@@ -143,14 +143,14 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
         return true
     }
 
-    /// Carries out a decision of the state machine.
-    private func follow(_ decision: RefreshState.Decision, _ state: inout State) throws -> Step {
+    /// Carries out a decision of the state machine about a call.
+    private func follow(_ decision: RefreshState.Decision, of call: Call, _ state: inout State) throws -> Step {
         switch decision {
         case .leave: return .leave
         case .proceed: return .goOn
         case .wait: return .wait(ticket: line.newTicket())
         case .refresh(let number):
-            state.refresh = refreshing(number, try state.current)
+            state.refresh = refreshing(number, try state.current, RefreshSession(of: call))
             state.timer = timeout.map { limiting(number, to: $0) }
             return .wait(ticket: line.newTicket())
         case .fail(.missingCredential): throw AuthenticationError.missingCredential
@@ -170,12 +170,14 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
     // MARK: The refresh
 
     /// Starts the refresh in a task of its own on the pool, which no call's cancellation reaches.
-    private func refreshing(_ number: Int, _ credential: Credential) -> Task<Void, Never> {
+    private func refreshing(
+        _ number: Int, _ credential: Credential, _ session: RefreshSession
+    ) -> Task<Void, Never> {
         let scopes = RefreshScope.refreshes.union([ObjectIdentifier(self)])
         return Task(executorPreference: globalConcurrentExecutor) { [self] in
             await RefreshScope.$refreshes.withValue(scopes) {
                 do {
-                    refreshed(number, try await authenticator.refresh(credential))
+                    refreshed(number, try await authenticator.refresh(credential, using: session))
                 } catch {
                     failed(number, error is CancellationError ? AuthenticationError.refreshCancelled : error)
                 }

@@ -52,12 +52,17 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
 
     /// Sends the request with an answer to the challenge that is known, or that comes with the response.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-        guard !request.headers.contains(.authorization), !URLRedaction.hasUserInformation(request.url) else {
-            return try await next(request)
-        }
+        guard !request.hasCredentials else { return try await next(request) }
+        return try await perform(request, context, next).answer
+    }
+
+    /// Sends a request that has no credentials of its own. Returns the response, and whether a challenge was answered.
+    func perform(
+        _ request: Request, _ context: CallContext, _ next: NextStep
+    ) async throws -> (answer: StepResponse, hasAnswered: Bool) {
         try CredentialText.check(digestName: username, for: request)
         var (authorized, space) = try await ahead(of: request, context) ?? (request, nil)
-        var answer = try await next(authorized)
+        var (answer, hasAnswered) = try await (next(authorized), false)
         // At most twice: with the nonce of the challenge, and with another nonce if the first was out of date by then.
         for isFirst in [true, false] {
             guard answer.response.status.code == 401,
@@ -72,11 +77,11 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
                 throw FailedAttempt(request: request, response: answer.response).isNotReplayable
             }
             await answer.discard(context)
-            (authorized, space) = (again, known)
+            (authorized, space, hasAnswered) = (again, known, true)
             answer = try await next(authorized)
         }
         await remember(answer.response, space)
-        return answer
+        return (answer, hasAnswered)
     }
 
     /// Returns whether a challenge is worth answering. Credentials that were refused once are refused again, unless only their
@@ -85,6 +90,11 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
     private func isWorthAnswering(_ challenge: DigestChallenge, after space: DigestSpace?, wasAhead: Bool) -> Bool {
         guard let space else { return true }
         return !challenge.nonce.hasSameBytes(as: space.nonce) && (challenge.isStale || wasAhead)
+    }
+
+    /// Returns whether the challenges of a response may be answered.
+    func mayAnswer(_ response: Response, _ context: CallContext) -> Bool {
+        targets.url(response.url).map { mayAnswer($0, context) } ?? false
     }
 
     /// Returns whether a challenge from this URL's origin may be answered.

@@ -44,9 +44,7 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
     func authenticated(_ request: Request) -> Request {
         if let everywhere {
             // The credential is also added to requests whose URL cannot be parsed here.
-            let hasItsOwn =
-                request.headers.contains(.authorization) || URLRedaction.hasUserInformation(request.url)
-            return hasItsOwn ? request : everywhere.added(to: request)
+            return request.hasCredentials ? request : everywhere.added(to: request)
         }
         guard let url = targets.target(of: request), url.user == nil, let credential = byOrigin[url.origin] else {
             return request

@@ -108,6 +108,7 @@ struct CredentialAdapterTests {
         let error = #expect(throws: TrellisError.self) { try BearerAuthentication(token: "t", origin: origin) }
         #expect(error?.kind == .invalidURL)
         #expect(throws: TrellisError.self) { try DigestAuthentication(username: "a", password: "b", origin: origin) }
+        #expect(throws: TrellisError.self) { try PasswordAuthentication(username: "a", password: "b", origin: origin) }
     }
 
     @Test func aNetrcFilesEntryIsThatOfTheHost() async throws {

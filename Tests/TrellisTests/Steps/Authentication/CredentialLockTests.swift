@@ -19,7 +19,7 @@ struct CredentialLockTests {
 
     private struct Keeping: Authenticator {
         func apply(_ credential: Watched, to request: inout Request) {}
-        func refresh(_ credential: Watched) async throws -> Watched { credential }
+        func refresh(_ credential: Watched, using session: RefreshSession) async throws -> Watched { credential }
     }
 
     @Test func theEndOfACredentialMayAskForTheNextOne() {

@@ -18,7 +18,8 @@ struct RedactionTests {
             token, HTTPCredential.bearer(secret), HTTPCredential.basic(username: "ada", password: secret),
             BasicAuthentication(username: "ada", password: secret), BearerAuthentication(token: secret), origins, netrc,
             netrc.entries, AuthenticationInterceptor(authenticator: TokenAuthenticator(), credential: token),
-            DigestAuthentication(username: "ada", password: secret), [Optional(token)], ["key": token],
+            DigestAuthentication(username: "ada", password: secret),
+            PasswordAuthentication(username: "ada", password: secret), [Optional(token)], ["key": token],
         ]
     }
 

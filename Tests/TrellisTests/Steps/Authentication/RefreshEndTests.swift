@@ -154,13 +154,13 @@ struct RefreshEndTests {
                 try await gate.opened()
                 return Token("token-1")
             }, credential: Token("old", requiresRefresh: true), window: nil, timeout: nil, clock: ContinuousClock())
-        let first = Task { try await keeper.credential(for: 1) }
+        let first = Task { try await keeper.credential(for: CallContext.test(id: 1).call) }
         try await begun.opened()
         let isCancelled = LoopbackServer.Gate()
         let second = Task {
             // Not by its cancellation, which comes before it opens.
             await Task { try? await isCancelled.opened() }.value
-            return try await keeper.credential(for: 2)
+            return try await keeper.credential(for: CallContext.test(id: 2).call)
         }
         second.cancel()
         isCancelled.open()
@@ -187,7 +187,7 @@ struct RefreshEndTests {
         for call in UInt64(1)...50 {
             calls.append(
                 Task(executorPreference: session.executor) {
-                    _ = try await keeper.credential(for: call)
+                    _ = try await keeper.credential(for: CallContext.test(id: call).call)
                     order.withLock { $0.append(call) }
                 })
             while keeper.waitingCount < call, !Task.isCancelled { await session.settle() }

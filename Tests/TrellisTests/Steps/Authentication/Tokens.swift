@@ -32,7 +32,7 @@ final class TokenAuthenticator: Authenticator {
         request = request.withAuthorization(bearerToken: credential.text)
     }
 
-    func refresh(_ credential: Token) async throws -> Token {
+    func refresh(_ credential: Token, using session: RefreshSession) async throws -> Token {
         let number = count.withLock { count in
             count += 1
             return count

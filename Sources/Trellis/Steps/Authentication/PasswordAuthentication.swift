@@ -1,0 +1,82 @@
+/// A step that proves a name and a password in the way that the server asks for: Digest (RFC 7616) or Basic (RFC 7617).
+///
+/// ```swift
+/// configuration.steps.aroundHop.append(
+///     try PasswordAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
+/// ```
+///
+/// For a single request there is ``Request/withCredentials(username:password:)``.
+///
+/// The step sends nothing before the server has refused a request with a challenge. It answers Digest where the server offers it,
+/// in whatever order, and Basic where the server offers no Digest that is understood; other schemes are not answered. Credentials
+/// that are refused are not sent again, and a server whose Digest was answered does not get the password. After a Digest challenge
+/// later requests to its origin are sent with an answer at once, as with ``DigestAuthentication``; Basic is asked for anew each
+/// time. ``BasicAuthentication`` sends the password without being asked.
+///
+/// Challenges of another origin than the step's own are not answered, and neither are those of a proxy. A request with an
+/// `Authorization` field or with a name and password in its URL keeps its own credentials. A request whose body cannot be sent
+/// again fails with an error of kind ``TrellisError/Kind/bodyNotReplayable`` if it is refused.
+///
+/// A name with a control character, and for Basic a password with one or a name with a colon, is an error of kind
+/// ``TrellisError/Kind/invalidRequest``.
+public final class PasswordAuthentication: AnswerForwardingStep, RedactedDescription {
+    private let username: String
+    private let password: String
+    private let digest: DigestAuthentication
+
+    /// Creates a step for a single request, or for a session whose requests all go to one party: every challenge is answered,
+    /// except that of another origin to which a redirect has led. A server that asks for Basic learns the password.
+    public convenience init(username: String, password: String) {
+        self.init(username, password, DigestAuthentication(username: username, password: password))
+    }
+
+    /// Creates a step for the requests to one origin.
+    ///
+    /// - Parameter origin: A URL; its scheme, host and port count.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where the URL has no origin.
+    public convenience init(username: String, password: String, origin: some URLConvertible) throws {
+        let digest = try DigestAuthentication(username: username, password: password, origin: origin)
+        self.init(username, password, digest)
+    }
+
+    private init(_ username: String, _ password: String, _ digest: DigestAuthentication) {
+        self.username = username
+        self.password = password
+        self.digest = digest
+    }
+
+    /// Sends the request, and sends it again with the credentials if the response asks for them.
+    public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+        guard !request.hasCredentials else { return try await next(request) }
+        let (answer, hasAnswered) = try await digest.perform(request, context, next)
+        guard !hasAnswered, asksForBasic(answer.response), digest.mayAnswer(answer.response, context) else {
+            return answer
+        }
+        guard request.body?.isReplayable ?? true else {
+            throw FailedAttempt(request: request, response: answer.response).isNotReplayable
+        }
+        await answer.discard(context)
+        return try await next(request.withAuthorization(username: username, password: password))
+    }
+
+    /// Returns whether a response asks for Basic credentials, and for no better ones that are known here.
+    private func asksForBasic(_ response: Response) -> Bool {
+        guard response.status.code == 401 else { return false }
+        let challenges = response.authenticationChallenges
+        return DigestChallenge.first(in: challenges) == nil && challenges.contains { $0.isScheme("Basic") }
+    }
+}
+
+extension Request {
+    /// Returns a copy that proves a name and a password when the server asks for them, by Digest (RFC 7616) or else by Basic
+    /// (RFC 7617): with a ``PasswordAuthentication``, in place of one that the request has already. Nothing is sent before the
+    /// server has asked, and nothing to another origin.
+    ///
+    /// ``withAuthorization(username:password:)`` sends the password at once, and saves a request.
+    public func withCredentials(username: String, password: String) -> Request {
+        withSteps { steps in
+            steps.aroundHop.removeAll { $0 is PasswordAuthentication }
+            steps.aroundHop.append(PasswordAuthentication(username: username, password: password))
+        }
+    }
+}
