@@ -2,8 +2,8 @@ import CurlEngine
 
 /// The schedule by which a download checks that its file still exists and writes its checkpoints. A value.
 struct CheckpointSchedule: Sendable {
-    /// The time, in nanoseconds, between two durable checkpoints: bytes of that time may have to be downloaded again after a failure of
-    /// the machine.
+    /// The time, in nanoseconds, between two durable checkpoints: bytes of that time may have to be downloaded again after a
+    /// failure of the machine.
     private static let interval: Int64 = 1_000_000_000
     /// The number of bytes between two checkpoints before the first durable one: so many may come again after the sudden end of a
     /// process.

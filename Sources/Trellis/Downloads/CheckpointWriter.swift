@@ -35,8 +35,8 @@ final class CheckpointWriter: Sendable {
         if let failure = state.withLock({ $0.failure }) { throw .download(file.target, failure) }
     }
 
-    /// Writes the first checkpoint before any bytes are written to the file. If the file has bytes already, they are on the disk when
-    /// this returns, and so is the checkpoint.
+    /// Writes the first checkpoint before any bytes are written to the file. If the file has bytes already, they are on the disk
+    /// when this returns, and so is the checkpoint.
     ///
     /// - Returns: `true` if the checkpoint was written; otherwise an earlier checkpoint may still be there.
     @discardableResult
@@ -54,8 +54,8 @@ final class CheckpointWriter: Sendable {
         }
     }
 
-    /// Writes a checkpoint of the bytes that were written before the call, as soon as they are on the disk. Returns at once, and does nothing
-    /// while the disk is still busy with the last checkpoint.
+    /// Writes a checkpoint of the bytes that were written before the call, as soon as they are on the disk. Returns at once, and
+    /// does nothing while the disk is still busy with the last checkpoint.
     func save(_ data: ResumeData) {
         saving.withLock { saving in
             guard saving == nil else { return }
@@ -90,8 +90,9 @@ final class CheckpointWriter: Sendable {
         }
     }
 
-    /// Restores the last durable checkpoint after the disk has refused bytes. From then on only the bytes of that checkpoint are trusted, also
-    /// after a later success: the kernel reports such a failure once, and has then forgotten the bytes that it could not write.
+    /// Restores the last durable checkpoint after the disk has refused bytes. From then on only the bytes of that checkpoint are
+    /// trusted, also after a later success: the kernel reports such a failure once, and has then forgotten the bytes that it
+    /// could not write.
     ///
     /// - Returns: `true` if a checkpoint is left.
     func fallBack() -> Bool { state.withLock { fallBack(&$0) } }
@@ -103,8 +104,8 @@ final class CheckpointWriter: Sendable {
         return false
     }
 
-    /// Closes the writer: no checkpoint is written after this has returned. Waits for a checkpoint that is being written, but not for a
-    /// synchronization.
+    /// Closes the writer: no checkpoint is written after this has returned. Waits for a checkpoint that is being written, but not
+    /// for a synchronization.
     func close() { state.withLock { $0.isClosed = true } }
 
     /// Closes the writer as ``close()`` does, and waits for the synchronization that is under way.

@@ -1,8 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The file of a download: its destination, the partial file beside it, and the checkpoint from which later downloads learn which bytes
-/// the partial file has.
+/// The file of a download: its destination, the partial file beside it, and the checkpoint from which later downloads learn which
+/// bytes the partial file has.
 ///
 /// All of this can wait for a disk, and so runs in the download's own task, on threads for that purpose (``DiskExecutor``).
 final class DownloadFile: Sendable {
@@ -55,8 +55,8 @@ final class DownloadFile: Sendable {
         return data
     }
 
-    /// Returns a checkpoint reduced to the bytes that can be trusted: those that were on the disk before the checkpoint, and those that the
-    /// kernel was given since then, if the machine has not been restarted and the kernel has them on the disk now.
+    /// Returns a checkpoint reduced to the bytes that can be trusted: those that were on the disk before the checkpoint, and
+    /// those that the kernel was given since then, if the machine has not been restarted and the kernel has them on the disk now.
     func trusted(_ checkpoint: ResumeData) -> ResumeData {
         guard checkpoint.stamp == nil, let pending = checkpoint.pending else { return checkpoint }
         let certain = checkpoint.with(done: checkpoint.done)
@@ -80,8 +80,8 @@ final class DownloadFile: Sendable {
         return (try? WholeFile.replace(path: checkpointPath, with: bytes, isDurable: isDurable)) != nil
     }
 
-    /// Indicates whether an earlier checkpoint still holds: each range that it lists, up to the length of the file, is within one of
-    /// `data`.
+    /// Indicates whether an earlier checkpoint still holds: each range that it lists, up to the length of the file, is within one
+    /// of `data`.
     func hasCheckpoint(like data: ResumeData) -> Bool {
         guard let checkpoint = found(for: data.url), checkpoint.representation == data.representation else {
             return false
@@ -101,8 +101,8 @@ final class DownloadFile: Sendable {
         FilePlaces.remove(checkpointPath + ".new")
     }
 
-    /// Deletes the checkpoint, and makes sure of that before the bytes change: a checkpoint must never be about other bytes, also after a
-    /// failure of the machine.
+    /// Deletes the checkpoint, and makes sure of that before the bytes change: a checkpoint must never be about other bytes, also
+    /// after a failure of the machine.
     ///
     /// - Throws: ``TrellisError`` if the checkpoint cannot be deleted.
     func removeCheckpointDurably() throws(TrellisError) {
@@ -142,8 +142,8 @@ final class DownloadFile: Sendable {
         }
     }
 
-    /// Moves a partial file without a checkpoint to a path of its own, so that no other download deletes it as abandoned. Does nothing
-    /// to a file with a checkpoint.
+    /// Moves a partial file without a checkpoint to a path of its own, so that no other download deletes it as abandoned. Does
+    /// nothing to a file with a checkpoint.
     func setAside() throws(TrellisError) {
         guard !isShared else { return }
         _ = try naming { () throws(FileReader.Failure) in

@@ -33,8 +33,9 @@ extension DownloadOperation {
         if let data = resumeData(upTo: offset) { checkpoints?.save(data) }
     }
 
-    /// Writes a checkpoint of the segments before any bytes are written with gaps, because from then on the length of the file tells nothing. If
-    /// the checkpoint cannot be written, an earlier checkpoint, which would take the gaps for bytes, is removed.
+    /// Writes a checkpoint of the segments before any bytes are written with gaps, because from then on the length of the file
+    /// tells nothing. If the checkpoint cannot be written, an earlier checkpoint, which would take the gaps for bytes, is
+    /// removed.
     ///
     /// - Throws: ``TrellisError`` if the earlier checkpoint cannot be removed.
     func checkpointBeginning(of parts: DownloadSegments) throws {

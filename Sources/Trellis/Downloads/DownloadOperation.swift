@@ -135,8 +135,8 @@ struct DownloadOperation {
         guard options.resumesPartialFile, let checkpoint = file.found(for: ResumeData.name(of: request.url)) else {
             return (file, nil)
         }
-        // A checkpoint without a stamp is from a sudden end, and tells what can be trusted; otherwise the file must not have changed
-        // since then.
+        // A checkpoint without a stamp is from a sudden end, and tells what can be trusted; otherwise the file must not have
+        // changed since then.
         return (file, checkpoint.stamp == nil || file.isAsLeft(by: checkpoint) ? file.trusted(checkpoint) : nil)
     }
 
