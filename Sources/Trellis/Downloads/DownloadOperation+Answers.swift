@@ -92,7 +92,13 @@ extension DownloadOperation {
         for validator in run.validation.validators(withDefaults: true) { _ = try await answer.validate(validator) }
         try checkSize(new.total, answer.response)
         if file == nil {
-            try await open(for: answer.response)
+            if let place = try path(for: answer.response) {
+                if try await keepFile(at: place, answer.response) {
+                    answer.cancel()
+                    return true
+                }
+                try await open(place)
+            }
             // The file at the place that the response names has bytes of this representation already: only the rest is requested.
             if hasSomething, let known = representation?.validator, known == new.validator {
                 answer.cancel()

@@ -21,6 +21,8 @@ struct DownloadOperation {
     /// The file; `nil` until the destination is known.
     private(set) var file: DownloadFile?
     private(set) var checkpoints: CheckpointWriter?
+    /// The file that was at the destination before, and stays; `nil` where the download brings a file.
+    var existing: ExistingFile?
     /// The representation of the bytes that are there; `nil` where they are of no use.
     var representation: Representation?
     /// The number of bytes that are there from the beginning on, without a gap.
@@ -44,6 +46,9 @@ struct DownloadOperation {
 
     init(_ call: DownloadCall, session: Session, run: DownloadRun) throws {
         if let problem = call.checksum?.problem() { throw problem }
+        guard call.checksum != nil || !call.destination.options.contains(.keepIfItMatches) else {
+            throw TrellisError(.invalidRequest(.checksum("there is none, and keepIfItMatches needs one")))
+        }
         self.session = session
         self.run = run
         destination = call.destination
@@ -76,7 +81,9 @@ struct DownloadOperation {
     mutating func download() async throws -> DownloadedFile {
         do {
             switch destination.place {
-            case .file(let path): try await open(path)
+            case .file(let path):
+                if try await keepFile(at: path) { return try await finish() }
+                try await open(path)
             case .temporary:
                 let name = "trellis-" + String(UInt64.random(in: .min ... .max), radix: 16)
                 try await open("\(FilePlaces.temporaryFolder)/\(name)", isPrivate: true)
@@ -94,7 +101,7 @@ struct DownloadOperation {
     // MARK: The file
 
     /// Opens the partial file, and looks for bytes that are there already.
-    private mutating func open(_ path: String, isPrivate: Bool = false) async throws {
+    mutating func open(_ path: String, isPrivate: Bool = false) async throws {
         var file = try DownloadFile.opened(at: path, destination.options, isPrivate: isPrivate)
         var known: ResumeData?
         do {
@@ -140,14 +147,14 @@ struct DownloadOperation {
         return (file, checkpoint.stamp == nil || file.isAsLeft(by: checkpoint) ? file.trusted(checkpoint) : nil)
     }
 
-    /// Opens the partial file where the destination depends on the response.
-    mutating func open(for response: Response) async throws {
+    /// Returns the path of the file where that depends on the response; `nil` where it does not.
+    func path(for response: Response) throws -> String? {
         switch destination.place {
-        case .file, .temporary: break
+        case .file, .temporary: return nil
         case .directory(let folder):
             let slash = folder.hasSuffix("/") ? "" : "/"
-            try await open("\(folder)\(slash)\(response.suggestedFileName)")
-        case .choice(let choose): try await open(try choose(response))
+            return "\(folder)\(slash)\(response.suggestedFileName)"
+        case .choice(let choose): return try choose(response)
         }
     }
 
@@ -197,6 +204,11 @@ struct DownloadOperation {
 
     /// Checks the digest, and moves the file to the destination.
     private mutating func finish() async throws -> DownloadedFile {
+        if let existing, let response {
+            return DownloadedFile(
+                path: existing.path, size: existing.size, resumedBytes: existing.size, isExisting: true,
+                response: response, interruptions: run.report.interruptions, metrics: run.report.metrics)
+        }
         guard let file, let response else { throw TrellisError(.other("the download has no file or no response")) }
         if let error = try await digests.mismatch(file, size: offset) {
             // The bytes are of no use, and are not kept.
@@ -207,7 +219,7 @@ struct DownloadOperation {
         try checkpoints?.check()
         try await file.finish(size: offset)
         return DownloadedFile(
-            path: file.target, size: offset, resumedBytes: resumedBytes, response: response,
+            path: file.target, size: offset, resumedBytes: resumedBytes, isExisting: false, response: response,
             interruptions: run.report.interruptions, metrics: run.report.metrics)
     }
 }
