@@ -22,9 +22,9 @@ public struct DownloadOutcome: Sendable {
 /// }
 /// ```
 ///
-/// The downloads start when the first outcome is requested, each in its turn, even if its progress is read before. A failed
-/// download does not stop the others. Leaving the loop, or cancelling its task, ends the downloads that are running and those
-/// that have not started; the sequence then ends.
+/// The downloads start when the first outcome is requested, each in its turn, even if its progress or that of the batch is
+/// read before. A failed download does not stop the others. Leaving the loop, or cancelling its task, ends the downloads that
+/// are running and those that have not started; the sequence then ends.
 public struct DownloadBatch: AsyncSequence, Sendable {
     /// The outcome of a download.
     public typealias Element = DownloadOutcome
@@ -33,12 +33,30 @@ public struct DownloadBatch: AsyncSequence, Sendable {
 
     private let downloads: [DownloadRequest]
     private let limit: Int
+    private let sum: ProgressSum
 
-    init(_ downloads: [DownloadRequest], limit: Int) {
+    init(_ downloads: [DownloadRequest], limit: Int, clock: any EngineClock) {
         self.downloads = downloads
         self.limit = Swift.max(1, limit)
+        sum = ProgressSum(of: downloads.map(\.broadcaster), clock: clock)
         for download in downloads { download.joinBatch() }
     }
+
+    /// The number of downloads in the batch.
+    public var count: Int { downloads.count }
+
+    /// The number of downloads that have ended at this moment, with a file, with an error or by cancellation.
+    public var finishedCount: Int { downloads.count(where: { $0.state.isFinished }) }
+
+    /// The progress of all downloads together, for any number of readers. Reading it starts no download.
+    ///
+    /// The total is known as soon as that of every download is, which is not before the last one has begun. A download that has
+    /// ended counts with the bytes that it has, so that the last value is complete even if downloads have failed. The time counts
+    /// from the making of the batch. The sequence ends when all downloads have ended.
+    public var progress: TransferProgressSequence { sum.values }
+
+    /// The progress of all downloads together at this moment: see ``progress``. Starts no download.
+    public var currentProgress: TransferProgress { sum.current }
 
     /// Returns an iterator over the outcomes, which runs the downloads.
     public func makeAsyncIterator() -> Iterator { Iterator(work: DownloadBatchWork(downloads, limit: limit)) }
@@ -167,7 +185,7 @@ extension Session {
     ///   - maximumConcurrency: The number of downloads that run at the same time; 8 unless given.
     public func downloads(
         of downloads: some Sequence<DownloadRequest>, maximumConcurrency: Int = 8
-    ) -> DownloadBatch { DownloadBatch(Array(downloads), limit: maximumConcurrency) }
+    ) -> DownloadBatch { DownloadBatch(Array(downloads), limit: maximumConcurrency, clock: clock) }
 
     /// Returns a batch of downloads to one destination, of which a limited number run at the same time: see ``DownloadBatch``.
     ///

@@ -13,10 +13,18 @@ public struct DownloadDestination: Sendable {
 
         /// The option to create the missing folders of the path.
         public static let createIntermediateDirectories = Options(rawValue: 1)
-        /// The option to replace an existing file. Without it, an existing file is an error.
+        /// The option to replace an existing file. Without it, an existing file is an error, unless ``keepIfItMatches`` keeps it.
         public static let removePreviousFile = Options(rawValue: 2)
         /// The option to wait until the file is on the disk (`fsync`) before the download returns.
         public static let synchronize = Options(rawValue: 4)
+        /// The option to keep an existing file that has the digest of the download's ``Checksum``. The download then has
+        /// succeeded without a request and without a call of its validators, and ``DownloadedFile/isExisting`` is `true`. For a
+        /// destination in a folder, and for one that a closure chooses, the response names the file: there the request is sent,
+        /// its response is validated, and its body is not read.
+        ///
+        /// An existing file with another digest is treated as without this option: see ``removePreviousFile``. A download without
+        /// a checksum fails with ``TrellisError/InvalidRequest/checksum(_:)`` before it sends anything.
+        public static let keepIfItMatches = Options(rawValue: 8)
     }
 
     /// A closure that chooses a path by the head of the response.

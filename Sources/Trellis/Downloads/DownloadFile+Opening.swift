@@ -10,8 +10,8 @@ import FoundationEssentials
 extension DownloadFile {
     /// The suffix of the names of partial files.
     private static let suffix = ".trellis-part"
-    /// The suffix of the names of note files.
-    private static let noteSuffix = ".trellis-note"
+    /// The suffix of the names of checkpoint files.
+    private static let checkpointSuffix = ".trellis-note"
 
     /// Opens the partial file of a download.
     ///
@@ -34,12 +34,13 @@ extension DownloadFile {
     ) throws(FileReader.Failure) -> DownloadFile {
         if let partial = try PartialFile.opened(path: place + suffix, mode: mode) {
             removeDead(from: 2, place)
-            return DownloadFile(target: target, options: options, partial: partial, note: place + noteSuffix)
+            return DownloadFile(
+                target: target, options: options, partial: partial, checkpointPath: place + checkpointSuffix)
         }
         for number in 2...Int.max {
             guard let partial = try PartialFile.opened(path: own(number, place), mode: mode) else { continue }
             removeDead(from: number + 1, place)
-            return DownloadFile(target: target, options: options, partial: partial, note: nil)
+            return DownloadFile(target: target, options: options, partial: partial, checkpointPath: nil)
         }
         throw FileReader.Failure(why: "too many downloads write to it")
     }
@@ -132,7 +133,7 @@ extension DownloadFile {
         guard resumeData.stamp != nil, other.stamp == resumeData.stamp else { return nil }
         let file = try await holding(other)
         FilePlaces.remove(
-            String(decoding: elsewhere.utf8.dropLast(Self.suffix.utf8.count), as: UTF8.self) + Self.noteSuffix)
+            String(decoding: elsewhere.utf8.dropLast(Self.suffix.utf8.count), as: UTF8.self) + Self.checkpointSuffix)
         return file
     }
 

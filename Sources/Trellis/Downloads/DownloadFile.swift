@@ -1,8 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The file of a download: its destination, the partial file beside it, and the note from which later downloads learn which bytes
-/// the partial file has.
+/// The file of a download: its destination, the partial file beside it, and the checkpoint from which later downloads learn which
+/// bytes the partial file has.
 ///
 /// All of this can wait for a disk, and so runs in the download's own task, on threads for that purpose (``DiskExecutor``).
 final class DownloadFile: Sendable {
@@ -10,21 +10,21 @@ final class DownloadFile: Sendable {
     let target: String
     private let options: DownloadDestination.Options
     private let partial: PartialFile
-    /// The path of the note; `nil` for a partial file that no later download looks for.
-    private let note: String?
+    /// The path of the checkpoint; `nil` for a partial file that no later download looks for.
+    private let checkpointPath: String?
 
-    init(target: String, options: DownloadDestination.Options, partial: PartialFile, note: String?) {
+    init(target: String, options: DownloadDestination.Options, partial: PartialFile, checkpointPath: String?) {
         self.target = target
         self.options = options
         self.partial = partial
-        self.note = note
+        self.checkpointPath = checkpointPath
     }
 
     /// The path of the partial file.
     var path: String { partial.path }
 
     /// Indicates whether later downloads to the same destination find the partial file.
-    var isShared: Bool { note != nil }
+    var isShared: Bool { checkpointPath != nil }
 
     /// The length of the partial file in bytes.
     var length: Int64 { partial.length }
@@ -45,72 +45,77 @@ final class DownloadFile: Sendable {
     /// Waits as ``synchronizeData()`` does, also for the values of ``stamp``.
     func synchronize() throws(FileReader.Failure) -> Bool { try partial.synchronize() }
 
-    // MARK: Notes
+    // MARK: Checkpoints
 
-    /// Returns the note of the partial file; `nil` where there is none, or it is of another URL.
+    /// Returns the checkpoint of the partial file; `nil` where there is none, or it is of another URL.
     func found(for url: String) -> ResumeData? {
-        guard let note, let file = try? WholeFile.read(path: note, limit: 256 << 10),
+        guard let checkpointPath, let file = try? WholeFile.read(path: checkpointPath, limit: 256 << 10),
             let data = try? JSONDecoder().decode(ResumeData.self, from: file.data), data.url.hasSameBytes(as: url)
         else { return nil }
         return data
     }
 
-    /// Returns a note reduced to the bytes that can be trusted: those that were on the disk before the note, and those that the
-    /// kernel was given since then, if the machine has not been restarted and the kernel has them on the disk now.
-    func trusted(_ note: ResumeData) -> ResumeData {
-        guard note.stamp == nil, let pending = note.pending else { return note }
-        let certain = note.with(done: note.done)
+    /// Returns a checkpoint reduced to the bytes that can be trusted: those that were on the disk before the checkpoint, and
+    /// those that the kernel was given since then, if the machine has not been restarted and the kernel has them on the disk now.
+    func trusted(_ checkpoint: ResumeData) -> ResumeData {
+        guard checkpoint.stamp == nil, let pending = checkpoint.pending else { return checkpoint }
+        let certain = checkpoint.with(done: checkpoint.done)
         guard pending.boot == MachineBoot.id else { return certain }
         do throws(FileReader.Failure) {
-            return try synchronizeData() ? note.with(done: pending.written) : certain
+            return try synchronizeData() ? checkpoint.with(done: pending.written) : certain
         } catch {
-            // The kernel reports a failure once: a later download must not find these bytes in the note.
-            takeNote(certain, isDurable: true)
+            // The kernel reports a failure once: a later download must not find these bytes in the checkpoint.
+            writeCheckpoint(certain, isDurable: true)
             return certain
         }
     }
 
-    /// Writes a note of the partial file, completely or not at all. Only one thread may call this at a time.
+    /// Writes a checkpoint of the partial file, completely or not at all. Only one thread may call this at a time.
     ///
-    /// - Parameter isDurable: Indicates whether the note has to be on the disk when this returns.
-    /// - Returns: `true` if the note is there for a later download.
+    /// - Parameter isDurable: Indicates whether the checkpoint has to be on the disk when this returns.
+    /// - Returns: `true` if the checkpoint is there for a later download.
     @discardableResult
-    func takeNote(_ data: ResumeData, isDurable: Bool) -> Bool {
-        guard let note, let bytes = try? JSONEncoder().encode(data) else { return false }
-        return (try? WholeFile.replace(path: note, with: bytes, isDurable: isDurable)) != nil
+    func writeCheckpoint(_ data: ResumeData, isDurable: Bool) -> Bool {
+        guard let checkpointPath, let bytes = try? JSONEncoder().encode(data) else { return false }
+        return (try? WholeFile.replace(path: checkpointPath, with: bytes, isDurable: isDurable)) != nil
     }
 
-    /// Indicates whether an earlier note still holds: each range that it lists, up to the length of the file, is within one of
-    /// `data`.
-    func hasNote(like data: ResumeData) -> Bool {
-        guard let note = found(for: data.url), note.representation == data.representation else { return false }
+    /// Indicates whether an earlier checkpoint still holds: each range that it lists, up to the length of the file, is within one
+    /// of `data`.
+    func hasCheckpoint(like data: ResumeData) -> Bool {
+        guard let checkpoint = found(for: data.url), checkpoint.representation == data.representation else {
+            return false
+        }
         let length = length
-        return (note.done + (note.pending?.written ?? [])).map { $0.clamped(to: 0..<length) }.allSatisfy { range in
+        return (checkpoint.done + (checkpoint.pending?.written ?? [])).map { $0.clamped(to: 0..<length) }.allSatisfy {
+            range in
             range.isEmpty || data.done.contains { $0.contains(range) }
         }
     }
 
-    /// Deletes the note, and the temporary file of a note.
-    func removeNote() {
-        guard let note else { return }
-        FilePlaces.remove(note)
-        // The temporary file of a process that ended while it wrote a note.
-        FilePlaces.remove(note + ".new")
+    /// Deletes the checkpoint, and the temporary file of a checkpoint.
+    func removeCheckpoint() {
+        guard let checkpointPath else { return }
+        FilePlaces.remove(checkpointPath)
+        // The temporary file of a process that ended while it wrote a checkpoint.
+        FilePlaces.remove(checkpointPath + ".new")
     }
 
-    /// Deletes the note, and makes sure of that before the bytes change: a note must never be about other bytes, also after a
-    /// failure of the machine.
+    /// Deletes the checkpoint, and makes sure of that before the bytes change: a checkpoint must never be about other bytes, also
+    /// after a failure of the machine.
     ///
-    /// - Throws: ``TrellisError`` if the note cannot be deleted.
-    func forgetNote() throws(TrellisError) {
-        guard let note, (try? FilePlaces.thing(at: note)) != .nothing else { return removeNote() }
-        removeNote()
+    /// - Throws: ``TrellisError`` if the checkpoint cannot be deleted.
+    func removeCheckpointDurably() throws(TrellisError) {
+        guard let checkpointPath, (try? FilePlaces.thing(at: checkpointPath)) != .nothing else {
+            return removeCheckpoint()
+        }
+        removeCheckpoint()
         try naming { () throws(FileReader.Failure) in
-            guard try FilePlaces.thing(at: note) == .nothing else {
-                throw FileReader.Failure(why: "its note cannot be removed")
+            guard try FilePlaces.thing(at: checkpointPath) == .nothing else {
+                throw FileReader.Failure(why: "its checkpoint cannot be removed")
             }
         }
-        FilePlaces.synchronize(folder: FilePlaces.folder(of: note))
+        FilePlaces.synchronize(folder: FilePlaces.folder(of: checkpointPath))
     }
 
     // MARK: Changes by other processes
@@ -137,8 +142,8 @@ final class DownloadFile: Sendable {
         }
     }
 
-    /// Moves a partial file without a note to a path of its own, so that no other download deletes it as abandoned. Does nothing
-    /// to a file with a note.
+    /// Moves a partial file without a checkpoint to a path of its own, so that no other download deletes it as abandoned. Does
+    /// nothing to a file with a checkpoint.
     func setAside() throws(TrellisError) {
         guard !isShared else { return }
         _ = try naming { () throws(FileReader.Failure) in
@@ -148,9 +153,9 @@ final class DownloadFile: Sendable {
 
     // MARK: Finishing
 
-    /// Deletes the note and all bytes, which are of no use.
+    /// Deletes the checkpoint and all bytes, which are of no use.
     func reset() throws(TrellisError) {
-        try forgetNote()
+        try removeCheckpointDurably()
         try naming { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
     }
 
@@ -160,11 +165,11 @@ final class DownloadFile: Sendable {
         try naming { () throws(FileReader.Failure) in try partial.truncate(to: length) }
     }
 
-    /// Deletes the partial file and its note.
+    /// Deletes the partial file and its checkpoint.
     func discard() {
-        // The note may be that of another download, if the partial file is gone.
+        // The checkpoint may be that of another download, if the partial file is gone.
         guard partial.isInPlace else { return }
-        removeNote()
+        removeCheckpoint()
         partial.remove()
     }
 
@@ -183,7 +188,7 @@ final class DownloadFile: Sendable {
             try partial.move(to: target, replacing: options.contains(.removePreviousFile))
         }
         guard isMoved else { throw TrellisError(.downloadFailed(.exists(path: target))) }
-        removeNote()
+        removeCheckpoint()
         if options.contains(.synchronize) {
             try await waiting { FilePlaces.synchronize(folder: FilePlaces.folder(of: self.target)) }
         }
@@ -217,7 +222,7 @@ final class DownloadFile: Sendable {
     /// Returns the file with the bytes of a partial file at another path.
     func holding(_ other: PartialFile) async throws(TrellisError) -> DownloadFile {
         let (path, elsewhere) = (path, other.path)
-        try forgetNote()
+        try removeCheckpointDurably()
         guard try naming({ () throws(FileReader.Failure) in try other.move(elsewhere: path) }) else {
             do { try await copy(from: elsewhere) } catch {
                 discard()
@@ -225,7 +230,7 @@ final class DownloadFile: Sendable {
             }
             return self
         }
-        return DownloadFile(target: target, options: options, partial: other, note: note)
+        return DownloadFile(target: target, options: options, partial: other, checkpointPath: checkpointPath)
     }
 
     private func naming<Value>(_ body: () throws(FileReader.Failure) -> Value) throws(TrellisError) -> Value {

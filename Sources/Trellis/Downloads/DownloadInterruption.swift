@@ -18,22 +18,22 @@ extension Error {
     fileprivate var mayBeMended: Bool { isInterruption && !Task.isCancelled }
 }
 
-extension DownloadPatience {
+extension DownloadBackoff {
     /// Returns the time to wait after an error; `nil` where no further attempt is allowed.
     ///
-    /// - Parameter canGain: Indicates whether bytes that arrive can be kept.
+    /// - Parameter canKeepBytes: Indicates whether bytes that arrive can be kept.
     /// - Throws: The error, where another attempt cannot help.
-    mutating func delay(after error: any Error, canGain: Bool) throws -> Duration? {
+    mutating func delay(after error: any Error, canKeepBytes: Bool) throws -> Duration? {
         guard error.mayBeMended else { throw error.cause }
-        return delay(random: .random(in: 0..<1), canGain: canGain)
+        return delay(random: .random(in: 0..<1), canKeepBytes: canKeepBytes)
     }
 }
 
 extension Request {
-    /// Returns the request with the range fields of a question, and with the time that is left until the deadline.
-    func asking(_ question: DownloadQuestion, within deadline: CallDeadline) -> Request {
+    /// Returns the request with the fields of a range request, and with the time that is left until the deadline.
+    func asking(_ rangeRequest: DownloadRangeRequest, within deadline: CallDeadline) -> Request {
         var request = self
-        for field in question.fields { request.headers[field.name] = field.value }
+        for field in rangeRequest.fields { request.headers[field.name] = field.value }
         if let remaining = deadline.remaining { request.timeouts?.total = remaining }
         return request
     }

@@ -5,7 +5,7 @@ import HTTPTypes
 /// Fetches the parts of a file over several connections at once.
 ///
 /// Each worker requests a segment, and the next one when that is complete. Near the end the workers take over segments that
-/// arrive slowly, see ``DownloadEndgame``. A worker that fails too often ends, and the others do its work; with the last worker
+/// arrive slowly, see ``SegmentStealing``. A worker that fails too often ends, and the others do its work; with the last worker
 /// the download fails.
 ///
 /// Over HTTP/2 and HTTP/3 the parts are streams of one connection. That gains nothing where the connection is slow, but does
@@ -22,10 +22,10 @@ final class DownloadParts: Sendable {
     private let deadline: CallDeadline
     private let options: DownloadOptions
     private let segments: Locked<DownloadSegments>
-    /// The closure that writes notes; `isTime` asks for a durable one.
-    private let note: @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
-    /// The schedule of the notes.
-    private let rhythm: Locked<DownloadRhythm>
+    /// The closure that writes checkpoints; `isTime` asks for a durable one.
+    private let checkpoint: @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
+    /// The schedule of the checkpoints.
+    private let schedule: Locked<CheckpointSchedule>
     /// The last response of a part.
     private let last = Locked<Response?>(nil)
     /// The responses that are being read, by the IDs of their fetches.
@@ -34,7 +34,7 @@ final class DownloadParts: Sendable {
     init(
         _ segments: DownloadSegments, of representation: Representation, in file: DownloadFile, request: Request,
         session: Session, run: DownloadRun, deadline: CallDeadline, options: DownloadOptions,
-        note: @escaping @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
+        checkpoint: @escaping @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
     ) {
         self.segments = Locked(segments)
         self.representation = representation
@@ -44,8 +44,8 @@ final class DownloadParts: Sendable {
         self.run = run
         self.deadline = deadline
         self.options = options
-        self.note = note
-        rhythm = Locked(DownloadRhythm(now: session.clock.now(), count: segments.doneCount))
+        self.checkpoint = checkpoint
+        schedule = Locked(CheckpointSchedule(now: session.clock.now(), count: segments.doneCount))
     }
 
     /// The segments that are complete, being fetched and missing.
@@ -86,12 +86,12 @@ final class DownloadParts: Sendable {
 
     /// Takes a segment, waiting until there is one; returns `nil` when no bytes are missing any more.
     private func take() async throws -> DownloadSegments.ID? {
-        var endgame = DownloadEndgame()
+        var stealing = SegmentStealing()
         while true {
             try await run.pass()
-            let (id, isWhole) = segments.withLock { ($0.take() ?? endgame.take(from: &$0), $0.isWhole) }
+            let (id, isWhole) = segments.withLock { ($0.take() ?? stealing.take(from: &$0), $0.isWhole) }
             if id != nil || isWhole { return id }
-            guard try await session.engine.delay(for: DownloadEndgame.interval) else {
+            guard try await session.engine.delay(for: SegmentStealing.interval) else {
                 throw TrellisError(.cancelled(.sessionShutDown))
             }
         }
@@ -100,7 +100,7 @@ final class DownloadParts: Sendable {
     /// Runs a worker until no segments are left. Returns the error with which the worker gives up.
     private func work(begunWith first: (answer: StreamResponse, id: DownloadSegments.ID)?) async throws -> (any Error)?
     {
-        var patience = DownloadPatience(options)
+        var backoff = DownloadBackoff(options)
         var begun = first
         while true {
             var taken = begun?.id
@@ -113,18 +113,18 @@ final class DownloadParts: Sendable {
                 }
                 try await run.pass()
                 if let answer = begun?.answer {
-                    try await read(answer, id, upTo: segments.withLock { $0.total }, &patience)
+                    try await read(answer, id, upTo: segments.withLock { $0.total }, &backoff)
                 } else {
-                    guard try await ask(for: id, &patience) else { return nil }
+                    guard try await ask(for: id, &backoff) else { return nil }
                 }
             } catch {
                 guard run.isAnswered else { throw error.cause }
-                guard let duration = try patience.delay(after: error, canGain: true),
-                    run.account.mayGoOn(atMost: options.maximumInterruptions)
+                guard let duration = try backoff.delay(after: error, canKeepBytes: true),
+                    run.report.mayResume(atMost: options.maximumInterruptions)
                 else { return error.cause }
                 do {
                     try await session.wait(duration, after: error, within: deadline)
-                    run.account.interrupt()
+                    run.report.interrupt()
                 } catch {
                     // The wait is too long for this worker; the others may not have to wait.
                     try Task.checkCancellation()
@@ -135,24 +135,24 @@ final class DownloadParts: Sendable {
     }
 
     /// Requests the rest of a segment. Returns `false` where the server serves no parts.
-    private func ask(for id: DownloadSegments.ID, _ patience: inout DownloadPatience) async throws -> Bool {
+    private func ask(for id: DownloadSegments.ID, _ backoff: inout DownloadBackoff) async throws -> Bool {
         let range = segments.withLock { $0.rest(of: id) }
-        let question = DownloadQuestion.part(from: range.lowerBound, to: range.upperBound, of: representation)
-        return try await run.account.asking(request.asking(question, within: deadline), of: session) { answer in
-            try await judge(answer, to: question, id, &patience)
+        let rangeRequest = DownloadRangeRequest.part(from: range.lowerBound, to: range.upperBound, of: representation)
+        return try await run.report.asking(request.asking(rangeRequest, within: deadline), of: session) { answer in
+            try await judge(answer, to: rangeRequest, id, &backoff)
         }
     }
 
     private func judge(
-        _ answer: StreamResponse, to question: DownloadQuestion, _ id: DownloadSegments.ID,
-        _ patience: inout DownloadPatience
+        _ answer: StreamResponse, to rangeRequest: DownloadRangeRequest, _ id: DownloadSegments.ID,
+        _ backoff: inout DownloadBackoff
     ) async throws -> Bool {
         let head = answer.response
-        switch question.verdict(status: head.status.code, fields: head.headers, of: head.url) {
+        switch rangeRequest.verdict(status: head.status.code, fields: head.headers, of: head.url) {
         case .part(let part, _):
             run.accept(head)
             last.withLock { $0 = head }
-            try await read(answer, id, upTo: part.upperBound, &patience)
+            try await read(answer, id, upTo: part.upperBound, &backoff)
             return true
         case .whole(let other):
             answer.cancel()
@@ -175,14 +175,14 @@ final class DownloadParts: Sendable {
 
     /// Writes the bytes of a response, as far as no other fetch has taken them over.
     private func read(
-        _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ patience: inout DownloadPatience
+        _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ backoff: inout DownloadBackoff
     ) async throws {
         answers.withLock { $0[id] = answer }
         defer { answers.withLock { $0[id] = nil } }
         // Another fetch may have completed the segment.
         guard !isOver(id) else { return answer.cancel() }
         do {
-            try await run.reading(answer.source) { try await write(answer, id, upTo: end, &patience) }
+            try await run.reading(answer.source) { try await write(answer, id, upTo: end, &backoff) }
         } catch {
             // The fetch that completed the segment has cancelled this response.
             guard isOver(id), !Task.isCancelled, !(error is Useless) else { throw error }
@@ -190,7 +190,7 @@ final class DownloadParts: Sendable {
     }
 
     private func write(
-        _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ patience: inout DownloadPatience
+        _ answer: StreamResponse, _ id: DownloadSegments.ID, upTo end: Int64, _ backoff: inout DownloadBackoff
     ) async throws {
         var isEmpty = true
         while var chunk = try await answer.source.next() {
@@ -206,11 +206,11 @@ final class DownloadParts: Sendable {
                 chunk = chunk.dropFirst(bytes.count)
                 (gained, rest) = segments.withLock { (gained + $0.advance(id, by: bytes.count), $0.rest(of: id)) }
             }
-            try takeNote()
+            try writeCheckpoint()
             run.progress.advance(by: gained)
-            patience.gain(gained)
+            backoff.recordProgress(gained)
             if rest.isEmpty {
-                endRivals(of: id)
+                endOtherFetches(of: id)
                 // The connection can be reused where the response ends here too.
                 guard rest.upperBound == end, chunk.isEmpty else { return answer.cancel() }
             }
@@ -224,17 +224,17 @@ final class DownloadParts: Sendable {
     private func isOver(_ id: DownloadSegments.ID) -> Bool { segments.withLock { $0.rest(of: id).isEmpty } }
 
     /// Cancels the other fetches of the same segment, so that their workers can take another one.
-    private func endRivals(of id: DownloadSegments.ID) {
-        let rivals = segments.withLock { $0.rivals(of: id) }
-        guard !rivals.isEmpty else { return }
-        for answer in answers.withLock({ answers in rivals.compactMap { answers[$0] } }) { answer.cancel() }
+    private func endOtherFetches(of id: DownloadSegments.ID) {
+        let otherFetches = segments.withLock { $0.otherFetches(of: id) }
+        guard !otherFetches.isEmpty else { return }
+        for answer in answers.withLock({ answers in otherFetches.compactMap { answers[$0] } }) { answer.cancel() }
     }
 
-    /// Checks the file and writes notes by the schedule.
-    private func takeNote() throws {
+    /// Checks the file and writes checkpoints by the schedule.
+    private func writeCheckpoint() throws {
         let now = session.clock.now()
-        let (isTime, isMuch) = rhythm.withLock { ($0.isTime(now), $0.isMuch(segments.withLock { $0.doneCount })) }
+        let (isTime, isMuch) = schedule.withLock { ($0.isTime(now), $0.isMuch(segments.withLock { $0.doneCount })) }
         if isTime { try file.check() }
-        if isTime || isMuch { try note(state, isTime) }
+        if isTime || isMuch { try checkpoint(state, isTime) }
     }
 }

@@ -37,6 +37,9 @@ public struct DownloadRequest: Sendable {
         return Task { throw failure }
     }
 
+    /// The source of the progress, which a batch reads without starting the download.
+    var broadcaster: ProgressBroadcaster { run.progress }
+
     /// Leaves the start of the download to a batch.
     func joinBatch() { run.joinBatch() }
 

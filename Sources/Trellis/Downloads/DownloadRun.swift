@@ -62,12 +62,12 @@ final class DownloadRun: SessionWork {
     }
 
     let progress: ProgressBroadcaster
-    let account: DownloadAccount
+    let report: DownloadReport
     private let work: Work
     private let state = Locked(State())
 
     init(clock: any EngineClock, work: @escaping Work) {
-        account = DownloadAccount(clock: clock)
+        report = DownloadReport(clock: clock)
         progress = ProgressBroadcaster(clock: clock)
         self.work = work
     }
@@ -115,7 +115,7 @@ final class DownloadRun: SessionWork {
             if let task = state.task { return (task, false) }
             let task = Task(executorPreference: DiskExecutor.shared) { try await self.run() }
             state.task = task
-            account.start()
+            report.start()
             if !state.call.isFinished { _ = state.call.handle(.begin) }
             return (task, state.call.isFinished)
         }
@@ -202,7 +202,7 @@ final class DownloadRun: SessionWork {
         } catch is CancellationError {
             if Task.isCancelled { throw CancellationError() }
             // The download was cancelled by another waiter, by its batch, or with its last handle.
-            throw account.complete(TrellisError(.cancelled(.explicitly)))
+            throw report.complete(TrellisError(.cancelled(.explicitly)))
         }
     }
 
@@ -303,7 +303,7 @@ final class DownloadRun: SessionWork {
                 _ = state.call.handle(.finish)
                 return state.end ?? error
             }
-            let failure = account.complete(error)
+            let failure = report.complete(error)
             finish(.failure(failure))
             answer(.failure(failure))
             throw failure

@@ -1,7 +1,7 @@
 /// The missing bytes of a download in segments, and the fetches that bring them. A pure value.
 ///
 /// An idle worker takes a segment that is not being fetched, or the second half of the segment with the most bytes left: so a
-/// slow connection loses work to fast ones. At the end, several workers may fetch the same bytes: see ``DownloadEndgame``.
+/// slow connection loses work to fast ones. At the end, several workers may fetch the same bytes: see ``SegmentStealing``.
 struct DownloadSegments: Hashable, Sendable {
     /// The ID of a fetch.
     typealias ID = Int
@@ -12,7 +12,7 @@ struct DownloadSegments: Hashable, Sendable {
         var position: Int64
         var end: Int64
         /// The fetches of the segment, and the position that each has reached.
-        var runners: [ID: Int64]
+        var fetches: [ID: Int64]
         /// The fetch whose response also carries the bytes behind the segment.
         let openEnded: ID?
 
@@ -21,7 +21,7 @@ struct DownloadSegments: Hashable, Sendable {
         /// Indicates whether a response that is being read also brings the bytes behind the segment, from `place` on. The
         /// response of a complete segment does not count, because the fetch that was faster may have ended it already.
         func goesOn(at place: Int64) -> Bool {
-            end == place && !rest.isEmpty && openEnded.map { runners[$0] != nil } == true
+            end == place && !rest.isEmpty && openEnded.map { fetches[$0] != nil } == true
         }
     }
 
@@ -105,22 +105,22 @@ struct DownloadSegments: Hashable, Sendable {
         guard let segment = active[id], !segment.rest.isEmpty else { return nil }
         next += 1
         joined[next] = id
-        active[id]?.runners[next] = segment.position
+        active[id]?.fetches[next] = segment.position
         return next
     }
 
     private mutating func add(_ range: Range<Int64>, isOpenEnded: Bool) -> ID {
         next += 1
         active[next] = Segment(
-            position: range.lowerBound, end: range.upperBound, runners: [next: range.lowerBound],
+            position: range.lowerBound, end: range.upperBound, fetches: [next: range.lowerBound],
             openEnded: isOpenEnded ? next : nil)
         return next
     }
 
     /// The segments that are being fetched, in the order in which their first fetches began: the rest of each, and the number of
     /// its fetches.
-    var underWay: [(id: ID, rest: Range<Int64>, runners: Int)] {
-        active.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rest, $0.value.runners.count) }
+    var underWay: [(id: ID, rest: Range<Int64>, fetches: Int)] {
+        active.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rest, $0.value.fetches.count) }
     }
 
     // MARK: Fetching
@@ -129,19 +129,19 @@ struct DownloadSegments: Hashable, Sendable {
 
     /// Returns the bytes that are still missing for a fetch, as far as others have not taken or fetched them.
     func rest(of id: ID) -> Range<Int64> {
-        guard let segment = segment(of: id), let position = segment.runners[id] else { return 0..<0 }
+        guard let segment = segment(of: id), let position = segment.fetches[id] else { return 0..<0 }
         return segment.rest.isEmpty ? segment.end..<segment.end : position..<segment.end
     }
 
     /// Returns the other fetches of the same segment.
-    func rivals(of id: ID) -> [ID] { segment(of: id)?.runners.keys.filter { $0 != id } ?? [] }
+    func otherFetches(of id: ID) -> [ID] { segment(of: id)?.fetches.keys.filter { $0 != id } ?? [] }
 
     /// Records bytes that were written at the beginning of a fetch's rest; returns how many of them were missing.
     mutating func advance(_ id: ID, by count: Int) -> Int {
-        guard var segment = segment(of: id), let start = segment.runners[id] else { return 0 }
+        guard var segment = segment(of: id), let start = segment.fetches[id] else { return 0 }
         let position = start + min(Int64(count), segment.end - start)
         let gained = max(0, position - segment.position)
-        segment.runners[id] = position
+        segment.fetches[id] = position
         segment.position += gained
         active[joined[id] ?? id] = segment
         doneCount += gained
@@ -151,8 +151,8 @@ struct DownloadSegments: Hashable, Sendable {
     /// Ends a fetch. The rest of the segment becomes free, unless another fetch is under way.
     mutating func giveBack(_ id: ID) {
         let key = joined.removeValue(forKey: id) ?? id
-        guard active[key]?.runners.removeValue(forKey: id) != nil, let segment = active[key] else { return }
-        guard segment.runners.isEmpty else { return }
+        guard active[key]?.fetches.removeValue(forKey: id) != nil, let segment = active[key] else { return }
+        guard segment.fetches.isEmpty else { return }
         active[key] = nil
         guard !segment.rest.isEmpty else { return }
         // An open response that carries these bytes anyway takes them over.

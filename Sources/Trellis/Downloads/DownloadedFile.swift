@@ -4,9 +4,16 @@ public struct DownloadedFile: Sendable {
     public let path: String
     /// The size of the file in bytes.
     public let size: Int64
-    /// The number of bytes that an earlier download had brought: see ``ResumeData``.
+    /// The number of bytes that were there before: those of an earlier download, see ``ResumeData``, or all bytes of an existing
+    /// file.
     public let resumedBytes: Int64
+    /// Indicates whether the file was at the destination before, had the right digest, and was kept: see
+    /// ``DownloadDestination/Options/keepIfItMatches``.
+    public let isExisting: Bool
     /// The response whose body is the file; the last one where several were needed.
+    ///
+    /// An existing file that was kept without a request (``attempts`` is 0) has a response that no server has sent: a 304 (Not
+    /// Modified) without fields, of the request's URL.
     public let response: Response
     /// The number of interruptions after which the download resumed by itself.
     public let interruptions: Int
@@ -16,7 +23,7 @@ public struct DownloadedFile: Sendable {
 }
 
 extension DownloadedFile {
-    /// The number of attempts: one for each part and each interruption, and retries.
+    /// The number of attempts: one for each part and each interruption, and retries; 0 for a file that was kept without a request.
     public var attempts: Int { metrics.attemptCount }
 
     /// The redirects that led to ``response``, in their order.

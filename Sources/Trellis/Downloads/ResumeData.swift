@@ -124,7 +124,7 @@ extension ResumeData: Codable {
         let size = try values.decodeIfPresent(Int64.self, forKey: .size)
         let modified = try values.decodeIfPresent(Int64.self, forKey: .modified)
         stamp = size.flatMap { size in modified.map { PartialFile.Stamp(size: size, modified: $0) } }
-        // Notes of earlier releases without a stamp may have reached the disk before their bytes.
+        // Checkpoints of earlier releases without a stamp may have reached the disk before their bytes.
         let isSynced = try values.decodeIfPresent(Bool.self, forKey: .synced) ?? (stamp != nil)
         self.done = isSynced ? done : []
         let boot = try values.decodeIfPresent(String.self, forKey: .boot)

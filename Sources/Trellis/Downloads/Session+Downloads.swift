@@ -85,10 +85,10 @@ extension Session {
             let call = DownloadCall(
                 request: try request.get(), destination: destination, checksum: checksum, options: options,
                 resumeData: resumeData)
-            var journey = try DownloadJourney(call, session: self, run: run)
+            var operation = try DownloadOperation(call, session: self, run: run)
             guard await actor.begin(run) else { throw TrellisError(.cancelled(.sessionShutDown)) }
             defer { actor.enter { $0.didEnd(run) } }
-            return try await journey.download()
+            return try await operation.download()
         }
         return DownloadRequest(DownloadOwner(run))
     }

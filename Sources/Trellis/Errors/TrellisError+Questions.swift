@@ -58,7 +58,7 @@ extension TrellisError {
         case .bodyFailed(.lengthMismatch): .invalidRequest
         case .bodyFailed(.sourceFailed), .other: .other
         case .bodyFailed(.notReplayable): .bodyNotReplayable
-        case .downloadFailed(.exists), .downloadFailed(.file): .file
+        case .downloadFailed(.exists), .downloadFailed(.file), .downloadFailed(.unreadable): .file
         case .downloadFailed(.checksum): .checksumMismatch
         case .downloadFailed(.resumeData): .resumeData
         case .redirectFailed(.tooMany), .redirectFailed(.loop): .tooManyRedirects

@@ -175,6 +175,8 @@ extension TrellisError {
         case exists(path: String)
         /// The file cannot be written, or cannot be moved into its place.
         case file(path: String, why: String)
+        /// The existing file whose digest is to be computed cannot be read.
+        case unreadable(path: String, why: String)
         /// The file does not have the expected digest, and has been deleted. Both digests are in hexadecimal digits.
         case checksum(name: String, expected: String, found: String)
         /// The ``ResumeData`` cannot be used.
@@ -246,6 +248,7 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .bodyFailed(.notReplayable): "the body has to be sent again, but its source can be read only once"
         case .downloadFailed(.exists(let path)): "there is a file at \(path) already"
         case .downloadFailed(.file(let path, let why)): "the file \(path) cannot be written: \(why)"
+        case .downloadFailed(.unreadable(let path, let why)): "the file \(path) cannot be read: \(why)"
         case .downloadFailed(.checksum(let name, let expected, let found)):
             "the file does not have the expected checksum: its \(name) is \(found), not \(expected)"
         case .downloadFailed(.resumeData(let why)): "the resume data cannot be used: \(why)"

@@ -16,6 +16,15 @@ package final class ProgressBroadcaster: Sendable {
         var nextWaiter = 0
         /// Indicates whether a flush is scheduled.
         var isFlushDue = false
+        /// The sums that the transfer is a part of.
+        var sums: [ProgressSum] = []
+
+        /// The part of the transfer in a sum. The total of a transfer that has ended is the number of its bytes.
+        var share: ProgressShare {
+            ProgressShare(
+                completed: meter.completed, moved: meter.moved, total: isFinished ? meter.completed : meter.total,
+                isFinished: isFinished)
+        }
 
         /// Indicates whether a flush must be scheduled: an observer waits, and bytes have moved too soon after the last report.
         var mustFlush: Bool { meter.isAhead && !waiters.isEmpty && !isFlushDue && !isFinished }
@@ -82,13 +91,24 @@ package final class ProgressBroadcaster: Sendable {
 
     /// Changes the state, resumes the returned continuations outside the lock, and schedules a flush if necessary.
     private func update(_ change: (inout State) -> [CheckedContinuation<Void, Never>]) {
-        let (waiters, mustFlush) = state.withLock { state in
+        let (waiters, mustFlush, sums, old, new) = state.withLock { state in
+            let old = state.share
             let waiters = change(&state)
             defer { if state.mustFlush { state.isFlushDue = true } }
-            return (waiters, state.mustFlush)
+            return (waiters, state.mustFlush, state.sums, old, state.share)
         }
+        for sum in sums { sum.replace(old, by: new) }
         for waiter in waiters { waiter.resume() }
         if mustFlush { flushSoon() }
+    }
+
+    /// Makes the transfer a part of a sum, now and with all later changes.
+    func join(_ sum: ProgressSum) {
+        let share = state.withLock { state in
+            state.sums.append(sum)
+            return state.share
+        }
+        sum.replace(ProgressShare(), by: share)
     }
 
     /// Schedules a flush, so that the last bytes before a pause are reported a little later.

@@ -13,7 +13,7 @@ package struct ProgressMeter: Sendable {
     package private(set) var completed: Int64 = 0
     package private(set) var total: Int64?
     /// The number of bytes that moved since ``start``.
-    private var moved: Int64 = 0
+    private(set) var moved: Int64 = 0
     /// The average rate in bytes per second; `nil` before the first sample.
     private var rate: Double?
     /// The beginning of the current sample; `nil` before the first bytes, so that the time to connect does not lower the rate.

@@ -101,7 +101,7 @@ struct DownloadGapTests {
         await disk.recording {
             let download = start(connections: 2)
             let error = await #expect(throws: TrellisError.self) { try await download.value }
-            #expect(error?.kind == .file && error?.description.contains("its note cannot be removed") == true)
+            #expect(error?.kind == .file && error?.description.contains("its checkpoint cannot be removed") == true)
         }
         #expect(transport.attempts.count == 1)
         // What was there is there.
@@ -121,11 +121,11 @@ struct DownloadGapTests {
         let data = ResumeData(
             url: "http://a.example/f", path: file.path, done: done, totalBytes: Int64(Self.total),
             validator: .entityTag("\"a\""))
-        #expect(!file.hasNote(like: data))
+        #expect(!file.hasCheckpoint(like: data))
         // It trusts the kernel with all that the file is long.
         let pending = ResumeData.Pending(boot: "boot", written: [0..<Int64(Self.total)])
-        #expect(file.takeNote(data.with(done: [], pending: pending), isDurable: false))
-        #expect(file.hasNote(like: data) == holds)
+        #expect(file.writeCheckpoint(data.with(done: [], pending: pending), isDurable: false))
+        #expect(file.hasCheckpoint(like: data) == holds)
         file.discard()
     }
 }

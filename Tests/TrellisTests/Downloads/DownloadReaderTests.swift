@@ -27,7 +27,7 @@ struct DownloadReaderTests {
     }
 
     private static let file = DownloadedFile(
-        path: "f", size: 1, resumedBytes: 0,
+        path: "f", size: 1, resumedBytes: 0, isExisting: false,
         response: Response(head: ResponseHead(status: .ok), url: "http://a.example/f"), interruptions: 0,
         metrics: Metrics())
 

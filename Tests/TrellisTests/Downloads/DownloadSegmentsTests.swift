@@ -76,14 +76,14 @@ struct DownloadSegmentsTests {
         let first = segments.take() ?? 0
         #expect(segments.advance(first, by: 700) == 700)
         let second = segments.join(first) ?? 0
-        #expect(segments.rest(of: second) == 700..<800 && segments.rivals(of: first) == [second])
+        #expect(segments.rest(of: second) == 700..<800 && segments.otherFetches(of: first) == [second])
         #expect(segments.advance(second, by: 60) == 60)
         // What is there is not missing any more.
         #expect(segments.advance(first, by: 50) == 0)
         #expect(segments.rest(of: first) == 750..<800 && segments.done == [0..<760])
         // Nobody else has to fetch what somebody still does.
         segments.giveBack(second)
-        #expect(segments.underWay.map(\.rest) == [760..<800] && segments.rivals(of: first) == [])
+        #expect(segments.underWay.map(\.rest) == [760..<800] && segments.otherFetches(of: first) == [])
         #expect(segments.advance(first, by: 50) == 40)
         #expect(segments.isWhole && segments.rest(of: first).isEmpty)
     }

@@ -71,6 +71,7 @@ struct TrellisErrorTests {
         Row(.bodyFailed(.notReplayable), .bodyNotReplayable),
         Row(.downloadFailed(.exists(path: "x")), .file),
         Row(.downloadFailed(.file(path: "x", why: "y")), .file),
+        Row(.downloadFailed(.unreadable(path: "x", why: "y")), .file),
         Row(.downloadFailed(.checksum(name: "x", expected: "y", found: "z")), .checksumMismatch),
         Row(.downloadFailed(.resumeData("x")), .resumeData),
         Row(.redirectFailed(.tooMany(limit: 20)), .tooManyRedirects),

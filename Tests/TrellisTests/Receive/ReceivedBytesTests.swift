@@ -16,7 +16,7 @@ struct ReceivedBytesTests {
 
     @Test func aPartOfAnEquivalentTagIsOfAnotherRepresentation() {
         let known = Representation(validator: .entityTag(Self.tags[0]), total: 100)
-        let verdict = DownloadQuestion.part(from: 40, to: nil, of: known).verdict(
+        let verdict = DownloadRangeRequest.part(from: 40, to: nil, of: known).verdict(
             status: 206, fields: [.eTag: Self.tags[1], .contentRange: "bytes 40-99/100"])
         #expect(verdict == .askForWhole("another representation"))
         #expect(
@@ -30,7 +30,7 @@ struct ReceivedBytesTests {
         defer { file.discard() }
         let validator = StrongValidator.entityTag("\"a\"")
         #expect(
-            file.takeNote(
+            file.writeCheckpoint(
                 ResumeData(url: "u\u{E9}", path: file.path, done: [], totalBytes: 1, validator: validator),
                 isDurable: false))
         #expect(file.found(for: "u\u{E9}") != nil)

@@ -33,7 +33,7 @@ struct StatusSemanticsTests {
         // 408 and 429 speak of the client.
         #expect(isFault == (isTransient && code != 408 && code != 429))
         // A download also asks again for what came too early.
-        let isBusy = DownloadQuestion.whole.verdict(status: code, fields: [:]) == .busy
+        let isBusy = DownloadRangeRequest.whole.verdict(status: code, fields: [:]) == .busy
         #expect(isBusy == (isTransient || code == 425))
     }
 

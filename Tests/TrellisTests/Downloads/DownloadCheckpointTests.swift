@@ -7,7 +7,7 @@ import TrellisTesting
 
 /// What is noted beside a partial file, and when: what a process leaves that is killed.
 @Suite(.timeLimit(.minutes(1)))
-struct DownloadNoteTests {
+struct DownloadCheckpointTests {
     private let clock = TestClock()
     private let transport: ScriptedTransport
     private let session: Session

@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 
 /// The use of several connections for one download.
-extension DownloadJourney {
+extension DownloadOperation {
     /// Returns the size of a file that is worth fetching in parts, if its server declares that it serves them; `nil` otherwise.
     func worthParts(_ representation: Representation, _ head: Response) -> Int64? {
         guard options.connections > 1, !mustBeOne, canResume, representation.validator != nil,
@@ -17,10 +17,10 @@ extension DownloadJourney {
     mutating func receiveParts(beginningWith first: StreamResponse?) async throws -> Bool {
         guard let file, let representation, let parts else { return false }
         try checkSize(parts.total, first?.response ?? response)
-        try noteBeginning(of: parts)
+        try checkpointBeginning(of: parts)
         let fetching = DownloadParts(
             parts, of: representation, in: file, request: request, session: session, run: run, deadline: deadline,
-            options: options, note: noteOfParts)
+            options: options, checkpoint: checkpointOfParts)
         do {
             try await fetching.fetch(beginningWith: first)
         } catch {

@@ -4,19 +4,19 @@ import Testing
 @testable import Trellis
 
 /// When a download looks after its file.
-struct DownloadRhythmTests {
+struct CheckpointScheduleTests {
     private static let start = EngineInstant(nanoseconds: 5_000_000_000)
-    private var rhythm = DownloadRhythm(now: start, count: 100)
+    private var schedule = CheckpointSchedule(now: start, count: 100)
 
     @Test mutating func byTime() {
         let due = [0, 999, 1000, 1001, 1999, 2000, 10_000, 10_999].map {
-            rhythm.isTime(Self.start.advanced(by: .milliseconds($0)))
+            schedule.isTime(Self.start.advanced(by: .milliseconds($0)))
         }
         #expect(due == [false, false, true, false, false, true, true, false])
     }
 
     @Test mutating func bySize() {
-        let due = [100, 8 << 20, (8 << 20) + 100, (8 << 20) + 101, (16 << 20) + 100].map { rhythm.isMuch($0) }
+        let due = [100, 8 << 20, (8 << 20) + 100, (8 << 20) + 101, (16 << 20) + 100].map { schedule.isMuch($0) }
         #expect(due == [false, false, true, false, true])
     }
 }

@@ -1,13 +1,13 @@
 import CurlEngine
 
 /// Records the interruptions, metrics and redirects of a download over all of its requests.
-final class DownloadAccount: Sendable {
+final class DownloadReport: Sendable {
     private struct State: Sendable {
         var start: EngineInstant?
         var request: Request?
-        var tally = DownloadTally()
+        var totals = DownloadTotals()
         /// The number of resumptions that were counted.
-        var goings = 0
+        var resumptions = 0
     }
 
     private let clock: any EngineClock
@@ -26,22 +26,22 @@ final class DownloadAccount: Sendable {
     func begin(_ request: Request) { state.withLock { $0.request = request } }
 
     /// Counts a resumption of the download, and returns whether it is within the limit.
-    func mayGoOn(atMost maximum: Int?) -> Bool {
+    func mayResume(atMost maximum: Int?) -> Bool {
         state.withLock { state in
-            state.goings += 1
-            return state.goings <= maximum ?? .max
+            state.resumptions += 1
+            return state.resumptions <= maximum ?? .max
         }
     }
 
     /// Records an interruption after which the download resumes.
-    func interrupt() { state.withLock { $0.tally.interruptions += 1 } }
+    func interrupt() { state.withLock { $0.totals.interruptions += 1 } }
 
-    var interruptions: Int { state.withLock { $0.tally.interruptions } }
+    var interruptions: Int { state.withLock { $0.totals.interruptions } }
 
     /// The metrics of all requests up to now.
     var metrics: Metrics {
-        let (tally, start) = state.withLock { ($0.tally, $0.start) }
-        return tally.metrics(total: elapsed(since: start))
+        let (totals, start) = state.withLock { ($0.totals, $0.start) }
+        return totals.metrics(total: elapsed(since: start))
     }
 
     private func elapsed(since start: EngineInstant?) -> Duration {
@@ -51,8 +51,8 @@ final class DownloadAccount: Sendable {
     /// Returns the error completed with the totals, the method and the URL of the download.
     func complete(_ error: any Error) -> any Error {
         guard var failure = error as? TrellisError else { return error }
-        let (tally, start, request) = state.withLock { ($0.tally, $0.start, $0.request) }
-        tally.complete(&failure, total: elapsed(since: start))
+        let (totals, start, request) = state.withLock { ($0.totals, $0.start, $0.request) }
+        totals.complete(&failure, total: elapsed(since: start))
         guard failure.url == nil, let request else { return failure }
         failure.method = request.method
         failure.url = URLRedaction.redact(request.url)
@@ -68,17 +68,17 @@ final class DownloadAccount: Sendable {
             answer = try await session.open(request, isInFlight: true)
         } catch {
             if let error = error as? TrellisError {
-                state.withLock { $0.tally.end(error.metrics, error.redirects) }
+                state.withLock { $0.totals.end(error.metrics, error.redirects) }
             }
             throw error
         }
-        state.withLock { $0.tally.begin(answer.response.metrics) }
+        state.withLock { $0.totals.begin(answer.response.metrics) }
         let result: Result<Value, any Error>
         do { result = .success(try await body(answer)) } catch { result = .failure(error) }
         // `body` may have left a rest of the body that is not needed.
         answer.cancel()
         let metrics = await answer.source.spent ?? answer.response.metrics
-        state.withLock { $0.tally.end(metrics, answer.response.redirects) }
+        state.withLock { $0.totals.end(metrics, answer.response.redirects) }
         return try result.get()
     }
 }

@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 
 /// The requests of a download, and the handling of their responses.
-extension DownloadJourney {
+extension DownloadOperation {
     /// Makes an attempt to fetch the missing bytes. Returns `true` when no bytes are missing any more.
     mutating func attempt() async throws -> Bool {
         do {
@@ -18,27 +18,27 @@ extension DownloadJourney {
     /// Waits before a further attempt after an interruption. Throws the error where no attempt is allowed.
     private mutating func pause(after error: any Error) async throws {
         guard hasBegun, canResume, !isExhausted,
-            let duration = try patience.delay(after: error, canGain: canGain),
-            run.account.mayGoOn(atMost: options.maximumInterruptions)
+            let duration = try backoff.delay(after: error, canKeepBytes: canKeepBytes),
+            run.report.mayResume(atMost: options.maximumInterruptions)
         else { throw error.cause }
         try await session.wait(duration, after: error, within: deadline)
-        run.account.interrupt()
+        run.report.interrupt()
     }
 
     /// Sends the next request, and handles its response. Returns `true` when no bytes are missing any more.
     private mutating func ask() async throws -> Bool {
         if parts != nil { return try await receiveParts(beginningWith: nil) }
-        let question = self.question
-        return try await run.account.asking(request.asking(question, within: deadline), of: session) { answer in
-            try await run.reading(answer.source) { try await judge(question, answer) }
+        let rangeRequest = self.rangeRequest
+        return try await run.report.asking(request.asking(rangeRequest, within: deadline), of: session) { answer in
+            try await run.reading(answer.source) { try await judge(rangeRequest, answer) }
         }
     }
 
     /// Indicates whether bytes that arrive can be kept after an interruption.
-    private var canGain: Bool { representation?.validator != nil && !servesNoRanges }
+    private var canKeepBytes: Bool { representation?.validator != nil && !servesNoRanges }
 
     /// The next request: for the rest where the download can be resumed, otherwise for the complete representation.
-    private var question: DownloadQuestion {
+    private var rangeRequest: DownloadRangeRequest {
         guard canResume, offset > 0, let representation, representation.validator != nil else { return .whole }
         // The last byte of a file that is complete already is requested: the response tells whether the server still has that
         // file.
@@ -47,16 +47,16 @@ extension DownloadJourney {
     }
 
     /// Acts on the verdict about a response. Returns `true` when no bytes are missing any more.
-    private mutating func judge(_ question: DownloadQuestion, _ answer: StreamResponse) async throws -> Bool {
+    private mutating func judge(_ rangeRequest: DownloadRangeRequest, _ answer: StreamResponse) async throws -> Bool {
         let head = answer.response
-        let verdict: DownloadQuestion.Verdict =
+        let verdict: DownloadRangeRequest.Verdict =
             canResume
-            ? question.verdict(status: head.status.code, fields: head.headers, of: head.url)
+            ? rangeRequest.verdict(status: head.status.code, fields: head.headers, of: head.url)
             : .whole(Representation(validator: nil, total: Representation(head.headers).total))
         switch verdict {
         case .whole(let new):
             // The complete representation again, without a change: the server ignores ranges.
-            if question != .whole, new.validator == representation?.validator { servesNoRanges = true }
+            if rangeRequest != .whole, new.validator == representation?.validator { servesNoRanges = true }
             return try await begin(new, answer)
         case .part(let range, let total):
             try checkSize(total, head)
@@ -69,7 +69,7 @@ extension DownloadJourney {
             if digests.checksum == nil { digests.restart(serverChecksum(head, isWhole: false)) }
             // From here on the length of the file tells how many bytes there are.
             try file?.truncate(to: offset)
-            if isFirst { noteBeginning() }
+            if isFirst { checkpointBeginning() }
             return try await receive(answer, upTo: range.upperBound)
         case .complete:
             answer.cancel()
@@ -92,13 +92,19 @@ extension DownloadJourney {
         for validator in run.validation.validators(withDefaults: true) { _ = try await answer.validate(validator) }
         try checkSize(new.total, answer.response)
         if file == nil {
-            try await open(for: answer.response)
+            if let place = try path(for: answer.response) {
+                if try await keepFile(at: place, answer.response) {
+                    answer.cancel()
+                    return true
+                }
+                try await open(place)
+            }
             // The file at the place that the response names has bytes of this representation already: only the rest is requested.
             if hasSomething, let known = representation?.validator, known == new.validator {
                 answer.cancel()
                 return false
             }
-        } else if hasBegun || hasSomething, !patience.restart() {
+        } else if hasBegun || hasSomething, !backoff.restart() {
             answer.cancel()
             throw TrellisError(.invalidResponse(.bodyCutShort("it began anew too often"))).about(
                 request, answer.response)
@@ -116,8 +122,8 @@ extension DownloadJourney {
             parts = DownloadSegments(total: total)
             return try await receiveParts(beginningWith: answer)
         }
-        // A short file arrives as fast as its note would be written.
-        if new.total ?? .max > 256 << 10 { noteBeginning() }
+        // A short file arrives as fast as its checkpoint would be written.
+        if new.total ?? .max > 256 << 10 { checkpointBeginning() }
         return try await receive(answer, upTo: nil)
     }
 
@@ -147,11 +153,11 @@ extension DownloadJourney {
     private mutating func receive(_ answer: StreamResponse, upTo end: Int64?) async throws -> Bool {
         guard let file else { throw TrellisError(.other("the download has no file to write to")) }
         let start = offset
-        let canGain = canGain
+        let canKeepBytes = canKeepBytes
         // The server announces the number of bytes on the wire, not of those written: progress is measured on the wire.
         let coded = Representation.isCoded(answer.response.headers) ? answer.source as? StreamSource : nil
         coded?.measure(with: run.progress)
-        var rhythm = DownloadRhythm(now: session.clock.now())
+        var schedule = CheckpointSchedule(now: session.clock.now())
         while let chunk = try await answer.source.next() {
             if let end, Int64(chunk.count) > end - offset {
                 representation = nil
@@ -163,14 +169,14 @@ extension DownloadJourney {
             try file.write(chunk, at: offset)
             digests.take(chunk, at: offset)
             offset += Int64(chunk.count)
-            if rhythm.isTime(session.clock.now()) {
+            if schedule.isTime(session.clock.now()) {
                 // The deletion of the folder fails the download soon, and not only at its end.
                 try file.check()
-                try notes?.check()
-                noteProgress()
+                try checkpoints?.check()
+                checkpointProgress()
             }
             if coded == nil { run.progress.advance(by: chunk.count) }
-            if canGain { patience.gain(chunk.count) }
+            if canKeepBytes { backoff.recordProgress(chunk.count) }
             try await run.pass()
         }
         let response = try await answer.source.finalResponse()
@@ -200,7 +206,7 @@ extension DownloadJourney {
     /// Refuses an error response, whose body is not the file.
     private mutating func refuse(_ answer: StreamResponse, isPassing: Bool) async throws -> Bool {
         // A validator may accept the status, but only at the start: a page of an error never continues a file.
-        if question == .whole, !hasBegun {
+        if rangeRequest == .whole, !hasBegun {
             return try await begin(Representation(validator: nil, total: nil), answer)
         }
         do {

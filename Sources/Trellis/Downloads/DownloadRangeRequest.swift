@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// A range request of a download, and the judgement of its response. A pure value: bytes are appended to a partial file only
 /// where they certainly belong to the same representation.
-enum DownloadQuestion: Hashable, Sendable {
+enum DownloadRangeRequest: Hashable, Sendable {
     /// The complete representation.
     case whole
     /// The bytes from one position on, up to another one (exclusive) where that is given, of a representation that must not have

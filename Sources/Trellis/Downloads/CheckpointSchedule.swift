@@ -1,17 +1,17 @@
 import CurlEngine
 
-/// The schedule by which a download checks that its file still exists and writes its notes. A value.
-struct DownloadRhythm: Sendable {
-    /// The time, in nanoseconds, between two durable notes: bytes of that time may have to be downloaded again after a failure of
-    /// the machine.
+/// The schedule by which a download checks that its file still exists and writes its checkpoints. A value.
+struct CheckpointSchedule: Sendable {
+    /// The time, in nanoseconds, between two durable checkpoints: bytes of that time may have to be downloaded again after a
+    /// failure of the machine.
     private static let interval: Int64 = 1_000_000_000
-    /// The number of bytes between two notes before the first durable one: so many may come again after the sudden end of a
+    /// The number of bytes between two checkpoints before the first durable one: so many may come again after the sudden end of a
     /// process.
     private static let bytes: Int64 = 8 << 20
 
-    /// The time of the last note.
+    /// The time of the last checkpoint.
     private var last: EngineInstant
-    /// The number of bytes at the last note.
+    /// The number of bytes at the last checkpoint.
     private var count: Int64
 
     init(now: EngineInstant, count: Int64 = 0) {
@@ -26,7 +26,7 @@ struct DownloadRhythm: Sendable {
         return true
     }
 
-    /// Returns whether enough bytes have come since the last note, and counts from `count` on if so.
+    /// Returns whether enough bytes have come since the last checkpoint, and counts from `count` on if so.
     mutating func isMuch(_ count: Int64) -> Bool {
         guard count - self.count >= Self.bytes else { return false }
         self.count = count

@@ -3,9 +3,9 @@ import Testing
 @testable import Trellis
 
 /// What those who are done take from those who are slow.
-struct DownloadEndgameTests {
+struct SegmentStealingTests {
     private var segments = DownloadSegments(total: 2_000_000)
-    private var endgame = DownloadEndgame()
+    private var stealing = SegmentStealing()
     /// What the last look has brought.
     private var taken: Range<Int64>?
 
@@ -19,7 +19,7 @@ struct DownloadEndgameTests {
     }
 
     private mutating func look() {
-        let id = endgame.take(from: &segments)
+        let id = stealing.take(from: &segments)
         taken = id.map { segments.rest(of: $0) }
     }
 

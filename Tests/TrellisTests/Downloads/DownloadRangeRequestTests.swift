@@ -4,15 +4,15 @@ import Testing
 @testable import Trellis
 
 /// What a download makes of an answer.
-struct DownloadQuestionTests {
+struct DownloadRangeRequestTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         var status = 206
         let fields: HTTPFields
-        let verdict: DownloadQuestion.Verdict
+        let verdict: DownloadRangeRequest.Verdict
         var testDescription: String { name }
 
-        init(_ name: String, status: Int = 206, _ fields: HTTPFields, _ verdict: DownloadQuestion.Verdict) {
+        init(_ name: String, status: Int = 206, _ fields: HTTPFields, _ verdict: DownloadRangeRequest.Verdict) {
             (self.name, self.status, self.fields, self.verdict) = (name, status, fields, verdict)
         }
     }
@@ -68,8 +68,8 @@ struct DownloadQuestionTests {
         Case("gone", status: 410, [:], .refused), Case("moved", status: 301, [:], .refused),
     ])
     func ofATaggedPart(_ row: Case) {
-        let question = DownloadQuestion.part(from: 40, to: nil, of: Self.tagged)
-        #expect(question.verdict(status: row.status, fields: row.fields) == row.verdict)
+        let rangeRequest = DownloadRangeRequest.part(from: 40, to: nil, of: Self.tagged)
+        #expect(rangeRequest.verdict(status: row.status, fields: row.fields) == row.verdict)
     }
 
     @Test(arguments: [
@@ -83,8 +83,8 @@ struct DownloadQuestionTests {
         Case("416, that was all", status: 416, [.contentRange: "bytes */40"], .complete),
     ])
     func ofADatedPart(_ row: Case) {
-        let question = DownloadQuestion.part(from: 40, to: nil, of: Self.dated)
-        #expect(question.verdict(status: row.status, fields: row.fields) == row.verdict)
+        let rangeRequest = DownloadRangeRequest.part(from: 40, to: nil, of: Self.dated)
+        #expect(rangeRequest.verdict(status: row.status, fields: row.fields) == row.verdict)
     }
 
     @Test(arguments: [
@@ -96,8 +96,8 @@ struct DownloadQuestionTests {
         Case("of another length", status: 416, [.contentRange: "bytes */101"], .askForWhole("no such range")),
     ])
     func ofNothingBehindAllThereIs(_ row: Case) {
-        let question = DownloadQuestion.part(from: 100, to: nil, of: Self.tagged)
-        #expect(question.verdict(status: row.status, fields: row.fields) == row.verdict)
+        let rangeRequest = DownloadRangeRequest.part(from: 100, to: nil, of: Self.tagged)
+        #expect(rangeRequest.verdict(status: row.status, fields: row.fields) == row.verdict)
     }
 
     /// A tag says nothing about another resource, to which a redirect may lead by now; signed URLs have a new query each time.
@@ -107,27 +107,27 @@ struct DownloadQuestionTests {
     ])
     func aPartIsOfTheSameResource(_ url: String, _ why: String?) {
         let whole: HTTPFields = [.eTag: "\"a\"", .contentLength: "100"]
-        let first = DownloadQuestion.whole.verdict(
+        let first = DownloadRangeRequest.whole.verdict(
             status: 200, fields: whole, of: "http://ann:secret@a.example/v1/f?signature=1#x")
         guard case .whole(let representation) = first else { return #expect(Bool(false), "\(first)") }
         #expect(representation.resource == "http://a.example/v1/f")
-        let question = DownloadQuestion.part(from: 40, to: nil, of: representation)
+        let rangeRequest = DownloadRangeRequest.part(from: 40, to: nil, of: representation)
         let part: HTTPFields = [.eTag: "\"a\"", .contentRange: "bytes 40-99/100"]
         #expect(
-            question.verdict(status: 206, fields: part, of: url)
+            rangeRequest.verdict(status: 206, fields: part, of: url)
                 == why.map { .askForWhole($0) } ?? .part(40..<100, total: 100))
-        let complete = DownloadQuestion.part(from: 100, to: nil, of: representation)
+        let complete = DownloadRangeRequest.part(from: 100, to: nil, of: representation)
         #expect(
             complete.verdict(status: 416, fields: [.contentRange: "bytes */100"], of: url)
                 == why.map { .askForWhole($0) } ?? .complete)
     }
 
     @Test func aBoundedPartMayNotBeLonger() {
-        let question = DownloadQuestion.part(from: 40, to: 50, of: Self.tagged)
-        #expect(question.fields.map(\.value) == ["bytes=40-49", "\"a\""])
+        let rangeRequest = DownloadRangeRequest.part(from: 40, to: 50, of: Self.tagged)
+        #expect(rangeRequest.fields.map(\.value) == ["bytes=40-49", "\"a\""])
         let fields: (String) -> HTTPFields = { [.eTag: "\"a\"", .contentRange: $0] }
-        #expect(question.verdict(status: 206, fields: fields("bytes 40-49/100")) == .part(40..<50, total: 100))
-        #expect(question.verdict(status: 206, fields: fields("bytes 40-50/100")) == .askForWhole("another range"))
+        #expect(rangeRequest.verdict(status: 206, fields: fields("bytes 40-49/100")) == .part(40..<50, total: 100))
+        #expect(rangeRequest.verdict(status: 206, fields: fields("bytes 40-50/100")) == .askForWhole("another range"))
     }
 
     @Test(arguments: [
@@ -167,7 +167,7 @@ struct DownloadQuestionTests {
         Case("not well", status: 500, [:], .busy),
     ])
     func ofTheWhole(_ row: Case) {
-        #expect(DownloadQuestion.whole.verdict(status: row.status, fields: row.fields) == row.verdict)
-        #expect(DownloadQuestion.whole.fields == [])
+        #expect(DownloadRangeRequest.whole.verdict(status: row.status, fields: row.fields) == row.verdict)
+        #expect(DownloadRangeRequest.whole.fields == [])
     }
 }

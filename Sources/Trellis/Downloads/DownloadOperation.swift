@@ -5,7 +5,7 @@ import HTTPTypes
 /// Performs a download from its call to the complete file: requests, writes, requests the rest after an interruption, checks the
 /// file, and moves it to the destination. Every request passes the whole pipeline of its session: steps, retries, redirects and
 /// cookies apply to each.
-struct DownloadJourney {
+struct DownloadOperation {
     let session: Session
     let run: DownloadRun
     let destination: DownloadDestination
@@ -20,7 +20,9 @@ struct DownloadJourney {
 
     /// The file; `nil` until the destination is known.
     private(set) var file: DownloadFile?
-    private(set) var notes: DownloadNotes?
+    private(set) var checkpoints: CheckpointWriter?
+    /// The file that was at the destination before, and stays; `nil` where the download brings a file.
+    var existing: ExistingFile?
     /// The representation of the bytes that are there; `nil` where they are of no use.
     var representation: Representation?
     /// The number of bytes that are there from the beginning on, without a gap.
@@ -29,7 +31,7 @@ struct DownloadJourney {
     var resumedBytes: Int64 = 0
     var digests: DownloadDigests
     /// The limits and delays of further attempts.
-    var patience: DownloadPatience
+    var backoff: DownloadBackoff
     /// Indicates whether a response has been accepted.
     var hasBegun = false
     var response: Response?
@@ -44,6 +46,9 @@ struct DownloadJourney {
 
     init(_ call: DownloadCall, session: Session, run: DownloadRun) throws {
         if let problem = call.checksum?.problem() { throw problem }
+        guard call.checksum != nil || !call.destination.options.contains(.keepIfItMatches) else {
+            throw TrellisError(.invalidRequest(.checksum("there is none, and keepIfItMatches needs one")))
+        }
         self.session = session
         self.run = run
         destination = call.destination
@@ -51,7 +56,7 @@ struct DownloadJourney {
         options = call.options
         resumeData = call.resumeData
         digests = DownloadDigests(checksum)
-        patience = DownloadPatience(options)
+        backoff = DownloadBackoff(options)
         var request = try session.preparation.completingURL(of: call.request)
         if request.headers[.acceptEncoding] == nil, request.decodesContent != true {
             request.headers[.acceptEncoding] = "identity"
@@ -62,7 +67,7 @@ struct DownloadJourney {
             start: session.clock.now(), limit: timeouts.total?.clampedNanoseconds, clock: session.clock)
         request.timeouts = timeouts
         self.request = request
-        run.account.begin(request)
+        run.report.begin(request)
         guard let resumeData, !resumeData.url.hasSameBytes(as: ResumeData.name(of: request.url)) else { return }
         throw TrellisError(.downloadFailed(.resumeData("it belongs to \(URLRedaction.redact(resumeData.url))")))
     }
@@ -76,7 +81,9 @@ struct DownloadJourney {
     mutating func download() async throws -> DownloadedFile {
         do {
             switch destination.place {
-            case .file(let path): try await open(path)
+            case .file(let path):
+                if try await keepFile(at: path) { return try await finish() }
+                try await open(path)
             case .temporary:
                 let name = "trellis-" + String(UInt64.random(in: .min ... .max), radix: 16)
                 try await open("\(FilePlaces.temporaryFolder)/\(name)", isPrivate: true)
@@ -94,7 +101,7 @@ struct DownloadJourney {
     // MARK: The file
 
     /// Opens the partial file, and looks for bytes that are there already.
-    private mutating func open(_ path: String, isPrivate: Bool = false) async throws {
+    mutating func open(_ path: String, isPrivate: Bool = false) async throws {
         var file = try DownloadFile.opened(at: path, destination.options, isPrivate: isPrivate)
         var known: ResumeData?
         do {
@@ -105,7 +112,7 @@ struct DownloadJourney {
             throw error
         }
         self.file = file
-        notes = DownloadNotes(file)
+        checkpoints = CheckpointWriter(file)
         guard let known, file.length > 0 else { return try file.reset() }
         // Only the bytes that the file is long enough for.
         let done = known.done.map { $0.clamped(to: 0..<file.length) }.filter { !$0.isEmpty }
@@ -132,63 +139,63 @@ struct DownloadJourney {
             self.resumeData = nil
             if let file = try await file.takingOver(resumeData) { return (file, resumeData) }
         }
-        guard options.resumesPartialFile, let note = file.found(for: ResumeData.name(of: request.url)) else {
+        guard options.resumesPartialFile, let checkpoint = file.found(for: ResumeData.name(of: request.url)) else {
             return (file, nil)
         }
-        // A note without a stamp is from a sudden end, and tells what can be trusted; otherwise the file must not have changed
-        // since then.
-        return (file, note.stamp == nil || file.isAsLeft(by: note) ? file.trusted(note) : nil)
+        // A checkpoint without a stamp is from a sudden end, and tells what can be trusted; otherwise the file must not have
+        // changed since then.
+        return (file, checkpoint.stamp == nil || file.isAsLeft(by: checkpoint) ? file.trusted(checkpoint) : nil)
     }
 
-    /// Opens the partial file where the destination depends on the response.
-    mutating func open(for response: Response) async throws {
+    /// Returns the path of the file where that depends on the response; `nil` where it does not.
+    func path(for response: Response) throws -> String? {
         switch destination.place {
-        case .file, .temporary: break
+        case .file, .temporary: return nil
         case .directory(let folder):
             let slash = folder.hasSuffix("/") ? "" : "/"
-            try await open("\(folder)\(slash)\(response.suggestedFileName)")
-        case .choice(let choose): try await open(try choose(response))
+            return "\(folder)\(slash)\(response.suggestedFileName)"
+        case .choice(let choose): return try choose(response)
         }
     }
 
-    /// Deletes all bytes and their notes, which are of no use, and begins new notes.
+    /// Deletes all bytes and their checkpoints, which are of no use, and begins new checkpoints.
     mutating func reset() throws {
         guard let file else { return }
-        notes?.putAway()
+        checkpoints?.close()
         try file.reset()
-        notes = DownloadNotes(file)
+        checkpoints = CheckpointWriter(file)
     }
 
     /// Ends a failed download: keeps the partial file where it can be resumed, is still there, and can be found by a later
     /// download.
     private func leave() async {
         guard let file else { return }
-        // A note may still be under way: a later download must not have to wait for it.
-        await notes?.end()
+        // A checkpoint may still be under way: a later download must not have to wait for it.
+        await checkpoints?.end()
         let mayStay = run.keepsPartialFile || (options.keepsPartialFile && file.isShared && !destination.isTemporary)
         let end = parts.map { $0.done.last?.upperBound ?? 0 } ?? offset
-        // After a failure of the disk, only the bytes of the last durable note are kept.
-        if let notes, notes.hasFailed {
-            if !mayStay || !notes.fallBack() { file.discard() }
+        // After a failure of the disk, only the bytes of the last durable checkpoint are kept.
+        if let checkpoints, checkpoints.hasFailed {
+            if !mayStay || !checkpoints.fallBack() { file.discard() }
             return
         }
         guard mayStay, hasSomething, file.isThere(with: end), (try? file.setAside()) != nil else {
             return file.discard()
         }
-        // On a full disk, 256 KiB of the file are cut off to make room for the note.
+        // On a full disk, 256 KiB of the file are cut off to make room for the checkpoint.
         var last: ResumeData?
         for end in [end, end - (256 << 10)] where end > 0 {
-            guard lastNote(end: end) != nil, (try? file.truncate(to: end)) != nil else { break }
+            guard lastCheckpoint(end: end) != nil, (try? file.truncate(to: end)) != nil else { break }
             guard (try? file.synchronize()) == true else {
-                // Only the bytes of the last durable note are kept.
-                if notes?.fallBack() != true { file.discard() }
+                // Only the bytes of the last durable checkpoint are kept.
+                if checkpoints?.fallBack() != true { file.discard() }
                 return
             }
-            guard let data = lastNote(end: end) else { break }
-            if file.takeNote(data, isDurable: true) || !file.isShared { return run.set(data) }
+            guard let data = lastCheckpoint(end: end) else { break }
+            if file.writeCheckpoint(data, isDurable: true) || !file.isShared { return run.set(data) }
             last = data
         }
-        guard let last, file.hasNote(like: last) || run.keepsPartialFile else { return file.discard() }
+        guard let last, file.hasCheckpoint(like: last) || run.keepsPartialFile else { return file.discard() }
         run.set(last)
     }
 
@@ -197,18 +204,23 @@ struct DownloadJourney {
 
     /// Checks the digest, and moves the file to the destination.
     private mutating func finish() async throws -> DownloadedFile {
+        if let existing, let response {
+            return DownloadedFile(
+                path: existing.path, size: existing.size, resumedBytes: existing.size, isExisting: true,
+                response: response, interruptions: run.report.interruptions, metrics: run.report.metrics)
+        }
         guard let file, let response else { throw TrellisError(.other("the download has no file or no response")) }
         if let error = try await digests.mismatch(file, size: offset) {
             // The bytes are of no use, and are not kept.
             representation = nil
             throw error.about(request, response)
         }
-        notes?.putAway()
-        try notes?.check()
+        checkpoints?.close()
+        try checkpoints?.check()
         try await file.finish(size: offset)
         return DownloadedFile(
-            path: file.target, size: offset, resumedBytes: resumedBytes, response: response,
-            interruptions: run.account.interruptions, metrics: run.account.metrics)
+            path: file.target, size: offset, resumedBytes: resumedBytes, isExisting: false, response: response,
+            interruptions: run.report.interruptions, metrics: run.report.metrics)
     }
 }
 

@@ -2,10 +2,10 @@ import FoundationEssentials
 
 /// The limits and delays of further attempts after interruptions, as a value: no limit while bytes arrive, a few attempts in a
 /// row without any, and two, at short intervals, where no bytes can be kept.
-struct DownloadPatience: Hashable, Sendable {
+struct DownloadBackoff: Hashable, Sendable {
     /// The number of further attempts where no bytes can be kept: enough to find out whether the server ever sends the complete
     /// file.
-    private static let limitWithoutGain = 2
+    private static let limitWithoutKeptBytes = 2
 
     /// The number of failures in a row after which a further attempt is allowed.
     private let limit: Int
@@ -14,7 +14,7 @@ struct DownloadPatience: Hashable, Sendable {
     /// The number of failures in a row without any bytes in between.
     private var failures = 0
     /// The number of bytes that could be kept since the last failure.
-    private var gained: Int64 = 0
+    private var keptBytes: Int64 = 0
     /// The number of times the file began anew.
     private var restarts = 0
 
@@ -34,12 +34,12 @@ struct DownloadPatience: Hashable, Sendable {
     }
 
     /// Records bytes that need not be downloaded again.
-    mutating func gain(_ count: Int) { gained += Int64(count) }
+    mutating func recordProgress(_ count: Int) { keptBytes += Int64(count) }
 
     /// Records that the bytes so far are of no use; returns `false` where that has happened too often.
     mutating func restart() -> Bool {
         restarts += 1
-        gained = 0
+        keptBytes = 0
         return restarts <= max(limit, 1)
     }
 
@@ -50,13 +50,15 @@ struct DownloadPatience: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - random: A number from 0 up to 1.
-    ///   - canGain: Indicates whether bytes that arrive can be kept.
-    mutating func delay(random: Double, canGain: Bool = true) -> Duration? {
-        defer { gained = 0 }
-        if gained > 0 { failures = 0 }
+    ///   - canKeepBytes: Indicates whether bytes that arrive can be kept.
+    mutating func delay(random: Double, canKeepBytes: Bool = true) -> Duration? {
+        defer { keptBytes = 0 }
+        if keptBytes > 0 { failures = 0 }
         failures += 1
-        guard failures <= (canGain || isBounded ? limit : min(limit, Self.limitWithoutGain)) else { return nil }
-        if gained >= 16 << 10 { return .zero }
+        guard failures <= (canKeepBytes || isBounded ? limit : min(limit, Self.limitWithoutKeptBytes)) else {
+            return nil
+        }
+        if keptBytes >= 16 << 10 { return .zero }
         let span = min(0.1 * Double(sign: .plus, exponent: 2 * min(failures - 1, 10), significand: 1), 30)
         return .milliseconds(Int(1000 * span * (1 - random / 2)))
     }

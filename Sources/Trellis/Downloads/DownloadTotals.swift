@@ -1,5 +1,5 @@
 /// The totals of a download so far, over all of its requests. A value.
-struct DownloadTally: Hashable, Sendable {
+struct DownloadTotals: Hashable, Sendable {
     /// The number of interruptions after which the download resumed.
     var interruptions = 0
     /// The redirects of the request that ended last.
