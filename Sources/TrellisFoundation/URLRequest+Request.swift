@@ -29,6 +29,7 @@ extension URLRequest {
                 .invalidRequest(.url("it is not an absolute http or https URL")), method: request.method,
                 url: request.url)
         }
+        if let name = request.headers.invalidName { throw TrellisError.invalidFieldName(name, request) }
         self.init(url: url)
         httpMethod = request.method.rawValue
         if let timeouts = request.timeouts { timeoutInterval = timeouts.idle?.wholeSeconds ?? 7 * 86_400 }

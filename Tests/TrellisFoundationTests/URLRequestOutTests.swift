@@ -94,6 +94,11 @@ struct URLRequestOutTests {
         #expect { try URLRequest(request) } throws: { ($0 as? TrellisError)?.kind == .invalidRequest }
     }
 
+    @Test func aFieldWithAnInvalidNameIsAnError() {
+        let request = Request(Self.url).withHeader("X Key", "1")
+        #expect { try URLRequest(request) } throws: { ($0 as? TrellisError)?.kind == .invalidRequest }
+    }
+
     // MARK: Time
 
     @Test(

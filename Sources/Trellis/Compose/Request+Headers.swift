@@ -9,6 +9,11 @@ extension Request {
         withHeader(HTTPField(name: name, value: value))
     }
 
+    /// Returns a copy in which a field with a name that is given as text, and a value, replaces all fields of the same name:
+    /// `request.withHeader("X-API-Key", key)`. Sending a copy whose name is not a token (RFC 9110, section 5.1) is an error of kind
+    /// ``TrellisError/Kind/invalidRequest``.
+    public func withHeader(_ name: String, _ value: String) -> Request { modified { $0.headers[name] = value } }
+
     /// Returns a copy in which fields replace all fields of the same names. Fields that repeat a name are all sent.
     public func withHeaders(_ fields: HTTPFields) -> Request {
         modified { request in

@@ -44,7 +44,7 @@ extension TrellisError {
         case url(String)
         /// The method is not a token, or is `CONNECT`.
         case method(String)
-        /// A header field contains bytes that would end its line.
+        /// A header field contains bytes that would end its line, or has a name that is not a token (RFC 9110, section 5.1).
         case headerField(String)
         /// The method does not allow a body, or the body cannot be sent.
         case body(String)

@@ -1,19 +1,26 @@
 import CurlEngine
+import HTTPTypes
 import Synchronization
 
 /// The sender of one call's events to the observers of a session.
 package final class CallObserver: Sendable {
     private let hub: EventHub
     private let id: UInt64
+    private let method: HTTPRequest.Method
+    /// The URL without its secrets.
+    private let url: String
     /// The instant of the call, from which the elapsed time of events is measured.
     private let start: EngineInstant
     private let clock: any EngineClock
     /// The number of the latest attempt.
     private let attempt = Atomic(1)
 
-    init(hub: EventHub, id: UInt64, clock: any EngineClock) {
+    /// - Parameter request: The request of the call, with its URL completed.
+    init(hub: EventHub, id: UInt64, request: Request, clock: any EngineClock) {
         self.hub = hub
         self.id = id
+        method = request.method
+        url = URLRedaction.redact(request.url)
         self.clock = clock
         start = clock.now()
     }
@@ -27,7 +34,7 @@ package final class CallObserver: Sendable {
     func tell(_ kind: RequestEvent.Kind, attempt number: Int? = nil) {
         hub.emit(
             RequestEvent(
-                callID: id, attempt: number ?? attempt.load(ordering: .relaxed),
+                callID: id, method: method, url: url, attempt: number ?? attempt.load(ordering: .relaxed),
                 elapsed: .nanoseconds(clock.now().nanoseconds(since: start)), kind: kind))
     }
 }

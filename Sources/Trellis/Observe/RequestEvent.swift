@@ -1,3 +1,5 @@
+public import HTTPTypes
+
 /// An event in the course of a call.
 ///
 /// | a call that | brings, in this order |
@@ -20,6 +22,12 @@
 public struct RequestEvent: Sendable {
     /// The identifier of the call, unique in its process; later calls have higher identifiers.
     public let callID: UInt64
+    /// The method that the call was made with. Adapters and redirects may send another one.
+    public let method: HTTPRequest.Method
+    /// The URL that the call was made with, completed by the session's base URL and default query items, without its secrets: user
+    /// information, and the values of query items whose names mark them as secrets or signatures. The same for all events of the
+    /// call, wherever adapters and redirects lead.
+    public let url: String
     /// The number of the attempt that the event belongs to, from 1 on.
     public let attempt: Int
     /// The time since the call was made.

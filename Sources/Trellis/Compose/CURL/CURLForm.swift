@@ -106,7 +106,7 @@ struct CURLForm {
         var text = ""
         if let type = part.effectiveContentType { text += ";type=\(type)" }
         if let fileName { text += ";filename=\(Self.quote(fileName))" }
-        for field in part.headers where field.name != .contentType {
+        for field in part.headers.withoutInvalidNames where field.name != .contentType {
             text += ";headers=\(Self.quote("\(field.name.rawName): \(field.value)"))"
         }
         return text

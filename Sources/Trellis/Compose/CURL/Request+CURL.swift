@@ -61,7 +61,10 @@ extension Request {
         if !options.revealsSecrets, !fields.contains(.authorization), URLRedaction.hasUserInformation(url) {
             fields[.authorization] = "Basic REDACTED"
         }
-        for field in fields where field.name != .contentLength && field.name != .transferEncoding {
+        if fields.invalidName != nil {
+            command.remarks.append("a field whose name is invalid is left out: the request cannot be sent")
+        }
+        for field in fields.withoutInvalidNames where field.name != .contentLength && field.name != .transferEncoding {
             let value = options.revealsSecrets ? field.value : SecretFields.redacted(field)
             // curl would leave out a field with a colon and no value.
             command.add("--header", value.isEmpty ? "\(field.name.rawName);" : "\(field.name.rawName): \(value)")

@@ -39,9 +39,10 @@ extension MultipartFormData {
 
         /// Returns the field lines, and the empty line after them.
         ///
-        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a form's part without a name, or a value
-        ///   that contains a line break or a NUL.
+        /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a form's part without a name, a field whose
+        ///   name is invalid, or a value that contains a line break or a NUL.
         func head(in subtype: MultipartFormData.Subtype) throws(TrellisError) -> String {
+            if let name = headers.invalidName { throw .invalidFieldName(name) }
             var lines = ""
             if !headers.contains(.contentDisposition), let disposition = try disposition(in: subtype) {
                 lines += "Content-Disposition: \(disposition)\r\n"

@@ -23,7 +23,7 @@ public struct JSONParameterEncoder: ParameterEncoder {
     /// Replaces the body of the request with the encoded parameters.
     public func encode(_ parameters: some Encodable & Sendable, into request: inout Request) throws {
         do {
-            request.body = .data(try encoder.encode(parameters), contentType: "application/json")
+            request.body = .data(try encoder.encode(parameters), contentType: RequestBody.jsonType)
         } catch {
             throw TrellisError.parameters(error, request)
         }

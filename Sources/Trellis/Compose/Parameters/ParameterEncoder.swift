@@ -33,7 +33,7 @@ public protocol ParameterEncoding: Sendable {
 
 extension TrellisError {
     /// Returns the error for parameters that could not be encoded.
-    static func parameters(_ error: any Error, _ request: Request) -> TrellisError {
+    static func parameters(_ error: any Error, _ request: Request? = nil) -> TrellisError {
         var why = "\(error)"
         if case EncodingError.invalidValue(_, let context) = error {
             let path = context.codingPath.map(\.formDescription).joined(separator: ".")
@@ -41,7 +41,7 @@ extension TrellisError {
             if let cause = context.underlyingError { why += " (\(cause))" }
         }
         return TrellisError(
-            .invalidRequest(.parameters(why)), method: request.method, url: request.url, underlying: error)
+            .invalidRequest(.parameters(why)), method: request?.method, url: request?.url, underlying: error)
     }
 }
 

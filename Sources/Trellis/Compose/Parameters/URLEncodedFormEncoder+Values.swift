@@ -47,9 +47,16 @@ extension URLEncodedFormEncoder {
         case iso8601
         /// The timestamp `1970-01-01T00:00:00.500Z` (RFC 3339), as in ``iso8601``. Fractions of a millisecond are cut off.
         case iso8601WithFractionalSeconds
-        /// The text that a closure returns, for example `{ $0.formatted(style) }` or with a formatter of your own. An error that
-        /// the closure throws becomes the underlying error of the `EncodingError`.
+        /// The text that a closure returns, for example with a formatter of your own; for a style see ``formatted(_:)``. An error
+        /// that the closure throws becomes the underlying error of the `EncodingError`.
         case custom(@Sendable (Date) throws -> String)
+
+        /// Returns the encoding that writes dates in a style: `.formatted(.iso8601.year().month().day())` for `1970-01-01`.
+        ///
+        /// A style has a time zone and a calendar of its own; that of `.iso8601` is GMT.
+        public static func formatted(_ style: some FormatStyle<Date, String> & Sendable) -> DateEncoding {
+            .custom { style.format($0) }
+        }
 
         func text(_ value: Date) throws -> String? {
             switch self {

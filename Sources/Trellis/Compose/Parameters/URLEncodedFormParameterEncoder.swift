@@ -32,7 +32,7 @@ public struct URLEncodedFormParameterEncoder: ParameterEncoder {
             if isQuery {
                 request.url = URLQuery.appending(form, to: request.url)
             } else {
-                request.body = .data(Data(form.utf8), contentType: "application/x-www-form-urlencoded; charset=utf-8")
+                request.body = .data(Data(form.utf8), contentType: RequestBody.formType)
             }
         } catch {
             throw TrellisError.parameters(error, request)

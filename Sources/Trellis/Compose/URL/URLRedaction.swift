@@ -33,7 +33,8 @@ enum URLRedaction {
         return secretNames.contains(name) || SecretFields.tells(name)
     }
 
-    private static func decoded(_ text: Substring) -> String {
+    /// Returns a text with its percent-encoded bytes decoded; malformed escapes stay as they are.
+    static func decoded(_ text: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {

@@ -115,8 +115,15 @@ extension Session {
         let id = id ?? Call.nextID()
         return Call(
             request, id: id, delivery: delivery, start: start, limit: limit, engine: engine, clock: clock,
-            sender: self, observer: hub.isObserved ? CallObserver(hub: hub, id: id, clock: clock) : nil,
-            isHedged: steps.steps.hedging != nil, record: record)
+            sender: self, observer: observer(ofCall: id, request), isHedged: steps.steps.hedging != nil, record: record)
+    }
+
+    /// Returns the observer of a call; `nil` where the session has no observers.
+    private func observer(ofCall id: UInt64, _ request: Request) -> CallObserver? {
+        guard hub.isObserved else { return nil }
+        // An error in the URL comes from the call.
+        let completed = (try? preparation.completingURL(of: request)) ?? request
+        return CallObserver(hub: hub, id: id, request: completed, clock: clock)
     }
 
     /// Makes a call that stands for several others, of what is left of theirs.

@@ -10,6 +10,8 @@ struct RequestPreparation: Sendable {
     private let configuration: SessionConfiguration
     /// The fields of a request without any of its own, but for `Accept-Encoding`.
     let defaultFields: HTTPFields
+    /// An invalid name among the configuration's fields; `nil`: all names are valid.
+    private let invalidDefaultName: String?
     /// The lines of a request without fields of its own.
     let defaultLines: HeaderLines
     /// The limits of a request that names none, and whose answer is collected in memory.
@@ -25,7 +27,8 @@ struct RequestPreparation: Sendable {
         collectedLimits = TimeLimits(configuration.timeouts)
         openLimits = TimeLimits(configuration.timeouts, hasDefaultTotal: false)
         urlDefaults = URLDefaults(baseURL: configuration.baseURL, queryItems: configuration.defaultQueryItems)
-        var fields = configuration.defaultHeaderFields
+        var fields = configuration.defaultHeaderFields.withoutInvalidNames
+        invalidDefaultName = configuration.defaultHeaderFields.invalidName
         if let userAgent = configuration.userAgent, fields[.userAgent] == nil { fields[.userAgent] = userAgent }
         if let language = configuration.acceptLanguage, fields[.acceptLanguage] == nil {
             fields[.acceptLanguage] = language
@@ -71,6 +74,7 @@ struct RequestPreparation: Sendable {
     ) throws(TrellisError) -> PreparedRequest {
         let url = try parse(request.url)
         try Self.check(request)
+        if let name = request.headers.invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
         var request = request
         try Self.resolveBody(of: &request, defaults: defaultFields, sizes)
         let bandwidth =

@@ -20,6 +20,8 @@ struct SingleFlightKey: Hashable, Sendable {
     /// Creates the key of a request; `nil` for a request that must be sent separately.
     init?(_ request: Request) {
         guard request.method == .get || request.method == .head, request.body == nil else { return nil }
+        // A request that cannot be sent must not get the response to another one.
+        guard request.headers.invalidName == nil else { return nil }
         method = request.method.rawValue
         // The fragment is not sent.
         url = TextBytes(request.url.prefix(beforeBytes: "#"))

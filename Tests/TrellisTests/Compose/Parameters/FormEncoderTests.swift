@@ -119,6 +119,13 @@ struct FormEncoderTests {
             try Self.text(["a": Date(timeIntervalSince1970: seconds)]) { $0.dateEncoding = encoding } == "a=\(text)")
     }
 
+    @Test func datesInAStyle() throws {
+        let encoding = Form.DateEncoding.formatted(.iso8601.year().month().day())
+        #expect(
+            try Self.text(["a": Date(timeIntervalSince1970: 951_827_696)]) { $0.dateEncoding = encoding }
+                == "a=2000-02-29")
+    }
+
     @Test(
         arguments: [
             (.useDefaultKeys, "oneTwo", "oneTwo"), (.convertToSnakeCase, "oneTwoThree", "one_two_three"),

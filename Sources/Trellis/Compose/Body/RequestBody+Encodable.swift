@@ -1,0 +1,51 @@
+public import FoundationEssentials
+
+/// Bodies of values, each with its content type. ``ParameterEncoder`` does the same for the arguments of a session's verbs.
+///
+/// ```swift
+/// let request = Request(url, method: .post, body: try .json(newUser))
+/// form.append(try .json(details), withName: "details")
+/// ```
+extension RequestBody {
+    /// The type of JSON (RFC 8259, section 11).
+    static let jsonType = "application/json"
+    /// The type of a URL-encoded form.
+    static let formType = "application/x-www-form-urlencoded; charset=utf-8"
+    /// The type of a property list, as Alamofire sends it.
+    static let propertyListType = "application/x-plist"
+
+    /// Returns a body with a value as JSON (RFC 8259), of the type `application/json`.
+    ///
+    /// - Parameter encoder: The encoder that makes the JSON; one in its default configuration by default.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` with the reason
+    ///   ``TrellisError/InvalidRequest/parameters(_:)``, whose ``TrellisError/underlying`` is the encoder's error.
+    public static func json(
+        _ value: some Encodable & Sendable, encoder: JSONEncoder = JSONEncoder()
+    ) throws(TrellisError) -> RequestBody {
+        .data(try encoded { try encoder.encode(value) }, contentType: jsonType)
+    }
+
+    /// Returns a body with a value as a form, of the type `application/x-www-form-urlencoded; charset=utf-8`.
+    ///
+    /// - Parameter encoder: The encoder that makes the form; one with the default options by default.
+    /// - Throws: As in ``json(_:encoder:)``.
+    public static func form(
+        _ value: some Encodable & Sendable, encoder: URLEncodedFormEncoder = URLEncodedFormEncoder()
+    ) throws(TrellisError) -> RequestBody {
+        .data(try encoded { Data(try encoder.encode(value).utf8) }, contentType: formType)
+    }
+
+    /// Returns a body with a value as a property list, of the type `application/x-plist`.
+    ///
+    /// - Parameter encoder: The encoder that makes the property list; one that writes XML by default.
+    /// - Throws: As in ``json(_:encoder:)``.
+    public static func propertyList(
+        _ value: some Encodable & Sendable, encoder: PropertyListEncoder = PropertyListParameterEncoder.default.encoder
+    ) throws(TrellisError) -> RequestBody {
+        .data(try encoded { try encoder.encode(value) }, contentType: propertyListType)
+    }
+
+    private static func encoded(_ encode: () throws -> Data) throws(TrellisError) -> Data {
+        do { return try encode() } catch { throw TrellisError.parameters(error) }
+    }
+}

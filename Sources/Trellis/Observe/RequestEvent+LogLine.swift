@@ -1,0 +1,86 @@
+import HTTPTypes
+
+/// The events as lines of a ``RequestLog``.
+extension RequestEvent {
+    /// Indicates whether the event is the end of its call.
+    var isEndOfCall: Bool {
+        switch kind {
+        case .finished, .failed: true
+        default: false
+        }
+    }
+
+    /// The event as one line of text, without secrets.
+    var logLine: String {
+        let (words, error) = logWords
+        var line = "\(method.rawValue) \(url) \(words) \(elapsed.rounded)"
+        if attempt > 1 { line += isEndOfCall ? ", \(attempt) attempts" : ", attempt \(attempt)" }
+        line += " (call \(callID))"
+        if let error { line += ": \(Self.text(of: error))" }
+        return line.inOneLine
+    }
+
+    /// The kind in words, and the error that belongs to it.
+    private var logWords: (String, (any Error)?) {
+        switch kind {
+        case .created: ("created", nil)
+        case .resumed: ("resumed", nil)
+        case .suspended: ("suspended", nil)
+        case .adapted(let request): ("adapted\(asked(request))", nil)
+        case .queued(let request): ("queued\(asked(request))", nil)
+        case .admitted: ("admitted", nil)
+        case .connected: ("connected", nil)
+        case .informational(let head): ("informational \(head.status.code)", nil)
+        case .head(let head): ("head \(head.status.code)", nil)
+        case .attemptEnded(_, let error): ("attempt ended", error)
+        case .redirected(let redirect): ("redirected \(redirect)", nil)
+        case .retrying(let delay, let error): ("retrying in \(delay.rounded)", error)
+        case .limited(let host, let wait): ("limited by \(host) for \(wait.rounded)", nil)
+        case .circuitOpened(let host, let time): ("circuit of \(host) opened for \(time.rounded)", nil)
+        case .circuitClosed(let host): ("circuit of \(host) closed", nil)
+        case .hedging(let delay): ("hedging after \(delay.rounded)", nil)
+        case .joined(let other): ("joined call \(other)", nil)
+        case .finished(let response): ("\(response.status.code)", nil)
+        case .validated(let error): (error == nil ? "accepted" : "refused", error)
+        case .serialized(let time, let error): ("\(error == nil ? "read" : "not read") in \(time.rounded)", error)
+        case .failed(let error): Self.end(of: error)
+        }
+    }
+
+    /// Returns the words for a call without a response, and the error, unless the words say it all.
+    private static func end(of error: any Error) -> (String, (any Error)?) {
+        if error is CancellationError { return ("cancelled", nil) }
+        switch (error as? TrellisError)?.reason {
+        case .cancelled(.explicitly)?: return ("cancelled", nil)
+        case .cancelled?: return ("cancelled", error)
+        default: return ("failed", error)
+        }
+    }
+
+    /// Returns the method and URL of a request, if they are not those of the call.
+    private func asked(_ request: Request) -> String {
+        let url = URLRedaction.redact(request.url)
+        return request.method == method && url == self.url ? "" : " as \(request.method.rawValue) \(url)"
+    }
+
+    /// Returns an error in words, without the request that the line names already, and without a body.
+    private static func text(of error: any Error) -> String {
+        guard var error = error as? TrellisError else { return "\(error)" }
+        (error.method, error.url, error.bodyExcerpt) = (nil, nil, nil)
+        return "\(error)"
+    }
+}
+
+extension String {
+    /// The text with its control characters and line separators escaped.
+    fileprivate var inOneLine: String {
+        var line = ""
+        for scalar in unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator: line += scalar.escaped(asASCII: true)
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+        return line
+    }
+}

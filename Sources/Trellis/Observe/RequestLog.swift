@@ -1,0 +1,53 @@
+import CurlEngine
+
+/// A log of the calls of a session, for people: one line of text for each call, at its end.
+///
+/// ```swift
+/// configuration.eventMonitors = [RequestLog()]
+/// // GET https://example.com/a 200 12 ms (call 7)
+/// // POST https://example.com/b failed 30.0 s, 3 attempts (call 8): timed out (total) after 30.0 s waiting for the answer
+/// ```
+///
+/// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream,
+/// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``; fields and bodies are not written. An error that a step of
+/// your own throws is written as it describes itself. Control characters are escaped, so that one event is one line.
+///
+/// The lines are written one after the other on threads that may wait, so that a slow reader holds up neither the session nor other
+/// tasks; the log falls behind as any ``EventMonitor`` does. A process that ends at once may lose its last lines.
+public struct RequestLog: EventMonitor {
+    /// The events that are written.
+    public enum Level: Sendable, Hashable, CaseIterable {
+        /// The ends of calls.
+        case calls
+        /// All events.
+        case verbose
+    }
+
+    private let level: Level
+    private let write: @Sendable (String) async -> Void
+
+    /// Creates a log on the standard error stream of the process.
+    ///
+    /// - Parameter level: The events that are written; the ends of calls by default.
+    public init(_ level: Level = .calls) {
+        self.init(level) { line in
+            await Task(executorPreference: DiskExecutor.shared) { StandardError.write(line + "\n") }.value
+        }
+    }
+
+    /// Creates a log that a closure writes: `RequestLog(.verbose) { line in logger.debug("\(line)") }`.
+    ///
+    /// - Parameters:
+    ///   - level: The events that are written; the ends of calls by default.
+    ///   - write: The closure that gets each line, without a line break at its end.
+    public init(_ level: Level = .calls, writingWith write: @escaping @Sendable (_ line: String) async -> Void) {
+        self.level = level
+        self.write = write
+    }
+
+    /// Writes the line of an event, if the level has one.
+    public func handle(_ event: RequestEvent) async {
+        guard level == .verbose || event.isEndOfCall else { return }
+        await write(event.logLine)
+    }
+}

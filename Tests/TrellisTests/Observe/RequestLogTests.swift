@@ -1,0 +1,129 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The lines of a log, and what each event tells of its call.
+@Suite(.timeLimit(.minutes(1)))
+struct RequestLogTests {
+    /// A log in memory, and the session that it belongs to. The clock stands still, so that all times are 0 ms.
+    private struct Logged {
+        let lines = Locked<[String]>([])
+        let ended = LoopbackServer.Gate()
+        let transport: MockTransport
+        let session: Session
+
+        /// - Parameter end: The text in the last line that is waited for.
+        init(
+            _ level: RequestLog.Level, until end: String, baseURL: String? = nil,
+            handler: @escaping MockTransport.Handler = { _ in .text("hello") }
+        ) {
+            var configuration = SessionConfiguration()
+            configuration.baseURL = baseURL
+            let (lines, ended) = (self.lines, self.ended)
+            configuration.eventMonitors = [
+                RequestLog(level) { line in
+                    // The numbers of calls go on through the whole process.
+                    let line = line.replacing(#/\(call \d+\)/#, with: "(call)")
+                    lines.withLock { $0.append(line) }
+                    if line.contains(end) { ended.open() }
+                }
+            ]
+            transport = MockTransport(handler)
+            session = Session(configuration: configuration, transport: transport, clock: TestClock())
+        }
+
+        /// The lines up to the end.
+        func written() async throws -> [String] {
+            try await ended.opened()
+            return lines.withLock { $0 }
+        }
+    }
+
+    @Test func oneLineForACall() async throws {
+        let logged = Logged(.calls, until: "200")
+        _ = try await logged.session.data("http://ann:pw@a.example/b?token=x#c")
+        #expect(try await logged.written() == ["GET http://a.example/b?token=REDACTED 200 0 ms (call)"])
+    }
+
+    @Test func theURLIsCompleted() async throws {
+        let logged = Logged(.calls, until: "404", baseURL: "http://a.example/v1/") { _ in MockResponse(status: 404) }
+        _ = try await logged.session.data(Request("users", method: .post))
+        #expect(try await logged.written() == ["POST http://a.example/v1/users 404 0 ms (call)"])
+    }
+
+    @Test func aFailure() async throws {
+        let logged = Logged(.calls, until: "failed") { _ in
+            throw TransportFailure(.exchangeFailed(.receive("a\nb")))
+        }
+        let request = Request("http://a.example/").withRetrier(
+            Retrier { _, context in context.attempt == 1 ? .retry : .doNotRetry })
+        _ = try? await logged.session.data(request)
+        let why = "the response could not be received: a\\nb"
+        #expect(try await logged.written() == ["GET http://a.example/ failed 0 ms, 2 attempts (call): \(why)"])
+    }
+
+    @Test(arguments: [true, false])
+    func aCancellation(_ isOfTask: Bool) async throws {
+        let never = LoopbackServer.Gate()
+        let logged = Logged(.calls, until: "cancelled") { _ in
+            try await never.opened()
+            return .text("")
+        }
+        if isOfTask {
+            let task = Task { try await logged.session.data("http://a.example/") }
+            try await logged.transport.waitUntilRequested(count: 1)
+            task.cancel()
+        } else {
+            let handle = logged.session.request("http://a.example/")
+            handle.resume()
+            try await logged.transport.waitUntilRequested(count: 1)
+            handle.cancel()
+        }
+        #expect(try await logged.written() == ["GET http://a.example/ cancelled 0 ms (call)"])
+    }
+
+    @Test func everyEvent() async throws {
+        let logged = Logged(.verbose, until: "/a 200 ") { request in
+            request.url.hasSuffix("/a")
+                ? MockResponse(status: 302, headers: [.location: "/b?sig=x"]) : .text("hello")
+        }
+        _ = try await logged.session.data("http://a.example/a")
+        let words = [
+            "created", "queued", "admitted", "connected", "head 302", "attempt ended",
+            "redirected 302 http://a.example/a → http://a.example/b?sig=REDACTED",
+            "queued as GET http://a.example/b?sig=REDACTED", "admitted", "connected", "head 200", "attempt ended",
+            "200",
+        ]
+        #expect(try await logged.written() == words.map { "GET http://a.example/a \($0) 0 ms (call)" })
+    }
+
+    @Test func everyEventTellsTheRequestOfItsCall() async throws {
+        var configuration = SessionConfiguration()
+        configuration.defaultQueryItems = [URLQueryItem(name: "api_key", value: "x")]
+        let session = Session(
+            configuration: configuration,
+            transport: MockTransport { request in
+                request.url.contains("/b")
+                    ? .text("") : MockResponse(status: 303, headers: [.location: "http://b.example/b"])
+            })
+        let events = session.requestEvents
+        _ = try await session.data(Request("http://a.example/a", method: .post))
+        for await event in events {
+            #expect(event.method == .post)
+            #expect(event.url == "http://a.example/a?api_key=REDACTED")
+            if event.isEndOfCall { break }
+        }
+    }
+
+    @Test func aLineIsOneLine() async throws {
+        let logged = Logged(.calls, until: "failed")
+        _ = try? await logged.session.data("http://a.example/\u{1B}[2J\n\u{2028}")
+        _ = try? await logged.session.data("nowhere\r\n")
+        let lines = try await logged.written()
+        #expect(!lines.joined().unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x2028 })
+    }
+}
