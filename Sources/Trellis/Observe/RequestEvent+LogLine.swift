@@ -10,15 +10,30 @@ extension RequestEvent {
         }
     }
 
-    /// The event as one line of text, without secrets.
-    var logLine: String {
+    /// Returns the event as one line of text, without secrets.
+    ///
+    /// - Parameter hasHeaders: The line ends with the fields that are sent or were received, if the event has any.
+    func logLine(withHeaders hasHeaders: Bool = false) -> String {
         let (words, error) = logWords
         var line = "\(method.rawValue) \(url) \(words) \(elapsed.rounded)"
         if attempt > 1 { line += isEndOfCall ? ", \(attempt) attempts" : ", attempt \(attempt)" }
         line += " (call \(callID))"
         if let error { line += ": \(Self.text(of: error))" }
+        if hasHeaders, let headers { line += " [\(headers.map(Self.text(of:)).joined(separator: ", "))]" }
         return line.inOneLine
     }
+
+    /// The fields of the request that is sent or of the head that was received.
+    private var headers: HTTPFields? {
+        switch kind {
+        case .queued(let request): request.headers
+        case .head(let head), .informational(let head): head.headers
+        default: nil
+        }
+    }
+
+    /// Returns a field as `Name: value`, without its secret.
+    private static func text(of field: HTTPField) -> String { "\(field.name): \(SecretFields.redacted(field))" }
 
     /// The kind in words, and the error that belongs to it.
     private var logWords: (String, (any Error)?) {

@@ -9,7 +9,7 @@ import CurlEngine
 /// ```
 ///
 /// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream,
-/// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``; fields and bodies are not written. An error that a step of
+/// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``; bodies are not written, and fields at the level ``Level/headers`` alone. An error that a step of
 /// your own throws is written as it describes itself. Control characters are escaped, so that one event is one line.
 ///
 /// The lines are written one after the other on threads that may wait, so that a slow reader holds up neither the session nor other
@@ -21,6 +21,9 @@ public struct RequestLog: EventMonitor {
         case calls
         /// All events.
         case verbose
+        /// All events, with the fields of each request that is sent, the session's default fields included, and of each head that
+        /// is received. The values of fields whose names mark them as secrets, such as `Authorization` and `Cookie`, are `REDACTED`.
+        case headers
     }
 
     private let level: Level
@@ -47,7 +50,7 @@ public struct RequestLog: EventMonitor {
 
     /// Writes the line of an event, if the level has one.
     public func handle(_ event: RequestEvent) async {
-        guard level == .verbose || event.isEndOfCall else { return }
-        await write(event.logLine)
+        guard level != .calls || event.isEndOfCall else { return }
+        await write(event.logLine(withHeaders: level == .headers))
     }
 }
