@@ -43,6 +43,22 @@ package enum WaitingThread {
         }
     }
 
+    /// Waits for the end of a task; in a cancelled task returns at once, and the other task goes on.
+    package static func waitUnlessCancelled(for task: Task<Void, Never>) async {
+        let wait = CancellableWait<Void>()
+        try? await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                guard wait.begin(continuation) else { return }
+                Task {
+                    await task.value
+                    wait.end(.success(()))
+                }
+            }
+        } onCancel: {
+            wait.end(.failure(CancellationError()))
+        }
+    }
+
     /// Starts `body` on a waiting thread, and does not wait for its end.
     static func begin(_ body: @escaping @Sendable () -> Void) { crew.add(body) }
 }

@@ -1,4 +1,5 @@
 import CurlEngine
+public import HTTPTypes
 
 /// The arguments of a download.
 struct DownloadCall: Sendable {
@@ -28,9 +29,13 @@ extension Session {
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose download ends at once.
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
-        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions()
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DownloadedFile {
-        try await downloadRequest(request, to: destination, checksum: checksum, options: options).value
+        try await downloadRequest(
+            request, to: destination, checksum: checksum, options: options, headers: headers, timeouts: timeouts,
+            interceptor: interceptor
+        ).value
     }
 
     /// Returns a handle on a download to a file, which has not started yet: see ``DownloadRequest``.
@@ -51,9 +56,11 @@ extension Session {
     ///   - options: The options of the download.
     public func downloadRequest(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
-        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions()
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
-        handle(request, destination, checksum, options, nil)
+        handle(
+            { try request.asRequest().adjusted(headers, timeouts, interceptor) }, destination, checksum, options, nil)
     }
 
     /// Returns a handle on a download that resumes where another one ended.
@@ -69,18 +76,21 @@ extension Session {
     public func downloadRequest(
         resuming resumeData: ResumeData, _ request: (any RequestConvertible)? = nil,
         to destination: DownloadDestination = .temporary, checksum: Checksum? = nil,
-        options: DownloadOptions = DownloadOptions()
+        options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
-        guard let request else { return handle(resumeData.url, destination, checksum, options, resumeData) }
-        return handle(request, destination, checksum, options, resumeData)
+        let base: any RequestConvertible = request ?? resumeData.url
+        return handle(
+            { try base.asRequest().adjusted(headers, timeouts, interceptor) }, destination, checksum, options,
+            resumeData)
     }
 
     private func handle(
-        _ convertible: some RequestConvertible, _ destination: DownloadDestination, _ checksum: Checksum?,
+        _ make: () throws -> Request, _ destination: DownloadDestination, _ checksum: Checksum?,
         _ options: DownloadOptions, _ resumeData: ResumeData?
     ) -> DownloadRequest {
         // Converted at once: later changes of the caller's value do not change the request.
-        let request = Result { try convertible.asRequest() }
+        let request = Result { try make() }
         let run = DownloadRun(clock: clock) { [self] run in
             let call = DownloadCall(
                 request: try request.get(), destination: destination, checksum: checksum, options: options,

@@ -1,3 +1,5 @@
+public import HTTPTypes
+
 extension Session {
     /// Returns the server-sent events of a server, over as many connections as needed.
     ///
@@ -16,20 +18,24 @@ extension Session {
     ///     ends the sequence.
     public func serverSentEvents(
         _ request: some RequestConvertible, reconnecting reconnection: EventSourceReconnection = .init(),
-        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
+        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil,
         whenAnswered: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {
-        serverSentEvents(request, reconnection, maximumEventSize, whenAnswered) { Double.random(in: 0..<1) }
+        serverSentEvents(
+            { try request.asRequest().adjusted(headers, timeouts, interceptor) }, reconnection, maximumEventSize,
+            whenAnswered
+        ) { Double.random(in: 0..<1) }
     }
 
     /// Returns the events as the public method does, with the caller's random numbers.
     func serverSentEvents(
-        _ request: some RequestConvertible, _ reconnection: EventSourceReconnection,
+        _ make: @escaping @Sendable () throws -> Request, _ reconnection: EventSourceReconnection,
         _ maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
         _ whenAnswered: (@Sendable (Response) async throws -> Void)? = nil, random: @escaping @Sendable () -> Double
     ) -> EventSource {
         let connection = EventSourceConnection(
-            session: self, convert: { try request.asRequest() }, limit: maximumEventSize, whenAnswered: whenAnswered,
+            session: self, convert: make, limit: maximumEventSize, whenAnswered: whenAnswered,
             random: random)
         return EventSource(connection, EventSourceState(reconnection))
     }

@@ -1,22 +1,22 @@
 import CurlEngine
 
-/// What came before an attempt in its call.
+/// The part of a call before an exchange: its earlier attempts and redirects, with the call's observer and limits.
 final class AttemptHistory: Sendable {
-    /// How often the request was on its way before: retries and hedges, not redirects.
+    /// The number of attempts that were made before: retries and hedges, not redirects.
     let earlierAttempts: Int
     /// The redirects that led to this request.
     let redirects: [Redirect]
-    /// One of them has led to another origin.
+    /// A Boolean value: one of the redirects has led to another origin.
     let hasLeftOrigin: Bool
-    /// The total of its call, in nanoseconds; `nil`: it has none.
+    /// The limit in total of the call, in nanoseconds; `nil`: the call has none.
     let limit: UInt64?
-    /// When it began to wait for its limits and its slot.
+    /// The instant at which the exchange began to wait for its limits and its slot.
     let start: EngineInstant
-    /// Who is told of it.
+    /// The call's observer, which receives the events of the exchange; `nil`: there is none.
     let observer: CallObserver?
-    /// Counts the attempts of its call; `nil` where they go out one after the other.
+    /// The count of the call's attempts; `nil`: attempts go out one after the other.
     let starts: StartCount?
-    /// What has let it go.
+    /// The permission of the host's limits; `nil`: the host has none.
     private let permission: (any StartPermission)?
 
     init(
@@ -33,10 +33,10 @@ final class AttemptHistory: Sendable {
         self.permission = permission
     }
 
-    /// The number of its attempt.
+    /// The number of the attempt, from 1.
     var attempt: Int { earlierAttempts + 1 }
 
-    /// The request goes out.
+    /// Notes that the request goes out.
     func begin() {
         permission?.isUsed()
         starts?.add(attempt)
@@ -45,7 +45,8 @@ final class AttemptHistory: Sendable {
     func tell(_ kind: RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
 }
 
-/// What has let a request go, and wants to know whether it went.
+/// The permission of a limit for a request, which is told when the request uses it.
 protocol StartPermission: AnyObject, Sendable {
+    /// Notes that the request goes out.
     func isUsed()
 }

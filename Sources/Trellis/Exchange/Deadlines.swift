@@ -1,11 +1,11 @@
 import CurlEngine
 
-/// When a request has taken too long, as a value.
+/// The time limits of an exchange and the instants from which they count, as a value.
 struct Deadlines: Hashable, Sendable {
     let limits: TimeLimits
-    /// When the call was made; ``Timeouts/total`` counts from here.
+    /// The instant at which the call was made; ``Timeouts/total`` counts from here.
     let start: EngineInstant
-    /// When the attempt got its slot.
+    /// The instant at which the attempt got its slot.
     var attemptStart: EngineInstant
 
     init(limits: TimeLimits, start: EngineInstant) {
@@ -14,19 +14,19 @@ struct Deadlines: Hashable, Sendable {
         attemptStart = start
     }
 
-    /// A limit and when it is reached.
+    /// A limit and the instant at which it is reached.
     struct Expiry: Hashable, Sendable {
         let timeout: TrellisError.Timeout
         let instant: EngineInstant
     }
 
-    /// The first limit that will be reached if nothing more happens.
+    /// Returns the first limit that will be reached if nothing more happens; `nil`: no limit applies.
     ///
     /// - Parameters:
-    ///   - progress: How far the attempt is.
-    ///   - lastMove: When bytes last moved, in either direction, or were let move again.
-    ///   - lastSend: When the last bytes of the request left, `nil` while its body is not complete.
-    ///   - isHeld: The transfer is held up on this side, so that it is not the peer that is idle.
+    ///   - progress: The progress of the attempt.
+    ///   - lastMove: The instant at which bytes last moved, in either direction, or were allowed to move again.
+    ///   - lastSend: The instant at which the last bytes of the request were sent; `nil` while its body is not complete.
+    ///   - isHeld: A Boolean value: the transfer is paused on this side, so that the peer is not idle.
     func next(
         _ progress: ExchangeState.Progress, lastMove: EngineInstant, lastSend: EngineInstant?, isHeld: Bool
     ) -> Expiry? {

@@ -1,9 +1,9 @@
 import CurlEngine
 
-/// How a request keeps to the limits on its bandwidth: it is paused when it has used up what it was granted. Nothing of this
-/// happens where there are no limits.
+/// The bandwidth limits of an exchange: its transfer is paused when it has used up its granted bytes. Does nothing if there are no
+/// limits.
 extension ExchangeActor {
-    /// Before an attempt.
+    /// Joins the gates of the limits, once, before the first attempt.
     func joinFlow() {
         guard flow?.hasJoined == false else { return }
         flow?.hasJoined = true
@@ -11,7 +11,7 @@ extension ExchangeActor {
         if prepared.streamedBody != nil { flow?.sending.join(self) }
     }
 
-    /// When the attempt has begun.
+    /// Pauses the attempt that has begun where a gate has granted no bytes yet.
     func beginFlow() {
         flow?.received = 0
         flow?.isSendingPaused = false
@@ -19,17 +19,17 @@ extension ExchangeActor {
         pauseSending()
     }
 
-    /// At the end of the request.
+    /// Leaves the gates, at the end of the exchange.
     func leaveFlow() {
         guard let flow else { return }
         for gate in flow.sending.gates + flow.receiving.gates { gate.onEngineThread.leave(self) }
         self.flow = nil
     }
 
-    /// Bytes of the answer have come.
+    /// Counts received bytes of the response's body, and pauses the transfer if they use up the grant.
     func countReceived(_ bytes: RawSpan) {
         guard var flow else { return }
-        // Before decoding, where that is known.
+        // The count before decoding is used if the transport knows it.
         let total = task?.receivedBodyBytes ?? flow.received + Int64(bytes.byteCount)
         flow.receiving.spend(Int(total - flow.received), self)
         flow.received = total
@@ -37,13 +37,14 @@ extension ExchangeActor {
         pauseReceiving()
     }
 
-    /// Bytes of the request's body have gone.
+    /// Counts sent bytes of the request's body, and pauses the transfer if they use up the grant.
     func countSent(_ count: Int) {
         guard flow != nil else { return }
         flow?.sending.spend(count, self)
         pauseSending()
     }
 
+    /// Resumes the directions that a gate had paused.
     func bandwidthIsGranted(by gate: BandwidthGate) {
         flow?.sending.open(gate)
         flow?.receiving.open(gate)
@@ -54,7 +55,7 @@ extension ExchangeActor {
         updateTimer()
     }
 
-    /// Passes the room for a chunk on, unless the limit has to bring it in first.
+    /// Tells the pump that the transport has room for a chunk, unless a bandwidth limit must grant bytes first.
     func roomForBody() {
         owesRoom = flow?.sending.isHeld == true && task?.countsSentBody == false
         if !owesRoom { pump?.transportHasRoom() }
@@ -66,7 +67,7 @@ extension ExchangeActor {
         task?.pauseSending(flow.sending.isHeld)
     }
 
-    /// Stops or goes on receiving: for the reader or for a limit.
+    /// Pauses or resumes receiving, depending on the reader and the bandwidth limits.
     func pauseReceiving() {
         let isHeld = state.isHeldByReader || flow?.receiving.isHeld == true
         guard isReceivingPaused != isHeld else { return }

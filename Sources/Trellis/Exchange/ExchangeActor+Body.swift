@@ -1,15 +1,16 @@
 import CurlEngine
 import FoundationEssentials
 
-/// What the pump brings for the request's body.
+/// The chunks of the request's body, from the pump to the transport.
 extension ExchangeActor {
+    /// Starts the source of a streamed body.
     func startPump() {
         guard let body = prepared.streamedBody else { return }
         if sentBodyBytes > 0 { resetUpload() }
         pump = BodyPump(body, into: self, readsFiles: task is any FileTransportTask)
     }
 
-    // A pump that was replaced or stopped has nothing more to say.
+    // Chunks of a pump that was replaced or stopped are ignored.
 
     func send(_ chunk: Data, from pump: BodyPump) {
         guard pump === self.pump else { return }
@@ -33,12 +34,12 @@ extension ExchangeActor {
         updateTimer()
     }
 
-    /// All that the source has brought is on its way, and it owes more. The peer is not idle then, and has all its time afterwards.
-    /// A peer that has begun to answer owes the rest of its answer, whatever the source does: an older libcurl does not notice the
-    /// end of a connection on which sending is paused.
+    /// A Boolean value: all bytes that the source has provided are sent, and the source owes more. The peer is not idle then, and
+    /// its idle time starts afterwards. The limits apply again once the peer has begun to respond, whatever the source does: an
+    /// older libcurl does not notice the end of a connection on which sending is paused.
     var awaitsSource: Bool { head == nil && !isBodySent && state.expectation != .awaited && task?.awaitsBody == true }
 
-    /// The answer has come, and says that the rest of the body is not wanted: the source ends, and nothing more is sent.
+    /// Ends the source, and sends nothing more, because the response shows that the rest of the body is not wanted.
     func stopSending() {
         guard let pump else { return }
         pump.stop()

@@ -1,9 +1,9 @@
 import CurlEngine
 import HTTPTypes
 
-/// How a body waits for the server's word (`Expect: 100-continue`; RFC 9110, section 10.1.1).
+/// The wait of a body for the server's permission (`Expect: 100-continue`; RFC 9110, section 10.1.1).
 extension ExchangeActor {
-    /// The connection is ready, and the head goes out.
+    /// Starts the timer of the wait, when the connection is ready and the head goes out.
     func beginContinueWait() {
         guard state.expectation == .awaited, let wait = prepared.continueWait else { return }
         let timer = continueTimer ?? EngineTimer(ContinueTimerTarget(self))
@@ -11,19 +11,20 @@ extension ExchangeActor {
         executor.engineLoop.set(timer, at: executor.now.advanced(byNanoseconds: wait))
     }
 
+    /// Keeps an informational head; status 100 ends the body's wait.
     func receivedInformational(_ head: ResponseHead) {
         informational.append(head)
         prepared.history?.tell(.informational(head))
         if head.status.code == 100 { endContinueWait(.permitBody) }
     }
 
-    /// Ends the body's wait: the body follows, or the server has sent its final head and wants none.
+    /// Ends the body's wait: the body follows, or the server has sent its final head and does not want the body.
     func endContinueWait(_ condition: ExchangeState.Condition) {
         cancelContinueTimer()
         handle(condition)
     }
 
-    /// Sends nothing of the body, for which the server has not asked.
+    /// Sends nothing of the body, because the server has not asked for it.
     func dropBody() {
         isBodySent = true
         task?.stopSending()
@@ -35,7 +36,8 @@ extension ExchangeActor {
         self.continueTimer = nil
     }
 
-    /// What a final head means for the body. `false`: the head is none for the caller, because the request goes out once more.
+    /// Applies a final head to the body. Returns `false` if the caller does not get the head, because the request goes out once
+    /// more.
     func takeWordOnBody(_ head: ResponseHead) -> Bool {
         if head.status == .expectationFailed, prepared.continueWait != nil, state.expectation != .dropped,
             state.expectation == .awaited || prepared.streamedBody?.isReplayable == true
@@ -51,6 +53,7 @@ extension ExchangeActor {
         return true
     }
 
+    /// Cancels the attempt, and sends the request once more without the expectation.
     private func dropExpectation() {
         cancelContinueTimer()
         handle(.dropExpectation)
@@ -59,7 +62,7 @@ extension ExchangeActor {
         task?.cancel()
         task = nil
         isReceivingPaused = false
-        // The transport has called, and takes nothing new before it has been returned to.
+        // The transport is in a callback, and starts nothing new before the callback has returned.
         executor.submit { [self] in onEngine { $0.startWithoutExpectation() } }
     }
 
@@ -69,13 +72,13 @@ extension ExchangeActor {
         handle(.start)
     }
 
-    /// The request as it goes out now.
+    /// The request of the present attempt, without the expectation once that was dropped.
     var presentRequest: TransportRequest {
         state.expectation == .dropped ? prepared.transportRequest.withoutExpectation : prepared.transportRequest
     }
 }
 
-/// The server has said nothing for as long as it had. It keeps the request while it waits.
+/// The target of the timer that ends the wait for a silent server. Retains the exchange while the timer runs.
 private final class ContinueTimerTarget: EngineTimerTarget {
     private let request: ExchangeActor
 

@@ -1,8 +1,8 @@
 import CurlEngine
 
-/// How far the bodies of a request and its answer are, for those who want to know.
+/// The progress of the bodies of a request and its response, for the meters that measure them.
 extension ExchangeActor {
-    /// Tells the meter of the body from now on. A request without a body has nothing to tell.
+    /// Measures the request's body from now on with a meter. Does nothing for a request without a body.
     func measureUpload(with meter: ProgressBroadcaster) {
         switch prepared.transportRequest.wire.body {
         case .none: return
@@ -14,28 +14,28 @@ extension ExchangeActor {
         if head != nil { noteInlineBody() }
     }
 
-    /// The transport has taken bytes of the body.
+    /// Counts bytes of the body that the transport has taken.
     func sentBody(_ count: Int) {
         sentBodyBytes += Int64(count)
         uploadMeter?.advance(by: count)
         if flow != nil { countSent(count) }
     }
 
-    /// Nothing has been sent yet of the attempt that begins.
+    /// Resets the count of sent bytes for the attempt that begins.
     func resetUpload() {
         sentBodyBytes = 0
         uploadMeter?.jump(to: 0)
     }
 
-    /// A body that was handed over whole has gone with its head.
+    /// Counts a body that was passed to the transport whole, and was sent with its head.
     func noteInlineBody() {
         guard case .bytes(let bytes) = prepared.transportRequest.wire.body else { return }
         uploadMeter?.advance(by: bytes.count)
     }
 
-    // MARK: The answer's
+    // MARK: The response's body
 
-    /// Tells the meter of the answer's body from now on.
+    /// Measures the response's body from now on with a meter.
     func measureDownload(with meter: ProgressBroadcaster) {
         downloadMeter = meter
         if state.isEnded {
@@ -49,7 +49,10 @@ extension ExchangeActor {
         measureDownload()
     }
 
-    /// The head says how much comes, unless there is none of it.
+    /// Ends the progress of the response's body with the exchange.
+    func finishesDownloadMeter() { endsDownloadMeter = true }
+
+    /// Tells the meter the size that the head announces, unless the response has no body.
     func expectDownload() {
         guard let head, prepared.method != .head, head.status != .noContent, head.status != .notModified else {
             return
@@ -57,7 +60,8 @@ extension ExchangeActor {
         downloadMeter?.expect(head.headers[.contentLength].flatMap { Int64($0) })
     }
 
-    /// Bytes count as they come over the wire, which is what the head has spoken of, where the transport knows them.
+    /// Counts received bytes as they come over the wire, like the length in the head, if the transport knows them; otherwise
+    /// decoded.
     func measureDownload() {
         let total = task?.receivedBodyBytes ?? Int64(bodyCount)
         downloadMeter?.advance(by: Int(total - measuredBytes))

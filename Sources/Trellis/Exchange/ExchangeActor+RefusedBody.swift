@@ -1,13 +1,13 @@
 import CurlEngine
 
-/// How much is read of the body of an answer in memory that all its readers refuse.
+/// The limit on the body of a response in memory whose head is refused by all readers.
 extension ExchangeActor {
-    /// As much as an error shows or decodes, in bytes.
+    /// The part of the body that an error shows or decodes, in bytes.
     static var refusedBodyLimit: Int { 64 << 10 }
 
-    /// Ends the transfer where the body has become long and all readers refuse the head.
+    /// Ends the transfer if the body exceeds the limit and all readers refuse the head.
     ///
-    /// They are asked once, when the body exceeds a limit, because it makes no difference before.
+    /// The readers are asked once, when the body exceeds the limit, because their verdict makes no difference before.
     func cutsBody(with bytes: RawSpan) -> Bool {
         let limit = min(Self.refusedBodyLimit, prepared.maximumBodySize.bytes)
         guard bodyCount > limit, !isHeadJudged, case .memory = sink, let readers, let head else { return false }

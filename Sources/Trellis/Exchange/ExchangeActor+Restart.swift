@@ -1,7 +1,8 @@
-/// How a request goes out once more behind its caller's back.
+/// The restart of an exchange whose request goes out once more, unseen by its caller.
 extension ExchangeActor {
-    /// A kept connection was dead, and libcurl cannot rewind a stream, or cannot tell over HTTP/2: an idempotent request whose
-    /// body can be made again goes out once more. So does any that the server has refused unprocessed.
+    /// Indicates whether the request goes out once more. An idempotent request does if a kept connection was dead and libcurl
+    /// cannot rewind a stream, or cannot tell over HTTP/2, and its body can be sent again. So does any request that the server has
+    /// refused unprocessed.
     func mayRestart(after failure: TransportFailure) -> Bool {
         guard !state.hasRestarted, head == nil, prepared.method.isIdempotent || failure.isUnprocessed else {
             return false
@@ -12,7 +13,7 @@ extension ExchangeActor {
         return isStale && prepared.streamedBody?.isReplayable != false
     }
 
-    /// What libcurl cannot send once more can still be made again, by whoever retries.
+    /// Returns the reason of the error for a failure. A body that libcurl cannot send again may still be replayable for a retrier.
     func reason(for failure: TransportFailure) -> TrellisError.Reason {
         guard failure.reason == .bodyFailed(.notReplayable), prepared.streamedBody?.isReplayable != false else {
             return failure.reason
@@ -20,6 +21,7 @@ extension ExchangeActor {
         return .exchangeFailed(.connectionLost)
     }
 
+    /// Starts the request once more.
     func restart() {
         handle(.restart)
         end = nil
@@ -29,7 +31,7 @@ extension ExchangeActor {
         task = nil
         isReceivingPaused = false
         cancelContinueTimer()
-        // A suspended exchange sends nothing: not even a request that has been on its way before.
+        // A suspended exchange sends nothing, not even a request that was sent before.
         handle(.start)
     }
 }

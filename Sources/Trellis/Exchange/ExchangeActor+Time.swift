@@ -1,14 +1,15 @@
 import CurlEngine
 
-/// The time limits of a request: when the next one is over, and what happens then.
+/// The timer for the time limits of an exchange.
 extension ExchangeActor {
-    /// Begins the time of the request: where a handle was kept for a while, with its first start.
+    /// Starts the clock of the exchange: for a deferred handle, when it is first resumed.
     func startClock() {
         isClockRunning = true
         deadlines = Deadlines(limits: prepared.limits, start: executor.now)
         lastMove = deadlines.start
     }
 
+    /// Moves the timer to the next limit, if that is earlier than the timer's deadline.
     func updateTimer() {
         guard isClockRunning, let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         if let deadline = timer?.deadline, deadline <= expiry.instant { return }
@@ -25,13 +26,22 @@ extension ExchangeActor {
             isHeld: state.isHeldByReader || state.isSuspended || flow?.isHeld == true)
     }
 
-    /// The timer is not moved at every byte: it looks at what has happened since.
+    /// Fails the exchange if a limit is reached; otherwise sets the timer again, because it is not moved at every byte.
     func timerFired() {
         if awaitsSource { lastMove = executor.now }
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         guard expiry.instant <= executor.now else { return updateTimer() }
         var error = TrellisError(.timedOut(expiry.timeout))
         if progress == .queued { error.detail = admission.reasonForWaiting(self) }
+        fail(error)
+    }
+}
+
+extension ExchangeActor {
+    /// Ends the exchange at the deadline of its call, whatever its own time is: a handle's exchange may have been started later.
+    func totalIsOver() {
+        var error = TrellisError(.timedOut(.total))
+        if state.progress == .queued { error.detail = admission.reasonForWaiting(self) }
         fail(error)
     }
 }

@@ -1,10 +1,10 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The transport's calls, from whatever thread they come.
+/// The events of the transport, from any thread.
 ///
-/// Events of an attempt that was dropped, because the server did not meet its expectation, change nothing any more:
-/// ``LaterAttempt`` receives those of the attempt that came in its place.
+/// Events of an attempt that was dropped, because the server did not meet its expectation, are ignored: ``LaterAttempt`` receives
+/// the events of the attempt that replaced it.
 extension ExchangeActor: TransportEvents {
     nonisolated func transportIsConnected() {
         if executor.isCurrent { return first?.connected() ?? () }
@@ -40,14 +40,14 @@ extension ExchangeActor: TransportEvents {
         enter { $0.first?.ended(end) }
     }
 
-    /// The request, on its engine thread, as long as its first attempt is its present one.
+    /// The exchange, on its engine thread, as long as its first attempt is its present one.
     private nonisolated var first: (any ExchangeEntry)? {
         let request = onEngineThread
         return request.expectation == .dropped ? nil : request
     }
 }
 
-/// Receives the transport's calls for the attempt that goes out without an expectation, after the first one was dropped.
+/// The receiver of the transport's events for the attempt that is sent without an expectation, after the first one was dropped.
 final class LaterAttempt: TransportEvents {
     private let request: ExchangeActor
 

@@ -1,8 +1,8 @@
 import CurlEngine
 
-/// How tasks wait for a request: the task's cancellation becomes the request's.
+/// The wait of a task for an exchange: cancelling the task cancels the exchange.
 extension ExchangeActor {
-    /// Starts the request and waits for the whole answer.
+    /// Starts the exchange and waits for the response with its whole body.
     nonisolated func collected() async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
@@ -13,7 +13,7 @@ extension ExchangeActor {
         }
     }
 
-    /// Starts the request and waits for its head.
+    /// Starts the exchange and waits for the head of its response.
     nonisolated func head(inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
@@ -24,6 +24,7 @@ extension ExchangeActor {
         }
     }
 
+    /// Cancels the exchange because the task that waits for it was cancelled.
     nonisolated func cancelWithTask() {
         executor.submit { self.onEngineThread.cancel(CancellationError()) }
     }

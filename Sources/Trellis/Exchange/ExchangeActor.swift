@@ -2,62 +2,69 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// One request from the call to its end. Lives on the engine thread of its session, where libcurl's callbacks enter it
-/// without a hop.
+/// One request on the wire, from its start to its end. Lives on the engine thread of its session, where libcurl's callbacks enter
+/// it without a hop.
 ///
-/// Who may call what: the verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:)``, ``resume()``,
-/// ``suspend()`` and ``cancel(_:)`` from anywhere; the session calls ``admit(isExploring:)``, the transport the `TransportEvents`.
-/// Everything that changes goes through ``handle(_:)``, the only place that performs what ``ExchangeState`` decides.
+/// The verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:)``, ``resume()``, ``suspend()`` and ``cancel(_:)``
+/// from any thread; the session calls ``admit(isExploring:)``, the transport the `TransportEvents`.
+/// All changes of the state go through ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
 actor ExchangeActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
     nonisolated let prepared: PreparedRequest
-    /// The readers of an answer in memory, where they have conditions.
+    /// The readers of a response in memory, if they have conditions.
     nonisolated let readers: (any HeadJudge)?
-    /// A call or a download in flight sends it: it may go out while the session drains.
+    /// A Boolean value: a call or a download in flight sends the request, which may go out while the session drains.
     var isPartOfCall: Bool
     private let transport: any Transport
     let admission: any Admission
     private(set) var state = ExchangeState()
 
-    // What is performed.
+    // The work under way.
     var task: (any TransportTask)?
     var pump: BodyPump?
     var sink = ResponseSink.memory
     var timer: EngineTimer?
     var deadlines: Deadlines
-    /// The time of a handle that was kept for a while begins when it is first resumed.
+    /// A Boolean value: the time limits count. For a deferred handle they begin when it is first resumed.
     var isClockRunning: Bool
 
-    // What has come.
+    // The response so far.
     var head: ResponseHead?
     var informational: [ResponseHead] = []
     var body = ByteAccumulator()
+    /// The number of bytes of the decoded body that have come.
     var bodyCount = 0
-    /// The head is refused, and the body was cut off where it became long.
+    /// A Boolean value: the readers refuse the head, and the body was cut off at the limit for refused bodies.
     var isBodyCut = false
+    /// A Boolean value: the readers were asked about the head.
     var isHeadJudged = false
     private(set) var failure: (any Error)?
     private var failedPhase = TrellisError.Phase.composing
     var end: TransportEnd?
+    /// A Boolean value: the transport was told to pause receiving.
     var isReceivingPaused = false
+    /// A Boolean value: other requests wait until the connection of this one shows whether it can be shared.
     private var isExploring = false
+    /// A Boolean value: the request's body is complete, or nothing more of it is sent.
     var isBodySent = true
-    /// Bytes of the body that the transport has taken, in this attempt.
+    /// The number of bytes of the request's body that the transport has taken in this attempt.
     var sentBodyBytes: Int64 = 0
     var uploadMeter: ProgressBroadcaster?
     var downloadMeter: ProgressBroadcaster?
-    /// Bytes of the answer's body of which that meter was told.
+    /// A Boolean value: that meter ends with this exchange.
+    var endsDownloadMeter = false
+    /// The number of bytes of the response's body that the download meter has counted.
     var measuredBytes: Int64 = 0
     var continueTimer: EngineTimer?
-    /// What limits the request's speed, if anything.
+    /// The bandwidth limits of the request; `nil`: there are none.
     var flow: TransferFlow?
-    /// The source waits for room that a limit has yet to bring.
+    /// A Boolean value: the body's source waits for a bandwidth limit to grant bytes.
     var owesRoom = false
-    /// When something last moved, as far as it is seen from here, or was let go on.
+    /// The instant at which bytes last moved, as far as the exchange has seen, or at which the transfer was resumed.
     var lastMove: EngineInstant
 
-    // Who waits.
+    // The waiters.
     private var whenCollected: Reply<CollectedResponse>?
     private var whenCollectedToo: [Reply<CollectedResponse>] = []
     private var collected: Result<CollectedResponse, any Error>?
@@ -83,14 +90,14 @@ actor ExchangeActor: EngineActor {
 
     // MARK: Called by handles
 
-    /// Starts the request; the answer goes to `reply`.
+    /// Starts the exchange; resumes `reply` with the response and its whole body.
     func begin(collecting reply: Reply<CollectedResponse>) {
         if let collected { return reply.resume(with: collected) }
         if whenCollected == nil { whenCollected = reply } else { whenCollectedToo.append(reply) }
         if !state.isSuspended { handle(.resume) }
     }
 
-    /// Starts the request; the head goes to `reply`, the body to `inbox`.
+    /// Starts the exchange; resumes `reply` with the head, and appends the body to `inbox`.
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
         if let failure, state.isEnded { return reply.resume(with: .failure(failure)) }
         sink = .stream(inbox)
@@ -98,21 +105,21 @@ actor ExchangeActor: EngineActor {
         if !state.isSuspended { handle(.resume) }
     }
 
-    /// A call in flight sends the request.
+    /// Marks the request as part of a call in flight.
     func joinCall() { isPartOfCall = true }
 
     func resume() { handle(.resume) }
 
     func suspend() { handle(.suspend) }
 
-    /// Ends the request with an error: `CancellationError` for a cancelled task.
+    /// Ends the exchange with an error: `CancellationError` for a cancelled task.
     func cancel(_ error: any Error) {
         guard !state.isEnded else { return }
         failure = error
         handle(.cancel)
     }
 
-    /// The reader of a stream has taken everything.
+    /// Resumes receiving after the reader of a stream has taken the bytes that waited.
     func readerHasDrained() {
         guard state.isHeldByReader else { return }
         handle(.release)
@@ -123,9 +130,9 @@ actor ExchangeActor: EngineActor {
 
     // MARK: Called by the session
 
-    /// The request may go.
+    /// Gives the exchange its slot.
     ///
-    /// - Parameter isExploring: Others wait for what it finds out of its connection.
+    /// - Parameter isExploring: A Boolean value: other requests wait until this one's connection shows whether it can be shared.
     func admit(isExploring: Bool) {
         self.isExploring = isExploring
         handle(.admit)
@@ -146,7 +153,7 @@ actor ExchangeActor: EngineActor {
         if event == .resume || event == .suspend {
             updateTimer()
         } else if state.progress != progress {
-            // What begins with this step is mostly over later than what the timer is set to, which was the limit in total too.
+            // The limits that begin with this step mostly end later than the timer's deadline, which may be the limit in total.
             let earliest = executor.now.advanced(byNanoseconds: prepared.limits.shortest)
             if let deadline = timer?.deadline, deadline <= earliest { return }
             updateTimer()
@@ -192,7 +199,7 @@ actor ExchangeActor: EngineActor {
         if flow != nil { joinFlow() }
         let isFirst = state.expectation != .dropped
         task = transport.start(presentRequest, events: isFirst ? self : LaterAttempt(self))
-        // The transport may have answered at once.
+        // The transport may have delivered the response at once.
         guard !state.isEnded else { return task = nil }
         if isFirst, state.expectation == .dropped {
             task?.cancel()
@@ -211,8 +218,9 @@ actor ExchangeActor: EngineActor {
     private func reportEnd() {
         pump?.stop()
         pump = nil
-        // The last bytes on the wire may have brought nothing, and whoever asks later is told the same.
+        // The last bytes on the wire may have delivered nothing, and a later meter must count the same total.
         measureDownload()
+        if endsDownloadMeter { downloadMeter?.finish() }
         task = nil
         cancelContinueTimer()
         if flow != nil { leaveFlow() }
@@ -241,7 +249,7 @@ actor ExchangeActor: EngineActor {
     private func deliver(_ outcome: Result<Response, any Error>) {
         if case .stream(let inbox) = sink {
             inbox.finish(outcome)
-            // The inbox knows its request.
+            // Breaks the retain cycle: the inbox retains its exchange.
             sink = .memory
         }
         if headToDeliver == nil, let reply = whenHead {
@@ -252,7 +260,7 @@ actor ExchangeActor: EngineActor {
         if whenCollected != nil { executor.engineLoop.deliverSoon(self) }
     }
 
-    /// Lets those go on who wait for what has come.
+    /// Resumes the waiters for the head and for the whole response.
     func deliverNow() {
         if let response = headToDeliver, let reply = whenHead {
             whenHead = nil
@@ -297,7 +305,7 @@ actor ExchangeActor: EngineActor {
         handle(.connect)
     }
 
-    /// Tells those that wait for it what the connection of the first request to an origin is like.
+    /// Reports whether the first connection to an origin can be shared, for the requests that wait for it.
     private func reportConnection(isShared: Bool) {
         guard isExploring else { return }
         isExploring = false
@@ -309,7 +317,7 @@ actor ExchangeActor: EngineActor {
         self.head = head
         if uploadMeter != nil { noteInlineBody() }
         if downloadMeter != nil { expectDownload() }
-        // Not every transport says that it is connected.
+        // Some transports do not report that they are connected.
         if isExploring { reportConnection(isShared: usedSharedConnection ?? false) }
         lastMove = executor.now
         if head.status.isRedirect, prepared.history == nil, !isPartOfCall { admission.willFollow(self) }
@@ -342,7 +350,7 @@ actor ExchangeActor: EngineActor {
         switch consequence.wake {
         case .never: break
         case .now: inbox.wake()
-        // So that all that libcurl has read by then is one chunk.
+        // Delivers all that libcurl has read by then as one chunk.
         case .soon: executor.engineLoop.deliverSoon(inbox)
         }
     }

@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// How a request is entered from code that runs on its engine thread anyway. Every call traps on any other thread.
+/// The entry into an ``ExchangeActor`` from code on its engine thread. Every member traps on any other thread.
 protocol ExchangeEntry: AnyObject, Sendable {
     func begin(collecting reply: Reply<CollectedResponse>)
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox)
@@ -12,6 +12,9 @@ protocol ExchangeEntry: AnyObject, Sendable {
     func received(_ bytes: RawSpan)
     func ended(_ end: TransportEnd)
     func timerFired()
+    func totalIsOver()
+    func finishesDownloadMeter()
+    var finalMetrics: Metrics { get }
     func deliverNow()
     func joinCall()
     func resume()
@@ -34,7 +37,8 @@ extension ExchangeActor: @preconcurrency ExchangeEntry {
 
     var expectation: ExchangeState.Expectation { state.expectation }
 
-    /// Over HTTP/2 and HTTP/3 requests share a connection, where libcurl does that well.
+    /// A Boolean value: the connection is one that requests share, over HTTP/2 and HTTP/3 if libcurl multiplexes reliably; `nil`:
+    /// no head has come.
     var usedSharedConnection: Bool? {
         guard let version = head?.version else { return nil }
         return (version == .http2 || version == .http3) && LibcurlFeatures.current.canMultiplex

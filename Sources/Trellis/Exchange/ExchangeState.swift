@@ -4,41 +4,43 @@
 /// effects. The states that users see are ``RequestState``'s; the progress of an exchange is inside ``Phase/resumed(_:)`` and
 /// ``Phase/suspended(_:)``. Beside its phase an exchange has conditions, which ``handle(_:)-(Condition)`` changes.
 package struct ExchangeState: Hashable, Sendable {
+    /// The phase of an exchange, with its progress while it is under way.
     package enum Phase: Hashable, Sendable {
-        /// Made, not started. Can become anything.
+        /// The exchange was made and has not started. Can become any other phase.
         case initialized
-        /// Under way. Can become suspended, cancelled or finished.
+        /// The exchange is under way. Can become suspended, cancelled or finished.
         case resumed(Progress)
-        /// Held up. Can become resumed, cancelled or finished.
+        /// The exchange is suspended. Can become resumed, cancelled or finished.
         case suspended(Progress)
-        /// Ended on purpose. Final.
+        /// The exchange was cancelled. Final.
         case cancelled
-        /// Ended with an answer or an error. Final.
+        /// The exchange ended with a response or an error. Final.
         case finished
     }
 
-    /// How far the attempt is.
+    /// The progress of an attempt.
     package enum Progress: Hashable, Sendable, CaseIterable {
-        /// It has no place in the queue.
+        /// The attempt has no place in the queue.
         case parked
-        /// It waits for a connection slot.
+        /// The attempt waits for a connection slot.
         case queued
-        /// It has a slot; a connection is being made or found.
+        /// The attempt has a slot; a connection is being made or found.
         case connecting
-        /// The request is being sent, or its answer awaited.
+        /// The request is being sent, or its response awaited.
         case sending
-        /// The head has come.
+        /// The head of the response has come.
         case receiving
     }
 
+    /// An event that may change the phase.
     package enum Event: Hashable, Sendable, CaseIterable {
-        /// The user lets it run.
+        /// The user starts or resumes the exchange.
         case resume
-        /// The user holds it up.
+        /// The user suspends the exchange.
         case suspend
-        /// The user, the task or the session ends it.
+        /// The user, the task or the session cancels the exchange.
         case cancel
-        /// The session gives it a slot.
+        /// The session gives the exchange a slot.
         case admit
         /// The connection is ready.
         case connect
@@ -46,13 +48,13 @@ package struct ExchangeState: Hashable, Sendable {
         case head
         /// The response is whole.
         case complete
-        /// Enough of the response has come: nobody wants the rest.
+        /// The rest of the response is not wanted.
         case suffice
-        /// Anything has failed, a time limit included.
+        /// The attempt has failed, or a time limit is over.
         case fail
     }
 
-    /// What follows from an event, performed in this order.
+    /// The effects of an event, performed by the ``ExchangeActor``.
     package struct Effects: OptionSet, Hashable, Sendable {
         package let rawValue: UInt16
         package init(rawValue: UInt16) { self.rawValue = rawValue }
@@ -150,7 +152,7 @@ package struct ExchangeState: Hashable, Sendable {
         return []
     }
 
-    /// Takes in what happened and says what to do. What is not legal in the present phase changes nothing.
+    /// Takes in an event, and returns its effects. An event that is not legal in the present phase changes nothing.
     package mutating func handle(_ event: Event) -> Effects {
         switch phase {
         case .initialized: handleInitialized(event)
@@ -180,7 +182,8 @@ package struct ExchangeState: Hashable, Sendable {
         case (.cancel, _): move(to: .cancelled, end(progress))
         case (.fail, _): move(to: .finished, end(progress))
         case (.admit, .queued): advance(to: .connecting, isSuspended, .startTransport)
-        // It was given a slot, left the queue and came back before it heard of it: one of the two is too many.
+        // The exchange was given a slot, left the queue, and asked again before it was told of the slot: one of the two slots is
+        // too many.
         case (.admit, _): .releaseSlot
         case (.connect, .connecting): advance(to: .sending, isSuspended, [])
         case (.head, .connecting), (.head, .sending): advance(to: .receiving, isSuspended, .reportHead)
@@ -212,7 +215,7 @@ package struct ExchangeState: Hashable, Sendable {
         return effects
     }
 
-    /// How far the attempt is, while there is one.
+    /// The progress of the attempt; `nil`: no attempt is under way.
     package var progress: Progress? {
         switch phase {
         case .resumed(let progress), .suspended(let progress): progress
@@ -220,9 +223,9 @@ package struct ExchangeState: Hashable, Sendable {
         }
     }
 
-    /// Whether it has ended.
+    /// A Boolean value: the exchange has ended.
     package var isEnded: Bool { phase == .cancelled || phase == .finished }
 
-    /// Whether it is held up.
+    /// A Boolean value: the exchange is suspended.
     package var isSuspended: Bool { if case .suspended = phase { true } else { false } }
 }

@@ -1,5 +1,5 @@
 extension TrellisError.Phase {
-    /// The phase of an error that ends an attempt; `nil`: it has not started.
+    /// Creates the phase of an error that ends an attempt; `nil`: the attempt has not started.
     init(_ progress: ExchangeState.Progress?) {
         self =
             switch progress {

@@ -2,14 +2,16 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// A request that has been checked and completed with its session's defaults: everything the exchange needs.
+/// A request that was checked and completed with its session's defaults, with everything that its exchange needs.
 final class PreparedRequest: Sendable {
     /// A body that is pulled while it is sent.
     struct StreamedBody: Sendable {
+        /// The length of the body in bytes; `nil`: not known.
         let length: Int64?
-        /// The chunks can be made a second time.
+        /// A Boolean value: the chunks can be made a second time.
         let isReplayable: Bool
-        /// The file that the chunks are the bytes of, for transports that read files themselves.
+        /// The path of the file with the same bytes as the chunks, for transports that read files themselves; `nil`: the body is
+        /// not a file.
         var file: String?
         let chunks: RequestBody.Chunks
     }
@@ -18,15 +20,17 @@ final class PreparedRequest: Sendable {
     let callID: UInt64
     let transportRequest: TransportRequest
     let streamedBody: StreamedBody?
+    /// The time limits of the request.
     let limits: TimeLimits
+    /// The limit on the decoded body of the response.
     let maximumBodySize: ByteLimit
-    /// When the call was made.
+    /// The instant at which the call was made.
     let start: EngineInstant
-    /// A handle was made, which is started later: its time begins then.
+    /// A Boolean value: the request belongs to a handle, whose time begins when it is started.
     let isDeferred: Bool
-    /// How long the body waits for the server's word, in nanoseconds; `nil`: it does not.
+    /// The time that the body waits for the server's permission (`Expect: 100-continue`), in nanoseconds; `nil`: it does not wait.
     let continueWait: UInt64?
-    /// What came before it in its call; `nil` for the first attempt of a call without steps.
+    /// The earlier attempts and redirects of the call; `nil` for the first exchange of a call without steps.
     let history: AttemptHistory?
 
     init(
@@ -49,7 +53,7 @@ final class PreparedRequest: Sendable {
     var url: String { transportRequest.url }
     var origin: String { transportRequest.wire.url.origin }
 
-    /// Requests with the same one share connections and limits: an origin, and the protocols that may be used, because
+    /// The name of the queue whose requests share connections and limits: an origin, and the protocols that may be used, because
     /// an HTTP/1.1 request must not be counted as a stream of the HTTP/2 connections beside it.
     var queue: String {
         switch transportRequest.wire.version {
@@ -60,7 +64,7 @@ final class PreparedRequest: Sendable {
         }
     }
 
-    /// The request can be one of many on a connection.
+    /// A Boolean value: the request can share its connection with others.
     var mayShareConnection: Bool {
         switch transportRequest.wire.version {
         case .http2OverTLS, .http3WithFallback: transportRequest.wire.url.scheme == "https"

@@ -1,13 +1,13 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Where the body of a response goes.
+/// The destination of a response's body.
 enum ResponseSink {
-    /// Into memory, all of it.
+    /// The whole body is collected in memory.
     case memory
-    /// To a reader, as it comes.
+    /// The body is passed to a reader as it arrives.
     case stream(BodyInbox)
 }
 
-/// A whole answer.
+/// A response with its whole body.
 typealias CollectedResponse = (Data, Response)

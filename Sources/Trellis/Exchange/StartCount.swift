@@ -1,9 +1,10 @@
 import CurlEngine
 
-/// The attempts of a call that were on their way, counted where attempts go out beside each other.
+/// The count of a call's attempts that were started, for calls whose attempts run concurrently.
 final class StartCount: Sendable {
     private let attempts = Locked<Set<Int>>([])
 
+    /// The number of attempts that were started.
     var value: Int { attempts.withLock { $0.count } }
 
     /// Counts an attempt, once for all of its hops.

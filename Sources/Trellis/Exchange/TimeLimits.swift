@@ -1,14 +1,16 @@
 import CurlEngine
 
-/// ``Timeouts`` in nanoseconds: they are looked at several times in every request.
+/// ``Timeouts`` in nanoseconds, because each request reads them several times; `nil`: no limit.
 struct TimeLimits: Hashable, Sendable {
     let connect: UInt64?
     let responseHead: UInt64?
     let idle: UInt64?
     let total: UInt64?
-    /// No limit that begins now is over sooner.
+    /// The shortest limit except the total, so that a limit which begins now is not over sooner; `.max`: there is none.
     let shortest: UInt64
 
+    /// Converts timeouts to nanoseconds.
+    ///
     /// - Parameter hasDefaultTotal: As in ``Timeouts/total(hasDefault:)``.
     init(_ timeouts: Timeouts, hasDefaultTotal: Bool = true) {
         connect = timeouts.connect?.clampedNanoseconds
@@ -26,7 +28,7 @@ struct TimeLimits: Hashable, Sendable {
         shortest = limits.shortest
     }
 
-    /// These limits within the total of a call.
+    /// Returns these limits, with the total of a call where that is shorter.
     func within(_ total: UInt64?) -> TimeLimits {
         guard let total, total < self.total ?? .max else { return self }
         return TimeLimits(self, total: total)

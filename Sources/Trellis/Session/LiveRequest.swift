@@ -17,10 +17,11 @@ public struct LiveRequest: Sendable, Hashable, CustomStringConvertible {
         "\(method.rawValue) \(url) \(Int64(elapsed / .milliseconds(1))) ms (call \(callID))"
     }
 
-    init(_ call: Call, now: EngineInstant) {
+    init(_ request: RequestActor, now: EngineInstant) {
+        let call = request.call
         callID = call.id
         method = call.request.method
-        url = URLRedaction.redact(call.request.url)
+        url = URLRedaction.redact(request.completeURL)
         elapsed = .nanoseconds(now.nanoseconds(since: call.deadline.start))
     }
 
@@ -33,14 +34,14 @@ public struct LiveRequest: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Session {
-    /// The requests of the session that have not ended, in the order in which they were made: those that wait for a connection, a
-    /// limit or a step included, handles that were not started excluded.
+    /// The requests of the session that have not ended, in the order in which they were made: requests that wait for a connection,
+    /// a limit or a step are included, handles that were not started are not.
     public var liveRequests: [LiveRequest] {
         get async { await actor.liveRequests }
     }
 
-    /// Cancels all requests of the session that have not ended, downloads included; the session stays open for others.
+    /// Cancels all requests of the session that have not ended, downloads included; the session stays open for new requests.
     ///
-    /// Whatever waits for them gets an error of kind ``TrellisError/Kind/cancelled``.
+    /// The readers of a cancelled request get an error of kind ``TrellisError/Kind/cancelled``.
     public func cancelAllRequests() async { await actor.cancelAll(TrellisError(.cancelled(.explicitly))) }
 }

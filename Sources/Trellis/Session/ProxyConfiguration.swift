@@ -7,41 +7,43 @@ import HTTPTypes
 /// configuration.proxy = try ProxyConfiguration("http://proxy.example:3128", username: "ada", password: password)
 /// ```
 ///
-/// Requests for `https` URLs go through a tunnel (`CONNECT`; RFC 9110, section 9.3.6): the proxy learns host and port, and
-/// nothing of what passes. Requests for `http` URLs it reads and sends on (RFC 9112, section 3.2.2); with
-/// ``Authentication/digest`` they go through a tunnel as well, which a proxy must allow for their ports.
+/// Requests for `https` URLs go through a tunnel (`CONNECT`; RFC 9110, section 9.3.6): the proxy learns only host and port.
+/// Requests for `http` URLs are read and forwarded by the proxy (RFC 9112, section 3.2.2); with ``Authentication/digest`` they go
+/// through a tunnel as well, which a proxy must allow for their ports.
 ///
-/// The name and the password are the proxy's alone, and the connection to it is not encrypted: with ``Authentication/basic``
-/// everyone on the way can read them. They are in no request to a server, no description, no error and no event.
+/// The name and the password are sent to the proxy alone, and the connection to the proxy is not encrypted: with
+/// ``Authentication/basic`` everyone on the network path can read them. No request to a server, description, error or event
+/// contains them.
 ///
-/// A proxy that cannot be reached or makes no tunnel is an error of kind ``TrellisError/Kind/proxy``; a proxy's own answer to a
-/// request for an `http` URL, such as 407 or 502, is an answer like any other. ``Metrics/peerAddress`` is the proxy's.
+/// A proxy that cannot be reached or makes no tunnel is an error of kind ``TrellisError/Kind/proxy``; a proxy's own response to a
+/// request for an `http` URL, such as 407 or 502, is a response like any other. ``Metrics/peerAddress`` is the proxy's.
 public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
-    /// How a proxy is told who asks.
+    /// The scheme by which requests authenticate to the proxy.
     public enum Authentication: String, Sendable, Hashable, CaseIterable {
         /// The name and the password in the clear (RFC 7617), with every request to the proxy.
         case basic
-        /// A proof that one knows the password (RFC 7616), when the proxy asks for it.
+        /// A proof of knowledge of the password (RFC 7616), sent when the proxy asks for it.
         case digest
     }
 
-    /// The proxy, such as `http://proxy.example:3128`: without user information, and with the port.
+    /// The URL of the proxy, such as `http://proxy.example:3128`: without user information, and with the port.
     public let url: String
-    /// How it is told who asks, where there is a name.
+    /// The authentication scheme, which is used if there is a name or a password.
     public let authentication: Authentication
+    /// The proxy as the engine is configured with it, credentials included.
     let engine: EngineConfiguration.Proxy
 
-    /// A proxy.
+    /// Creates the configuration of a proxy.
     ///
     /// - Parameters:
     ///   - url: `http://host:port`; without a port it is 80. User information in it (`http://ada:secret@host:port`,
     ///     percent-encoded) is the name and the password.
-    ///   - username: The name; goes before one in the URL.
-    ///   - password: The password; goes before one in the URL.
-    ///   - authentication: How the proxy is told. Nothing else is ever tried, whatever the proxy asks for.
+    ///   - username: The name; takes precedence over a name in the URL.
+    ///   - password: The password; takes precedence over a password in the URL.
+    ///   - authentication: The authentication scheme. No other scheme is tried, whatever the proxy asks for.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a URL with another scheme, without a host, or with
     ///   a path, query or fragment; of kind ``TrellisError/Kind/invalidRequest`` for a control character in the name or the
-    ///   password, or a colon in the name for ``Authentication/basic``; what the URL's own conversion throws.
+    ///   password, or a colon in the name for ``Authentication/basic``; the errors of the URL's own conversion.
     public init(
         _ url: some URLConvertible, username: String? = nil, password: String? = nil,
         authentication: Authentication = .basic
@@ -77,7 +79,7 @@ public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
                 case .relative, .unsupportedScheme: "it does not begin with http://, and no other proxies are supported"
                 case .malformed(let why): why
                 }
-            // Where it is wrong, any part of it may be a password.
+            // Any part of a malformed URL may be a password.
             let isTellable = !text.containsBytes("@")
             throw TrellisError(.invalidURL("as that of a proxy: \(why)"), url: isTellable ? text : nil)
         }
@@ -85,7 +87,7 @@ public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
 
     private static func check(_ credentials: EngineConfiguration.Proxy.Credentials) throws(TrellisError) {
         do throws(TrellisError) {
-            // A colon ends the name where both are sent in one text.
+            // Basic authentication sends name and password as one text, in which a colon ends the name.
             try credentials.isDigest
                 ? CredentialText.check(username: "", password: credentials.username + credentials.password)
                 : CredentialText.check(username: credentials.username, password: credentials.password)
@@ -96,14 +98,14 @@ public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
         }
     }
 
-    /// The proxy, without name and password.
+    /// The URL of the proxy, without name and password.
     public var description: String {
         "ProxyConfiguration(\(url)\(engine.credentials == nil ? "" : ", credentials REDACTED"))"
     }
 }
 
 extension ProxyConfiguration {
-    /// The options with which curl uses the proxy.
+    /// Returns the options with which curl uses the proxy.
     func cURLArguments(revealsSecrets: Bool) -> [String] {
         var arguments = ["--proxy", url]
         guard let credentials = engine.credentials else { return arguments }

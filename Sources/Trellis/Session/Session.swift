@@ -1,10 +1,10 @@
 package import CurlEngine
 private import FoundationEssentials
 
-/// The front door: sends requests, and shares connections, limits and defaults between them.
+/// The entry point of the framework: sends requests, and shares connections, limits and defaults between them.
 ///
-/// A session is cheap while it is idle: no thread before the first request, no wake-ups between requests, no sockets after
-/// their idle lifetime. When the last reference to it and to its streams goes, its thread and its connections end.
+/// An idle session is cheap: no thread before the first request, no wake-ups between requests, no sockets after their idle
+/// lifetime. When the last reference to the session and to its streams is released, its thread and its connections end.
 ///
 /// ```swift
 /// let (data, response) = try await Session.default.data("https://example.com/")
@@ -13,17 +13,21 @@ public final class Session: Sendable {
     /// A session with the default configuration, for the whole process.
     public static let `default` = Session()
 
-    /// What the session was made with.
+    /// The configuration that the session was created with.
     public let configuration: SessionConfiguration
+    /// The session's engine thread, as an executor.
     let engine: EngineExecutor
     let actor: SessionActor
     let transport: any Transport
+    /// Completes and checks requests with the configuration's defaults.
     let preparation: RequestPreparation
     let clock: any EngineClock
+    /// Distributes events to the configuration's monitors and to ``requestEvents``.
     let hub: EventHub
     /// The configuration's steps.
     let steps: AttachedSteps
     let hasSteps: Bool
+    /// The bandwidth limits that all transfers share; `nil`: the configuration has none.
     private let flow: SessionFlow?
 
     /// Creates a session on libcurl.
@@ -31,7 +35,7 @@ public final class Session: Sendable {
         self.init(configuration: configuration, transport: nil)
     }
 
-    /// Creates a session on another transport, for tests and for servers in the same process; `nil`: on libcurl.
+    /// Creates a session on another transport, for tests and for servers in the same process; `nil` stands for libcurl.
     public convenience init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)?
     ) {
@@ -43,7 +47,7 @@ public final class Session: Sendable {
         self.init(configuration, preparation, engine, transport, MonotonicClock.system)
     }
 
-    /// A session on another transport whose time limits follow another clock.
+    /// Creates a session on another transport, with another clock for its time limits.
     package convenience init(
         configuration: SessionConfiguration, transport: any Transport, clock: any EngineClock
     ) {
@@ -69,28 +73,28 @@ public final class Session: Sendable {
 
     deinit { engine.stop() }
 
-    /// What limits the speed of a request; `nil` if nothing does.
+    /// Returns the bandwidth limits of a request, its session's included; `nil`: there are none.
     func flow(of request: Request) -> TransferFlow? {
         guard flow != nil || request.extras != nil else { return nil }
         return SessionFlow.flow(of: request, in: flow, executor: engine)
     }
 
-    /// The thread of the session as an executor. A task that prefers it crosses no thread on its way into the session and
-    /// back, which makes small requests faster:
+    /// The thread of the session as an executor. A task that prefers this executor crosses no thread on its way into the session
+    /// and back, which makes small requests faster:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(session.executor) { … }
     /// ```
     ///
-    /// Whatever such a task does in between holds up every other request of the session: keep it short, and never block.
+    /// Everything else that such a task does delays all other requests of the session: keep it short, and never block.
     public var executor: any TaskExecutor { engine }
 
-    /// Ends the session: takes no more requests, lets those in flight go on for `grace`, then ends them with an error of
-    /// kind ``TrellisError/Kind/cancelled``. Downloads in flight go on too, with whatever they have to ask for, and so
-    /// does the refresh of a credential (``AuthenticationInterceptor``) that a request in flight waits for. Returns when all
-    /// connections are closed and the session's thread has ended.
+    /// Ends the session: refuses new requests, lets requests in flight continue for `grace`, then ends them with an error of kind
+    /// ``TrellisError/Kind/cancelled``. Downloads in flight continue too, with all requests that they still need, and so does the
+    /// refresh of a credential (``AuthenticationInterceptor``) that a request in flight waits for. Returns when all connections
+    /// are closed and the session's thread has ended.
     ///
-    /// - Parameter grace: How long requests in flight may still take; none unless given.
+    /// - Parameter grace: The time that requests in flight may still take; zero unless given.
     public func shutdown(drainingFor grace: Duration = .zero) async {
         await actor.shutDown(drainingFor: grace)
         await engine.shutDown()
@@ -114,6 +118,6 @@ extension EngineConfiguration {
 }
 
 extension Session {
-    /// Requests that have not ended; for tests.
+    /// The number of requests that have not ended; for tests.
     package var liveRequestCount: Int { get async { await actor.requestCount } }
 }

@@ -1,26 +1,31 @@
 import CurlEngine
 
-/// Which requests a session has, and which of them may use a connection. Lives on the engine thread.
+/// The requests of a session, and the queue that gives them connection slots. Lives on the engine thread.
 actor SessionActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
     private let limits: ConnectionLimits
+    /// The exchanges that have entered the queue and have not ended.
     private var requests: [ObjectIdentifier: Member] = [:]
     private var queue: AdmissionQueue<ObjectIdentifier>
     private(set) var isShutDown = false
-    /// The drain is over: what belongs to calls that were in flight does not go out any more, either.
+    /// A Boolean value: the drain is over, and requests of calls that were in flight are refused, too.
     private var hasDrained = false
-    /// Calls with steps that have started and have not ended: also while a step is at work and none of their requests is there.
+    /// The calls with steps that have started and have not ended, also while a step is running and no exchange is under way.
     private var calls: [ObjectIdentifier: RequestActor] = [:]
-    /// Requests without steps that were answered with a redirect: the calls that follow it are about to start.
+    /// The requests without steps that were answered with a redirect: the calls that follow the redirects are about to start.
     private var redirected: Set<ObjectIdentifier> = []
-    /// Work made of several calls that has started and has not ended: also while none of its requests is there.
+    /// The errors of those that were cancelled before their calls have started.
+    private var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
+    /// The work made of several calls that has started and has not ended, also while none of its requests is under way.
     private var work: [ObjectIdentifier: any SessionWork] = [:]
+    /// The continuations of ``shutDown(drainingFor:)``, resumed when nothing is left.
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
+    /// An exchange in the session.
     private struct Member {
         let request: ExchangeActor
-        /// Where it asks for its slot.
+        /// The place in the queue at which the exchange asks for its slot.
         let place: AdmissionQueue<ObjectIdentifier>.Place
     }
 
@@ -31,14 +36,14 @@ actor SessionActor: EngineActor {
         queue = AdmissionQueue(limits: limits)
     }
 
-    /// Requests that have not ended.
+    /// The number of exchanges that have not ended.
     var requestCount: Int { requests.count }
 
     /// The requests that have not ended, in the order in which they were made.
     var liveRequests: [LiveRequest] {
         let now = executor.now
         var live = Dictionary(
-            uniqueKeysWithValues: calls.values.map { ($0.call.id, LiveRequest($0.call, now: now)) })
+            uniqueKeysWithValues: calls.values.map { ($0.call.id, LiveRequest($0, now: now)) })
         for exchange in requests.values.map(\.request) where live[exchange.prepared.callID] == nil {
             live[exchange.prepared.callID] = LiveRequest(exchange.prepared, now: now)
         }
@@ -47,6 +52,8 @@ actor SessionActor: EngineActor {
 
     // MARK: Admission
 
+    /// Asks for a connection slot, and admits the exchange if there is one; refuses the exchange after the shutdown, unless a call
+    /// in flight sends it.
     func enter(_ request: ExchangeActor) {
         guard !isShutDown || request.onEngineThread.isPartOfCall else { return request.refuseAfterShutDown() }
         let id = ObjectIdentifier(request)
@@ -58,13 +65,14 @@ actor SessionActor: EngineActor {
         if entry.isAdmitted { request.onEngineThread.admit(isExploring: entry.isExploring) }
     }
 
+    /// Admits the waiting exchanges for which the first connection to their origin has room.
     func explored(_ request: ExchangeActor, isShared: Bool) {
         let id = ObjectIdentifier(request)
         guard let place = requests[id]?.place else { return }
         admit(queue.explored(id, at: place, isShared: isShared))
     }
 
-    /// Hands slots on, in calls of their own: the one who made room is in the middle of something.
+    /// Hands slots on, each in an engine job of its own, because the caller that released the slot is in the middle of its work.
     private func admit(_ ids: [ObjectIdentifier]) {
         for id in ids {
             guard let member = requests[id] else { continue }
@@ -77,14 +85,15 @@ actor SessionActor: EngineActor {
         if requests[id] != nil {
             member.request.onEngineThread.admit(isExploring: false)
         } else {
-            // It has ended before it heard of its slot.
+            // The exchange ended before it was told of its slot.
             admit(queue.release(id, at: member.place, isShared: nil))
         }
     }
 
+    /// Removes an exchange that has ended.
     func didEnd(_ request: ExchangeActor) {
         let id = ObjectIdentifier(request)
-        // It may have asked twice: suspended and resumed at the moment when it was given a slot.
+        // An exchange that was suspended and resumed at the moment when it was given a slot may have asked twice.
         if let place = requests.removeValue(forKey: id)?.place { queue.leave(id, at: place) }
         if request.onEngineThread.failure != nil { redirected.remove(id) }
         resumeIfEmpty()
@@ -99,35 +108,40 @@ actor SessionActor: EngineActor {
         whenEmpty = []
     }
 
-    /// A request without steps is answered with a redirect, and a call follows it.
+    /// Notes that a request without steps was answered with a redirect, and that a call will follow the redirect.
     func willFollow(_ request: ExchangeActor) { redirected.insert(ObjectIdentifier(request)) }
 
     // MARK: Calls
 
-    /// A call starts. `false`: the session takes no more of them.
+    /// Adds a call that starts. Returns the error of a call that the session does not take.
     ///
-    /// - Parameter request: The request that was answered with a redirect before there was a call.
-    func begin(_ call: RequestActor, following request: ExchangeActor?) -> Bool {
+    /// - Parameter request: The exchange that was answered with a redirect before there was a call; `nil`: there was none.
+    func begin(_ call: RequestActor, following request: ExchangeActor?) -> TrellisError? {
+        if let id = request.map({ ObjectIdentifier($0) }), let error = cancelledRedirects.removeValue(forKey: id) {
+            return error
+        }
         let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? false
         guard !isShutDown || isInFlight || call.isInFlight && !hasDrained else {
             resumeIfEmpty()
-            return false
+            return TrellisError(.cancelled(.sessionShutDown))
         }
         calls[ObjectIdentifier(call)] = call
-        return true
+        return nil
     }
 
-    /// A call has ended.
+    /// Removes a call that has ended.
     func didEnd(_ call: RequestActor) {
         calls[ObjectIdentifier(call)] = nil
         resumeIfEmpty()
     }
 
+    /// Gives up the place in the queue.
     func leave(_ request: ExchangeActor) {
         let id = ObjectIdentifier(request)
         if let place = requests[id]?.place { queue.leave(id, at: place) }
     }
 
+    /// Takes an exchange's slot back, and hands the slot on.
     func release(_ request: ExchangeActor) {
         let id = ObjectIdentifier(request)
         guard let place = requests[id]?.place else { return }
@@ -135,6 +149,7 @@ actor SessionActor: EngineActor {
         if !next.isEmpty { admit(next) }
     }
 
+    /// Returns the reason why an exchange waits, for errors.
     func reasonForWaiting(_ request: ExchangeActor) -> String {
         guard let place = requests[ObjectIdentifier(request)]?.place else { return "" }
         if queue.isBeingExplored(place) { return "the first connection to \(request.prepared.origin) is being made" }
@@ -153,14 +168,14 @@ actor SessionActor: EngineActor {
 
     // MARK: Work of several calls
 
-    /// Work made of several calls starts. `false`: the session takes no more of it.
+    /// Adds work made of several calls that starts. Returns `false` if the session takes no more work.
     func begin(_ new: any SessionWork) -> Bool {
         guard !isShutDown else { return false }
         work[ObjectIdentifier(new)] = new
         return true
     }
 
-    /// Work made of several calls has ended.
+    /// Removes work made of several calls that has ended.
     func didEnd(_ ended: any SessionWork) {
         work[ObjectIdentifier(ended)] = nil
         resumeIfEmpty()
@@ -168,20 +183,21 @@ actor SessionActor: EngineActor {
 
     // MARK: End
 
-    /// Takes no more calls, downloads and requests; lets those in flight go on for `grace`, with their retries, redirects and
+    /// Refuses new calls, downloads and requests; lets those in flight continue for `grace`, with their retries, redirects and
     /// resumptions, then ends them. Returns when all have ended.
     func shutDown(drainingFor grace: Duration) async {
         isShutDown = true
         hasDrained = hasDrained || isEmpty
         guard !isEmpty else { return }
         await withCheckedContinuation { continuation in
-            // This may come in a later call than what stands above: the last request may have ended meanwhile.
+            // The continuation may be created in a later engine job than the check above: the last request may have ended
+            // meanwhile.
             guard !isEmpty else {
                 hasDrained = true
                 return continuation.resume()
             }
             whenEmpty.append(continuation)
-            // The end of the loop lets go of it.
+            // The timer is released with the engine loop.
             executor.engineLoop.set(EngineTimer(self), at: executor.now.advanced(by: grace))
         }
     }
@@ -193,8 +209,9 @@ actor SessionActor: EngineActor {
 
     /// Ends everything that is under way.
     func cancelAll(_ error: TrellisError) {
+        for id in redirected { cancelledRedirects[id] = error }
         redirected = []
-        // They may have to wait for disks, which is not the session's concern.
+        // Work may have to wait for disks, which the session does not wait for.
         for one in work.values { one.cancel(error) }
         work = [:]
         for call in calls.values { call.onEngineThread.cancel(error) }
@@ -205,12 +222,12 @@ actor SessionActor: EngineActor {
     }
 }
 
-/// The time that was given for draining is over.
+/// Ends the drain when the time for it is over.
 extension SessionActor: EngineTimerTarget {
     nonisolated func timerIsDue() { onEngine { $0.endDrain() } }
 }
 
-/// The requests' calls come on the engine thread, where the session lives too.
+/// Exchanges call the admission on the engine thread, where the actor lives too.
 extension SessionActor: @preconcurrency Admission {}
 
 /// Work made of several calls, such as a download: a session that shuts down waits for its end.
@@ -219,9 +236,9 @@ protocol SessionWork: AnyObject, Sendable {
     func cancel(_ error: any Error)
 }
 
-/// How calls enter the session from code that runs on its engine thread anyway. Every call traps on any other thread.
+/// The entry for calls into the session from code on its engine thread. Every method traps on any other thread.
 protocol CallAdmission: AnyObject, Sendable {
-    func begin(_ call: RequestActor, following request: ExchangeActor?) -> Bool
+    func begin(_ call: RequestActor, following request: ExchangeActor?) -> TrellisError?
     func didEnd(_ call: RequestActor)
 }
 

@@ -1,15 +1,15 @@
 import CurlEngine
 import Synchronization
 
-/// How the body of a response reaches its reader.
+/// The way in which the body of a response reaches its reader.
 package enum Delivery: Sendable {
-    /// In one piece, collected in memory.
+    /// The body is collected in memory.
     case memory
-    /// In chunks, at the pace of the reader.
+    /// The body is delivered in chunks, at the pace of the reader.
     case stream
 }
 
-/// One call: what is known of it from the start, and one record of what becomes known.
+/// One call: its fixed properties, and the record of its progress.
 final class Call: Sendable {
     /// The number of the call in its process; later calls have higher ones.
     let id: UInt64
@@ -18,18 +18,19 @@ final class Call: Sendable {
     let delivery: Delivery
     /// The limit in total, in nanoseconds; `nil`: the call has none.
     let limit: UInt64?
-    /// The session's thread, whose clock is waited on.
+    /// The session's engine thread, with the clock on which steps wait.
     let engine: EngineExecutor
     let clock: any EngineClock
     /// The call's session; `nil` for steps that are called without one.
     let sender: (any RequestSender)?
     /// Receives the events of the call; `nil` where the session has no observers.
     let observer: CallObserver?
+    /// The changing state of the call.
     let record: Locked<CallRecord>
-    /// Counts the exchanges that were started, where several attempts may be under way at once.
+    /// The number of attempts that were started; `nil`: the call is not hedged, so that its attempts go out one after the other.
     let starts: StartCount?
 
-    /// - Parameter start: When the call was made; `nil` for a handle's, whose time begins when it is started.
+    /// - Parameter start: The instant at which the call was made; `nil` for a handle's call, whose time begins when it is started.
     init(
         _ request: Request, id: UInt64 = Call.nextID(), delivery: Delivery, start: EngineInstant?, limit: UInt64?,
         engine: EngineExecutor, clock: any EngineClock, sender: (any RequestSender)? = nil,
@@ -50,11 +51,18 @@ final class Call: Sendable {
 
     private static let count = Atomic<UInt64>(0)
 
+    /// Returns the number for the next call of the process.
     static func nextID() -> UInt64 { count.add(1, ordering: .relaxed).newValue }
 
-    /// The instant at which the call must have ended. Until a handle's call is started, as if it were started now.
+    /// The instant at which the call must have ended. For a handle's call that has not started, the time counts from now.
     var deadline: CallDeadline {
         CallDeadline(start: record.withLock { $0.start } ?? clock.now(), limit: limit, clock: clock)
+    }
+
+    /// Throws `CancellationError` where the task is cancelled or the call's result is decided.
+    func checkCancellation() throws {
+        try Task.checkCancellation()
+        if record.withLock({ $0.isDecided }) { throw CancellationError() }
     }
 
     /// Begins the call's time, unless it has begun.
@@ -64,50 +72,53 @@ final class Call: Sendable {
     }
 }
 
-/// What becomes known of a call under way.
+/// The changing state of a call under way.
 struct CallRecord: Sendable {
-    /// When the call was made, or its handle was started.
+    /// The instant at which the call was made, or its handle was started.
     var start: EngineInstant?
-    /// The call's result is decided: by its task or by its actor, whichever came first.
+    /// A Boolean value: the call's result is decided, by its task or by its actor, whichever came first.
     var isDecided = false
-    /// The task that performs the call, where that is one of its own.
+    /// The task that performs the call, if it has a task of its own.
     var work: Task<Result<StepResponse, any Error>, Never>?
     /// The last request on the wire.
     var sent: PreparedRequest?
-    /// What it waits for, for errors.
+    /// The reason why the call waits besides a connection, for errors.
     var wait: CallWait?
-    /// What its readers accept.
+    /// The conditions of the call's readers.
     var conditions = CallConditions()
-    /// The requests that its attempts and hops that are over have sent.
+    /// The kinds of requests that earlier exchanges of the call may have sent.
     var traffic = EarlierTraffic.none
-    /// The exchanges that have ended, for a handle; `nil`: no handle shows them.
+    /// The exchanges that have ended, for a handle to show; `nil`: the call has no handle.
     var exchanges: [RequestExchange]?
-    /// The versions of the credentials with which it was sent again, by the keepers that renewed them.
+    /// The versions of the credentials with which the call was retried, by the keepers that renewed them.
     var renewals: [ObjectIdentifier: Int] = [:]
 }
 
 /// One exchange of a request: a request on the wire, in one of its attempts.
 public struct RequestExchange: Sendable {
-    /// The number of the attempt, from 1 on. Redirects belong to the attempt that met them.
+    /// The number of the attempt, from 1. Redirects belong to the attempt that received them.
     public let attempt: Int
     /// The request as it was sent.
     public let request: Request
-    /// The metrics of the exchange; for a stream, up to its head.
+    /// The metrics of the exchange; for a stream, up to the head of its response.
     public let metrics: Metrics
+    /// The identity of the exchange, which its call keeps.
+    let id: ObjectIdentifier
 }
 
 extension Call {
-    /// Records an exchange that has ended, if a handle shows them.
+    /// Records an exchange that has ended, if the call has a handle that shows exchanges.
     func record(_ prepared: PreparedRequest, _ metrics: Metrics?, attempt: Int) {
         record.withLock { record in
-            guard record.exchanges != nil else { return }
+            let id = ObjectIdentifier(prepared)
+            guard let known = record.exchanges, !known.contains(where: { $0.id == id }) else { return }
             record.exchanges?.append(
                 RequestExchange(
-                    attempt: attempt, request: prepared.transportRequest.request, metrics: metrics ?? Metrics()))
+                    attempt: attempt, request: prepared.transportRequest.request, metrics: metrics ?? Metrics(), id: id))
         }
     }
 
-    /// Notes how a request on the wire ended.
+    /// Records that a request may have reached the server, unless the error shows that no bytes were sent.
     func note(_ request: Request, _ error: (any Error)? = nil) {
         guard let error = error as? TrellisError, !error.mayHaveSentBytes else {
             let traffic: EarlierTraffic = request.method.isIdempotent ? .idempotent : .other
@@ -122,19 +133,21 @@ extension Locked: HeadJudge where Value == CallRecord {
     }
 }
 
-/// What a call waits for besides a connection.
+/// The reason why a call waits, besides the wait for a connection.
 enum CallWait: Sendable {
+    /// The call waits for its turn at a rate limiter.
     case rate(any WaitReporter, host: String, ticket: UInt64, since: EngineInstant)
+    /// The call waits for the response to an identical request.
     case sharedAnswer(since: EngineInstant)
 
-    /// Since when.
+    /// The instant at which the wait began.
     var start: EngineInstant {
         switch self {
         case .rate(_, _, _, let start), .sharedAnswer(let start): start
         }
     }
 
-    /// In words.
+    /// The reason in words, for the detail of an error.
     var description: String {
         switch self {
         case .rate(let limiter, let host, let ticket, _): limiter.reasonForWaiting(ticket, host: host)
@@ -143,29 +156,30 @@ enum CallWait: Sendable {
     }
 }
 
-/// Says in words what a call waits for.
+/// A limiter that explains why a call waits.
 protocol WaitReporter: AnyObject, Sendable {
+    /// Returns the reason, in words, why the holder of a ticket waits.
     func reasonForWaiting(_ ticket: UInt64, host: String) -> String
 }
 
-/// Makes calls that stand for several others.
+/// A call whose remaining steps and exchange can be performed by a shared call.
 protocol CallOrigin: Sendable {
-    /// Returns what is left of a call as a call of its own, without a limit in total.
+    /// Returns a call that performs the rest of this call, without a limit in total.
     ///
     /// - Parameter depth: The number of steps around the call that have run.
     func sharedCall(for request: Request, depth: Int) -> any SharedCall
 }
 
-/// Sends requests that belong to a call in flight: the call's session.
+/// The sender of requests that belong to a call in flight: the call's session.
 protocol RequestSender: Sendable {
-    /// Returns the response to a request of a step's own, with its whole body. The request is a call without the steps that could
-    /// wait for the one that sends it, and goes out while the session drains.
+    /// Returns the response to a step's own request, with its whole body. The request is a call without the steps that could wait
+    /// for the call that sends it, and is sent even while the session drains.
     func answer(inFlight request: Request) async throws -> Answer
 }
 
 /// A call that stands for several others.
 protocol SharedCall: Sendable {
     var id: UInt64 { get }
-    /// The answer. Starts the call; the task's cancellation becomes the call's.
+    /// Starts the call and returns its response. Cancelling the task cancels the call, once no other reader waits.
     func answer() async throws -> StepResponse
 }

@@ -1,43 +1,43 @@
 import CurlEngine
 
-/// What a step knows about the call it is part of.
+/// The information that a step has about its call.
 public struct CallContext: Sendable {
-    /// Tells the calls of a process apart; higher is later.
+    /// The number of the call in its process; later calls have higher numbers.
     public var id: UInt64 { call.id }
-    /// Which attempt this is, from 1 on. Redirects belong to the attempt that met them.
+    /// The number of the attempt, from 1. Redirects belong to the attempt that received them.
     public internal(set) var attempt: Int {
         get { storage.parts.attempt }
         set { change { $0.attempt = newValue } }
     }
-    /// The redirects that led to the request of this attempt. A retry goes on behind those that were followed before it.
+    /// The redirects that led to the request of this attempt. A retry continues after the redirects that were already followed.
     public internal(set) var redirects: [Redirect] {
         get { storage.parts.redirects }
         set { change { $0.redirects = newValue } }
     }
-    /// What is left of ``Timeouts/total``; `nil` where there is no such limit. A step that takes longer is cancelled.
+    /// The time that is left of ``Timeouts/total``; `nil`: there is no such limit. A step that takes longer is cancelled.
     public var remainingTime: Duration? { call.deadline.remaining }
-    /// What has passed since the call was made, on the clock of its session.
+    /// The time since the call was made, on the clock of its session.
     public var elapsedTime: Duration { call.deadline.elapsed }
 
-    /// One of the redirects has led to another origin.
+    /// A Boolean value: one of the redirects has led to another origin.
     var hasLeftOrigin: Bool { storage.parts.hasLeftOrigin }
-    /// The request that the last redirect led to; `nil` before any.
+    /// The request that the last redirect led to; `nil` before any redirect.
     var hop: RedirectedHop? { storage.parts.hop }
-    /// The attempts that were begun beside others.
+    /// The number of attempts that were begun concurrently with others, by hedging.
     var hedges: Int {
         get { storage.parts.hedges }
         set { change { $0.hedges = newValue } }
     }
     var call: Call { storage.parts.call }
 
-    /// One reference: a context is handed on often, and whoever waits keeps a copy of it.
+    /// The values behind one reference, because a context is copied often, and each waiting step keeps a copy.
     private var storage: Storage
 
     init(_ call: Call) { storage = Storage(Parts(call: call)) }
 
-    /// Waits on the clock of the session, which in tests is one that stands still until it is moved.
+    /// Waits on the clock of the session; a test's clock stands still until the test advances it.
     ///
-    /// The call's deadline ends it like everything else.
+    /// The call's deadline ends the wait, as it ends every step.
     ///
     /// - Throws: `CancellationError` when the call has ended; ``TrellisError`` of kind ``TrellisError/Kind/cancelled`` when the
     ///   session has been shut down.
@@ -48,6 +48,7 @@ public struct CallContext: Sendable {
         guard try await call.engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
     }
 
+    /// Adds a redirect that the call follows.
     mutating func follow(_ redirect: Redirect, to hop: RedirectedHop? = nil) {
         change {
             $0.hop = hop
@@ -58,7 +59,7 @@ public struct CallContext: Sendable {
 }
 
 extension CallContext {
-    /// What there is to know.
+    /// The values of a context.
     private struct Parts: Sendable {
         var attempt = 1
         var redirects: [Redirect] = []
@@ -81,11 +82,11 @@ extension CallContext {
     }
 }
 
-/// The request that a redirect led to, in both its forms.
+/// The request that a redirect led to, before and after the adapters.
 final class RedirectedHop: Sendable {
-    /// Without what adapters made of it: they run again when this hop is retried.
+    /// The request without the changes of adapters, which run again when this hop is retried.
     let asked: Request
-    /// As it is sent.
+    /// The request as it is sent.
     let adapted: Request
 
     init(asked: Request, adapted: Request) {
@@ -94,12 +95,13 @@ final class RedirectedHop: Sendable {
     }
 }
 
-/// How an attempt ended, and where.
+/// The result of an attempt, and the context of the hop at which the attempt ended.
 struct AttemptEnd: Sendable {
     let result: Result<StepResponse, any Error>
-    /// The context of the hop that ended it.
+    /// The context of the last hop of the attempt.
     let context: CallContext
-    /// That hop was answered with a redirect which could not be followed: sending it again would repeat what was answered.
+    /// A Boolean value: the hop was answered with a redirect that could not be followed, so that sending its request again would
+    /// repeat a request that was answered.
     var isAnswered = false
 }
 

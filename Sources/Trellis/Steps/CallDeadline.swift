@@ -1,11 +1,12 @@
 import CurlEngine
 
-/// The instant at which a call has to have ended, whatever it is doing then.
+/// The instant at which a call is ended, in any state.
 struct CallDeadline: Sendable {
+    /// The instant at which the call was made.
     let start: EngineInstant
-    /// `nil`: never.
+    /// The instant of the deadline; `nil`: the call has none.
     let end: EngineInstant?
-    /// The total that it follows from, in nanoseconds; `nil`: there is none.
+    /// The limit in total, in nanoseconds; `nil`: the call has none.
     let limit: UInt64?
     let clock: any EngineClock
 
@@ -16,9 +17,9 @@ struct CallDeadline: Sendable {
         self.clock = clock
     }
 
-    /// What is left, zero once it is over.
+    /// The time that is left, zero after the deadline; `nil`: the call has no deadline.
     var remaining: Duration? { end.map { .nanoseconds($0.nanoseconds(since: clock.now())) } }
 
-    /// What has passed since the call was made.
+    /// The time since the call was made.
     var elapsed: Duration { .nanoseconds(clock.now().nanoseconds(since: start)) }
 }

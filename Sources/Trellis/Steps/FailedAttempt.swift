@@ -1,21 +1,22 @@
 public import FoundationEssentials
 
-/// An attempt that brought an error, an answer that its reader refuses, or one with a status of 400 or more.
+/// An attempt that ended with an error, with a response that its reader refuses, or with a status of 400 or more.
 ///
-/// Answers in memory are validated before retriers are asked, by the conditions of the reader that has asked first: those of
-/// ``DataRequest/validate()`` and its like, and those that a reading has by itself (<doc:Validation>). Streams are validated when
-/// their head was handed over, and answers that calls share (``SingleFlight``) by each call for itself.
+/// Responses in memory are validated before retriers are asked, by the conditions of the first reader: the conditions of
+/// ``DataRequest/validate()`` and its like, and the default conditions of a reading (<doc:Validation>). Streams are validated
+/// after their head was delivered, and responses that calls share (``SingleFlight``) by each call for itself.
 public struct FailedAttempt: Sendable {
-    /// The request as it was sent, adapted and with the session's defaults; after a redirect the last one.
+    /// The request as it was sent, adapted and with the session's defaults; after a redirect, the last request.
     public let request: Request
-    /// The answer, whatever its status; `nil` where none came.
+    /// The response, with any status; `nil`: no response came.
     public let response: Response?
-    /// The body of the answer, at most 64 KiB of it where its head is refused; `nil` where none came, and for streams.
+    /// The body of the response, at most 64 KiB of it if its head is refused; `nil`: no body came, or the response is a stream.
     public let body: Data?
-    /// The error: of the exchange, or what refuses the answer. `nil` for an answer that is accepted for all that is known.
+    /// The error of the exchange, or the error that refuses the response; `nil`: the response is not refused by any known
+    /// condition.
     public let error: (any Error)?
 
-    /// A failed attempt, for tests of retriers.
+    /// Creates a failed attempt, for tests of retriers.
     public init(request: Request, response: Response? = nil, body: Data? = nil, error: (any Error)? = nil) {
         self.request = request
         self.response = response
@@ -23,14 +24,14 @@ public struct FailedAttempt: Sendable {
         self.error = error
     }
 
-    /// What the caller gets where the request would have to be sent again and cannot be.
+    /// The error for the caller if a retrier asks for another attempt and the body cannot be sent again.
     var isNotReplayable: TrellisError {
         let metrics = response?.metrics ?? (error as? TrellisError)?.metrics ?? Metrics()
         var failure = TrellisError(
             .bodyFailed(.notReplayable), method: request.method, url: request.url, phase: .answered, metrics: metrics,
             underlying: error)
         failure.response = response
-        if let response { failure.detail = "the answer was \(response.status.code)" }
+        if let response { failure.detail = "the status of the response was \(response.status.code)" }
         return failure
     }
 }

@@ -1,5 +1,5 @@
-/// An interceptor that was added to both lists of ``Steps`` or of an ``Interceptor`` at once. Its identity tells that the two entries
-/// are one.
+/// An interceptor that was added to both lists of ``Steps`` or of an ``Interceptor`` at once. Its identity shows that the two
+/// entries belong together.
 final class InstalledInterceptor: RequestInterceptor {
     let interceptor: any RequestInterceptor
 
@@ -14,7 +14,7 @@ final class InstalledInterceptor: RequestInterceptor {
     }
 }
 
-/// An interceptor of which one half does nothing: it is never missing.
+/// An interceptor that only adapts or only retries, so that its other half need not be installed.
 protocol OneSidedInterceptor: RequestInterceptor {}
 
 extension Steps {
@@ -27,9 +27,9 @@ extension Steps {
 }
 
 extension InstalledInterceptor {
-    /// Both lists, with both halves of each interceptor.
+    /// Returns both lists, with both halves of each interceptor.
     ///
-    /// An interceptor that stands in one list alone gets its other half at the end of the other list. One that stands in both is
+    /// An interceptor that is in one list alone gets its other half at the end of the other list. An interceptor in both lists is
     /// complete: two entries are the same interceptor if they are one object, or values of one type.
     static func whole(
         _ adapters: [any RequestAdapter], _ retriers: [any RequestRetrier]
@@ -49,7 +49,7 @@ extension InstalledInterceptor {
     }
 }
 
-/// The interceptor that an adapter or retrier is, where its other half may be missing.
+/// Returns the interceptor that an adapter or retrier is, if its other half may be missing.
 private func half(_ step: Any) -> (any RequestInterceptor)? {
     step is any OneSidedInterceptor || step is InstalledInterceptor ? nil : step as? any RequestInterceptor
 }

@@ -2,29 +2,29 @@ import HTTPTypes
 
 /// The steps of one request.
 extension Request {
-    /// What surrounds this request besides its session's steps; `nil` for nothing.
+    /// The steps of this request, in addition to its session's; `nil`: none.
     public var steps: Steps? {
         get { attachedSteps?.given }
         set { attachment = newValue.map { AttachedSteps($0) } }
     }
 
-    /// The request with an adapter and retrier more.
+    /// Returns the request with one more interceptor, an adapter and retrier in one.
     public func withInterceptor(_ interceptor: any RequestInterceptor) -> Request {
         withSteps { $0.intercept(with: interceptor) }
     }
 
-    /// The request with an adapter more.
+    /// Returns the request with one more adapter.
     public func withAdapter(_ adapter: any RequestAdapter) -> Request { withSteps { $0.adapters.append(adapter) } }
 
-    /// The request with a retrier more.
+    /// Returns the request with one more retrier.
     public func withRetrier(_ retrier: any RequestRetrier) -> Request { withSteps { $0.retriers.append(retrier) } }
 
-    /// The request with somebody who is asked about its redirects: `.doNotFollow` makes them answers.
+    /// Returns the request with a handler that is asked about each redirect: `.doNotFollow` makes the redirect the response.
     public func withRedirectHandler(_ handler: some RedirectHandler) -> Request {
         withSteps { $0.redirectHandler = handler }
     }
 
-    /// The request with its steps changed.
+    /// Returns the request with its steps changed by a closure.
     public func withSteps(_ change: (inout Steps) -> Void) -> Request {
         var request = self
         var steps = request.steps ?? Steps()
@@ -35,7 +35,7 @@ extension Request {
 }
 
 extension Request {
-    /// The request with cookies behind those of its own.
+    /// Returns the request with cookies after its own.
     func adding(_ cookies: [Cookie]) -> Request {
         guard !cookies.isEmpty, let value = Cookie.field(cookies, after: headers[.cookie]) else { return self }
         return withHeader(HTTPField(name: .cookie, value: value))
@@ -43,20 +43,20 @@ extension Request {
 }
 
 extension Request {
-    /// Its steps as they run.
+    /// The request's steps, prepared to run; `nil`: the request has none.
     var attachedSteps: AttachedSteps? { attachment as? AttachedSteps }
 }
 
-/// Steps in one place, because they are large and handed on often.
+/// Steps behind one reference, because they are large and passed on often.
 final class AttachedSteps: RequestAttachment {
-    /// As they run: with interceptors installed whole.
+    /// The steps that run: both halves of each interceptor are installed.
     let steps: Steps
-    /// As they were given.
+    /// The steps that were given.
     let given: Steps
-    /// A step may make another answer of one that its caller would refuse, and then needs the whole body of that.
+    /// A Boolean value: a step may replace a response that its caller would refuse, and needs the whole body for that.
     let mayChangeAnswers: Bool
 
-    /// Code that is not the framework's runs in the calls: they need tasks that can be cancelled at the deadline.
+    /// A Boolean value: user code runs in the calls, which need tasks that can be cancelled at the deadline.
     let haveUserCode: Bool
 
     init(_ given: Steps) {
@@ -66,7 +66,7 @@ final class AttachedSteps: RequestAttachment {
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
     }
 
-    /// The steps of a session, and behind them those of a request.
+    /// Creates the steps of a session, followed by the steps of a request.
     init(_ session: AttachedSteps, followedBy request: AttachedSteps) {
         steps = session.steps.followed(by: request.steps)
         given = steps

@@ -1,4 +1,4 @@
-/// Changes requests before each attempt: adds credentials, signs, routes.
+/// A step that changes the request before each attempt: adds credentials, signs, routes.
 ///
 /// ```swift
 /// struct APIKey: RequestAdapter {
@@ -8,26 +8,26 @@
 /// }
 /// ```
 ///
-/// The session's adapters are asked first, then the request's; each gets what the one before it made. They run on the pool,
-/// never on the session's thread, and are cancelled with their call.
+/// The session's adapters run first, then the request's; each gets the result of the one before. Adapters run on the pool, never
+/// on the session's thread, and are cancelled with their call.
 public protocol RequestAdapter: Sendable {
-    /// The request to send instead.
+    /// Returns the request to send instead.
     ///
-    /// - Parameter request: The request of the caller, completed by the adapters before this one: always as if it was the first
-    ///   attempt.
-    /// - Throws: What keeps it from being sent. Retriers are asked about it as about any failure; if none wants to go on, the
-    ///   caller gets it unchanged.
+    /// - Parameter request: The request of the caller, changed by the adapters before this one: for each attempt as if it were the
+    ///   first.
+    /// - Throws: The reason why the request cannot be sent. Retriers are asked about the error as about any failure; if none asks
+    ///   for another attempt, the caller gets the error unchanged.
     func adapt(_ request: Request, context: CallContext) async throws -> Request
 }
 
-/// An adapter of a closure.
+/// An adapter that calls a closure.
 public struct Adapter: RequestInterceptor {
     private let change: @Sendable (Request, CallContext) async throws -> Request
 
-    /// An adapter of a closure.
+    /// Creates an adapter that calls a closure.
     public init(_ change: @escaping @Sendable (Request, CallContext) async throws -> Request) { self.change = change }
 
-    /// What the closure makes of it.
+    /// Returns the request that the closure returns.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         try await change(request, context)
     }

@@ -1,25 +1,27 @@
-/// An adapter and a retrier in one: what it adds before an attempt, it can renew after a failed one.
+/// An adapter and a retrier in one: for example, it adds a credential before an attempt and renews the credential after a failed
+/// one.
 public protocol RequestInterceptor: RequestAdapter, RequestRetrier {}
 
 extension RequestInterceptor {
-    /// The request as it is.
+    /// Returns the request unchanged.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request { request }
 
-    /// No opinion.
+    /// Returns ``RetryResult/doNotRetry``.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult { .doNotRetry }
 }
 
-/// Several adapters and retriers as one: first the adapters, then those of the interceptors; the same with the retriers.
+/// Several adapters and retriers as one: first the adapters, then the adapters of the interceptors; the same order with the
+/// retriers.
 ///
-/// A ``RequestInterceptor`` among the adapters or retriers alone, such as a ``RetryPolicy`` among the retriers, is installed whole, as in
+/// A ``RequestInterceptor`` in one of the lists alone, such as a ``RetryPolicy`` among the retriers, is installed in both, as in
 /// ``Steps``: its other half comes last in the other list.
 public struct Interceptor: RequestInterceptor {
-    /// Asked first, in this order; the first failure ends it.
+    /// The adapters, which run in this order; the first error ends the attempt.
     public let adapters: [any RequestAdapter]
-    /// Asked first, in this order, until one has an opinion.
+    /// The retriers, which are asked in this order until one returns a result other than ``RetryResult/doNotRetry``.
     public let retriers: [any RequestRetrier]
 
-    /// An interceptor of parts.
+    /// Creates an interceptor from its parts.
     public init(
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []
@@ -28,14 +30,14 @@ public struct Interceptor: RequestInterceptor {
         (self.adapters, self.retriers) = InstalledInterceptor.whole(adapters + installed, retriers + installed)
     }
 
-    /// What the adapters make of it, one after the other.
+    /// Returns the request after all adapters have changed it, one after the other.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         var request = request
         for adapter in adapters { request = try await adapter.adapt(request, context: context) }
         return request
     }
 
-    /// The first opinion.
+    /// Returns the first result of a retrier other than ``RetryResult/doNotRetry``.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
         for retrier in retriers {
             let result = await retrier.retry(attempt, context: context)

@@ -1,38 +1,38 @@
-/// Decides what happens after an attempt has failed.
+/// A step that decides whether the request is sent again after a failed attempt.
 ///
-/// The session's retriers are asked first, then the request's, once each for a failed attempt; the first answer that is not
-/// ``RetryResult/doNotRetry`` wins. They run on the pool, may take as long as the call's deadline lets them, and are cancelled
+/// The session's retriers are asked first, then the request's, each once for a failed attempt; the first result other than
+/// ``RetryResult/doNotRetry`` decides. Retriers run on the pool, may take as long as the call's deadline allows, and are cancelled
 /// with their call.
 public protocol RequestRetrier: Sendable {
-    /// Whether the request is sent again.
+    /// Returns the decision on another attempt.
     ///
-    /// However they decide, a request whose body cannot be made again is not
-    /// (``TrellisError/Kind/bodyNotReplayable``), and none is that could not begin before the call's deadline.
+    /// A request whose body cannot be sent again is not retried in any case (``TrellisError/Kind/bodyNotReplayable``), and no
+    /// attempt is made that could not begin before the call's deadline.
     func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult
 }
 
-/// What a retrier wants.
+/// The decision of a retrier.
 public enum RetryResult: Sendable {
-    /// Another attempt, at once.
+    /// Starts another attempt at once.
     case retry
-    /// Another attempt after a while.
+    /// Starts another attempt after a delay.
     case retryAfter(Duration)
-    /// Nothing: the next retrier is asked, and behind the last one the caller gets the answer or the error as it is.
+    /// Asks the next retrier; after the last one, the caller gets the response or the error unchanged.
     case doNotRetry
-    /// The caller gets this error.
+    /// Ends the call with this error.
     case doNotRetryWithError(any Error)
 }
 
-/// A retrier of a closure.
+/// A retrier that calls a closure.
 public struct Retrier: RequestInterceptor {
     private let decide: @Sendable (FailedAttempt, CallContext) async -> RetryResult
 
-    /// A retrier of a closure.
+    /// Creates a retrier that calls a closure.
     public init(_ decide: @escaping @Sendable (FailedAttempt, CallContext) async -> RetryResult) {
         self.decide = decide
     }
 
-    /// What the closure says.
+    /// Returns the decision of the closure.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
         await decide(attempt, context)
     }

@@ -1,5 +1,5 @@
-/// Stands around a call, or around each of its attempts: sees the request before and the response behind, may change both, send
-/// the request several times, or answer without sending it.
+/// A step around a call, or around each of its hops: gets the request before and the response after, may change both, send the
+/// request several times, or return a response without sending it.
 ///
 /// ```swift
 /// struct Timing: RequestStep {
@@ -11,29 +11,30 @@
 /// }
 /// ```
 ///
-/// In ``Steps/aroundCall`` a step runs once for a call, outside of everything: it sees the caller's request and the final answer. In
-/// ``Steps/aroundHop`` it runs for each request on the wire, retries and redirects included, inside of everything but cookies and
-/// limits. It runs on the pool, never on the session's thread, and is cancelled with its call.
+/// In ``Steps/aroundCall`` a step runs once for a call, outside of everything: it gets the caller's request and the final
+/// response. In ``Steps/aroundHop`` it runs for each hop, retries and redirects included, inside of everything except cookies and
+/// limits. A step runs on the pool, never on the session's thread, and is cancelled with its call.
 public protocol RequestStep: Sendable {
-    /// Answers a request, with what `next` answers or otherwise.
+    /// Returns the response to a request: the response of `next`, or another one.
     ///
-    /// - Throws: What `next` throws; what the step throws itself reaches the caller unchanged, unless a retrier goes on.
+    /// - Throws: The errors of `next`; an error of the step itself reaches the caller unchanged, unless a retrier asks for another
+    ///   attempt.
     func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse
 }
 
-/// A step that hands on the answers that come, unread and unchanged.
+/// A step that returns the responses of `next` unread and unchanged.
 protocol AnswerForwardingStep: RequestStep {}
 
 extension Steps {
-    /// A step of the user's may make another answer of one that came.
+    /// A Boolean value: a step around the call or the hop may replace a response.
     var mayChangeAnswers: Bool { (aroundCall + aroundHop).contains { !($0 is any AnswerForwardingStep) } }
 }
 
-/// The rest of a call behind a step.
+/// The rest of a call after a step.
 public struct NextStep: Sendable {
-    /// The number of steps around the call that have run by then; `nil` behind a step around a hop.
+    /// The number of steps around the call that have run; `nil` after a step around a hop.
     let depth: Int?
-    /// Makes calls of what is left; `nil` for steps that are called without a session.
+    /// The call whose rest can become a shared call; `nil` for steps that are called without a session.
     let origin: (any CallOrigin)?
     private let send: @Sendable (Request) async throws -> StepResponse
 
@@ -46,6 +47,6 @@ public struct NextStep: Sendable {
         self.send = send
     }
 
-    /// Sends the request on.
+    /// Runs the rest of the call with a request.
     public func callAsFunction(_ request: Request) async throws -> StepResponse { try await send(request) }
 }

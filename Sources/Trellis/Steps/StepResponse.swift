@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// An answer on its way back through the steps: its head, and its body in memory or still to come.
+/// A response on its way back through the steps: its head, and its body in memory or still to come.
 public struct StepResponse: Sendable {
     enum Content: Sendable {
         case data(Data)
@@ -11,7 +11,7 @@ public struct StepResponse: Sendable {
     /// The response.
     public let response: Response
     let content: Content
-    /// What the attempt that brought it was judged to be.
+    /// The verdict of the reader's conditions on the response; `nil`: the response was not validated.
     var verdict: Verdict?
 
     init(response: Response, content: Content) {
@@ -19,10 +19,10 @@ public struct StepResponse: Sendable {
         self.content = content
     }
 
-    /// An answer with a body in memory: that of a step which answers itself, or changes what came.
+    /// Creates a response with a body in memory, for a step that changes a response or makes its own.
     public init(response: Response, body: Data) { self.init(response: response, content: .data(body)) }
 
-    /// An answer of a step's own.
+    /// Creates a step's own response to a request.
     public init(
         to request: Request, status: HTTPResponse.Status, headers: HTTPFields = [:], body: Data = Data()
     ) {
@@ -30,19 +30,20 @@ public struct StepResponse: Sendable {
         self.init(response: Response(head: head, url: request.url), body: body)
     }
 
-    /// The body in chunks, to be read once. For ``Session/data(_:)`` and its like it is in memory already, for
-    /// ``Session/stream(_:)`` it comes as it is read: whoever reads it in a step hands on an answer of its own making.
+    /// The body in chunks, which can be read once. For ``Session/data(_:)`` and its like the body is already in memory, for
+    /// ``Session/stream(_:)`` it arrives as it is read: a step that reads it must return a new response.
     public var body: ResponseBody { ResponseBody(reader) }
 
-    /// The body, where it is in memory; `nil` where it is still to come.
+    /// The body, if it is in memory; `nil`: the body is still to come.
     public var data: Data? { if case .data(let data) = content { data } else { nil } }
 
-    /// The body, read to its end where it is still to come.
+    /// Returns the whole body, read to its end if it is still to come.
     func wholeBody() async throws -> Data {
         if let data { return data }
         return try await body.collect(upTo: .max)
     }
 
+    /// The token for the one reader of the body.
     var reader: ReaderToken {
         switch content {
         case .source(let token): token
@@ -52,13 +53,13 @@ public struct StepResponse: Sendable {
 }
 
 extension StepResponse {
-    /// The bytes of an unwanted body that are read so that its connection can be kept.
+    /// The number of bytes of an unwanted body that are read so that its connection can be kept.
     private static let discardLimit = 64 << 10
-    /// The time in which they have to come.
+    /// The time in which these bytes have to arrive.
     private static let discardPatience = Duration.seconds(1)
 
-    /// Ends the transfer of a body that nobody wants. A short body that comes at once is read, so that its connection can be kept;
-    /// any other is cut off, so that a slow or long one neither holds the call up nor keeps its connection slot.
+    /// Ends the transfer of an unwanted body. A short body that arrives at once is read, so that its connection can be kept; any
+    /// other is cut off, so that a slow or long one neither delays the call nor keeps its connection slot.
     func discard(_ context: CallContext) async {
         guard case .source(let token) = content else { return }
         defer { token.source.cancel(explicitly: false) }

@@ -1,4 +1,4 @@
-/// What surrounds the attempts of a call: a session's steps, and those of a single request, which come behind them.
+/// The steps around the attempts of a call: a session's steps, or the steps of a single request, which come after the session's.
 ///
 /// ```swift
 /// var configuration = SessionConfiguration()
@@ -9,40 +9,44 @@
 /// try await session.data(Request(url).withInterceptor(Signature()))
 /// ```
 ///
-/// The order in which they run is that of <doc:LifeOfARequest>.
+/// <doc:LifeOfARequest> lists the order in which the steps run.
 public struct Steps: Sendable {
-    /// Stand around each call, the first outermost.
+    /// The steps around each call; the first is the outermost.
     public var aroundCall: [any RequestStep] = []
-    /// Sends another attempt beside one whose answer is slow to come; `nil`: as the session's, and for a session none.
+    /// The policy that sends another attempt while the response to the first is slow to come; `nil`: the session's, and for a
+    /// session none.
     public var hedging: HedgingPolicy?
-    /// Change the request before each attempt, in this order.
+    /// The adapters that change the request before each attempt, in this order.
     ///
-    /// A ``RequestInterceptor`` that is added here alone is installed whole: it is asked about failed attempts too, after the
-    /// ``retriers``.
+    /// A ``RequestInterceptor`` that is added only here is installed in both lists: it is also asked about failed attempts, after
+    /// the ``retriers``.
     public var adapters: [any RequestAdapter] = []
-    /// Are asked about each failed attempt, in this order, until one has an opinion.
+    /// The retriers that are asked about each failed attempt, in this order, until one returns a result other than
+    /// ``RetryResult/doNotRetry``.
     ///
-    /// A ``RequestInterceptor`` that is added here alone, such as a ``RetryPolicy``, is installed whole: it adapts requests too,
-    /// after the ``adapters``.
+    /// A ``RequestInterceptor`` that is added only here, such as a ``RetryPolicy``, is installed in both lists: it also adapts
+    /// requests, after the ``adapters``.
     public var retriers: [any RequestRetrier] = []
-    /// Which redirects are followed, and what goes along; `nil`: the session's, and for a session `RedirectPolicy()`.
+    /// The policy that decides which redirects are followed, and which fields are sent along; `nil`: the session's, and for a
+    /// session `RedirectPolicy()`.
     public var redirects: RedirectPolicy?
-    /// Is asked about each redirect that would be followed; `nil`: the session's, and for a session ``Redirector/follow``.
+    /// The handler that is asked about each redirect that would be followed; `nil`: the session's, and for a session
+    /// ``Redirector/follow``.
     public var redirectHandler: (any RedirectHandler)?
-    /// Stand around each request on the wire, the first outermost.
+    /// The steps around each hop; the first is the outermost.
     public var aroundHop: [any RequestStep] = []
-    /// Where cookies come from and go to, inside of the ``attempts``; `nil`: to the session's, and for a session that none are
-    /// kept.
+    /// The storage that cookies are read from and saved to, inside of the steps of ``aroundHop``; `nil`: the session's, and for a
+    /// session none, so that no cookies are kept.
     public var cookies: (any CookieStorage)?
-    /// Leaves hosts alone that fail; `nil`: the session's, and for a session that none is left alone.
+    /// The circuit breaker that refuses requests to hosts that fail; `nil`: the session's, and for a session none.
     public var circuitBreaker: CircuitBreaker?
-    /// Hold each request on the wire up until its turn, inside of everything else.
+    /// The rate limiters that hold up each request on the wire until its turn, inside of everything else.
     public var rateLimiters: [RateLimiter] = []
 
-    /// No steps.
+    /// Creates steps that do nothing.
     public init() {}
 
-    /// Adds a limiter of its own for a rate: `configuration.steps.limit(rate: RateLimit(requestsPerSecond: 10, burst: 5))`.
+    /// Adds a new limiter for a rate: `configuration.steps.limit(rate: RateLimit(requestsPerSecond: 10, burst: 5))`.
     public mutating func limit(rate: RateLimit) { rateLimiters.append(RateLimiter(rate)) }
 
     /// Adds an adapter and retrier in one.
@@ -52,22 +56,22 @@ public struct Steps: Sendable {
         retriers.append(interceptor)
     }
 
-    /// There is nothing to do but for an answer that is a redirect.
+    /// A Boolean value: the steps do nothing, except for a response that is a redirect.
     var isEmpty: Bool {
         aroundCall.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && aroundHop.isEmpty
             && hedging == nil
             && !hasLimits
     }
 
-    /// The steps of requests that a step sends itself while calls wait for it: without those in which the calls wait, or in which
-    /// the requests could wait for the calls.
+    /// The steps for requests that a step itself sends while calls wait for them: without the steps in which the calls wait, or in
+    /// which the requests could wait for the calls.
     var ofRequestsInFlight: Steps {
         var steps = self
         (steps.aroundCall, steps.adapters, steps.retriers, steps.hedging) = ([], [], [], nil)
         return steps
     }
 
-    /// These steps, and then others.
+    /// Returns these steps followed by others.
     func followed(by other: Steps?) -> Steps {
         guard let other else { return self }
         var steps = self

@@ -26,7 +26,7 @@ struct RedirectTests {
             request.path == "/end" ? .text("here") : Self.redirect(to: request.path == "/home" ? "/end" : target)
         }
         var configuration = SessionConfiguration()
-        configuration.defaultHeaderFields[.authorization] = "Bearer of-the-session"
+        configuration.defaultHeaders[.authorization] = "Bearer of-the-session"
         configuration.steps.cookies = CookieJar()
         configuration.steps.redirects = RedirectPolicy(secretFieldNames: [try #require(HTTPField.Name("X-Mine"))])
         let session = Session(configuration: configuration)

@@ -2,7 +2,7 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// The fields that are written most.
+/// The functions that create common header fields.
 struct HTTPFieldMakersTests {
     @Test(
         arguments: [

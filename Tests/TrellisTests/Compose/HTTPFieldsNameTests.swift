@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// Names of fields that are given as text.
+/// Names of header fields that are given as text.
 struct HTTPFieldsNameTests {
     /// Texts that are not names of fields, the reserved name among them.
     static let invalid = ["", "X Key", "X-Key:", ":path", "X-Key\r\nHost: b", "Schlüssel", "~trellis-invalid-name"]
@@ -70,7 +70,7 @@ struct HTTPFieldsNameTests {
         var request = Request("http://localhost/", headers: [.accept: "a/b"])
         request.headers["X-Key\nrm -rf"] = "1"
         var options = CURLDescriptionOptions(revealingSecrets: true)
-        options.defaultHeaderFields["Y Key"] = "1"
+        options.defaultHeaders["Y Key"] = "1"
         let command = request.cURLDescription(options)
         #expect(command.hasPrefix("curl --header 'Accept: a/b' http://localhost/ # a field whose name is invalid"))
         #expect(!command.contains("trellis") && !command.contains("rm"))

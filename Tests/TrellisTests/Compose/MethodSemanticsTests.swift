@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// What methods promise (RFC 9110, section 9.2.2).
+/// The safe and idempotent methods (RFC 9110, section 9.2.2).
 struct MethodSemanticsTests {
     @Test(arguments: ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE", "QUERY"])
     func theseAreIdempotent(_ name: String) throws {

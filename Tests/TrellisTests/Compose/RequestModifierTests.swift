@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// Copies of requests that differ in one thing.
+/// The methods that copy a request and change one property.
 struct RequestModifierTests {
     private static let plain = Request("http://localhost/a?b=c", headers: [.accept: "text/html", .from: "me"])
 

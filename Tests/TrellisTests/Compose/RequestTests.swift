@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// Requests as values.
+/// The value semantics of requests.
 struct RequestTests {
     private struct Endpoint: RequestConvertible {
         func asRequest() throws -> Request { Request("http://localhost/endpoint", method: .delete) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// When a download looks after its file.
+/// The times at which a download writes a checkpoint.
 struct CheckpointScheduleTests {
     private static let start = EngineInstant(nanoseconds: 5_000_000_000)
     private var schedule = CheckpointSchedule(now: start, count: 100)

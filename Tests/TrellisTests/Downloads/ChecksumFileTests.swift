@@ -64,7 +64,7 @@ struct ChecksumFileTests {
         await #expect(throws: CancellationError.self) { try await task.value }
     }
 
-    /// Adds up bytes, and keeps whether the engine's thread did so.
+    /// A digest that adds up bytes, and records whether `update` ran on the engine's thread.
     private struct Adder: DigestFunction {
         let wasEngine: Locked<[Bool]>
         private var sum: UInt8 = 0

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// Checksums, of callers and of servers.
+/// Checksums that callers expect and that servers declare.
 struct ChecksumTests {
     private static let abc256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// `Content-Range`, read strictly.
+/// The strict parser of `Content-Range`.
 struct ContentRangeTests {
     @Test(arguments: [
         ("bytes 0-0/1", ContentRange.part(0..<1, total: 1)),

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// How long a download goes on after interruptions.
+/// The limits and delays of further download attempts after interruptions.
 struct DownloadBackoffTests {
     @Test func whereNothingComesItEnds() {
         var backoff = DownloadBackoff(limit: 5)
@@ -39,7 +39,8 @@ struct DownloadBackoffTests {
         #expect(delay == nil)
     }
 
-    /// Somebody else counts: it does not end before that one says so.
+    /// A maximum replaces the other limits: the caller counts the attempts, and the backoff never ends the download before the
+    /// caller does.
     @Test func aMaximumIsAllThatCounts() {
         var backoff = DownloadBackoff(limit: 1, maximum: 8)
         let delays = (0..<8).map { _ in backoff.delay(random: 0, canKeepBytes: false) }

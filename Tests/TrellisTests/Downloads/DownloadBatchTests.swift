@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The progress of a batch.
+/// The progress of a batch of downloads.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadBatchTests {
     private let clock = TestClock()
@@ -65,13 +65,13 @@ struct DownloadBatchTests {
         for await progress in batch.progress where progress.completedBytes == 15 { break }
         for download in downloads { download.cancel() }
         await working.value
-        // A download that has failed counts with what it has.
+        // A failed download counts with the bytes that have arrived.
         let last = await watching.value
         #expect(last?.completedBytes == 15 && last?.totalBytes == 15 && batch.finishedCount == 2)
         removeFiles(2)
     }
 
-    /// The end of the last handle is the only one that they can get.
+    /// Readers of a batch's progress end when the last handle of the batch is released.
     @Test func readersOfABatchThatIsLeftAreToldTheEnd() async {
         var batch: DownloadBatch? = session.downloads(of: downloads(2))
         let progress = batch?.progress

@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// What is noted beside a partial file, and when: what a process leaves that is killed.
+/// The checkpoint of a partial file: its content and its timing, for a process that may be killed at any time.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadCheckpointTests {
     private let clock = TestClock()
@@ -26,7 +26,7 @@ struct DownloadCheckpointTests {
         return data.flatMap { try? JSONDecoder().decode(Note.self, from: $0) }?.done
     }
 
-    /// Two connections, of which the first one has the beginning, and the second one half of it.
+    /// Starts two connections: the first one has the beginning of the file, and the second one half of it.
     private func begin() async throws -> (DownloadRequest, ScriptedAttempt, ScriptedAttempt) {
         var options = DownloadOptions()
         options.connections = 2
@@ -51,7 +51,7 @@ struct DownloadCheckpointTests {
         while download.currentProgress.completedBytes < before + Int64(count) { await session.settle() }
     }
 
-    /// Returns when the note lists just that, which is a little later: the disk comes first.
+    /// Returns when the checkpoint lists exactly these ranges, which is a little later: the disk comes first.
     private func noted(_ wanted: [[Int]]) async throws {
         while note != wanted {
             try Task.checkCancellation()
@@ -59,7 +59,8 @@ struct DownloadCheckpointTests {
         }
     }
 
-    /// However little comes: what has come for a second need not come again.
+    /// A slow download writes a checkpoint by time, however few bytes have arrived: bytes that arrived over a second ago need not
+    /// be sent again.
     @Test func aSlowDownloadIsNotedByTime() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let (download, first, second) = try await begin()
@@ -80,7 +81,7 @@ struct DownloadCheckpointTests {
         await #expect(throws: TrellisError.self) { try await download.value }
     }
 
-    /// Whoever deletes the folder need not wait until all has come.
+    /// A download whose folder is deleted fails soon, not only after the last byte.
     @Test(arguments: [true, false]) func aFolderThatGoesEndsItSoon(_ hasParts: Bool) async throws {
         let (download, attempt): (DownloadRequest, ScriptedAttempt)
         if hasParts {
@@ -101,9 +102,9 @@ struct DownloadCheckpointTests {
         try await attempt.wait(for: .cancel)
     }
 
-    // MARK: Held up
+    // MARK: Suspended downloads
 
-    /// A worker that waits while its download is held up ends with its task.
+    /// A suspended worker ends when its task is cancelled.
     @Test(arguments: [true, false]) func aHeldUpWorkerCanBeCancelled(_ isBefore: Bool) async throws {
         let run = DownloadRun(clock: session.clock) { _ in throw CancellationError() }
         run.suspend()
@@ -119,7 +120,7 @@ struct DownloadCheckpointTests {
         #expect(run.currentState == .suspended)
     }
 
-    /// Every connection of a download ends with it, held up or not.
+    /// Every connection of a download ends with the download, suspended or not.
     @Test(arguments: [true, false]) func allConnectionsEndWithIt(_ isHeld: Bool) async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         let (download, first, second) = try await begin()

@@ -6,7 +6,8 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// What a download leaves on a disk whose machine fails: a note never lists what is not there for certain.
+/// The files that a download leaves on a disk whose machine fails: a checkpoint never lists bytes that are not certain to be on
+/// the disk.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadCrashTests {
     private static let total = 4 << 20
@@ -37,7 +38,7 @@ struct DownloadCrashTests {
         .done
     }
 
-    /// Whether the note trusts a kernel.
+    /// Indicates whether the checkpoint has ranges that only the kernel holds.
     private var hasPending: Bool {
         FileManager.default.contents(atPath: noteText).map { String(decoding: $0, as: UTF8.self).contains("boot") }
             ?? false
@@ -71,7 +72,7 @@ struct DownloadCrashTests {
         try await until { download.currentProgress.completedBytes >= before + Int64(range.count) }
     }
 
-    /// Returns when the note lists just that.
+    /// Returns when the checkpoint lists exactly these ranges.
     private func noted(_ wanted: [[Int]]) async throws { try await until { note == wanted } }
 
     private func until(_ condition: () -> Bool) async throws {
@@ -81,7 +82,7 @@ struct DownloadCrashTests {
         }
     }
 
-    /// A download over one connection, of which a second's bytes and some more have come.
+    /// Starts a download over one connection, with a second's bytes and some more received.
     private func begin() async throws -> (DownloadRequest, ScriptedAttempt) {
         let download = download()
         download.resume()
@@ -106,7 +107,7 @@ struct DownloadCrashTests {
         }
         #expect(disk.lies == [] && note == [[0, 3000]])
         let log = disk.log.filter { !$0.hasPrefix("write") }
-        // When it is time, and at the end.
+        // The order of operations at a checkpoint, and at the end.
         let saving = ["synchronize part", "synchronize note.new", "rename note.new note", "synchronize folder"]
         #expect(Array(log.suffix(8)) == saving + saving)
     }
@@ -131,7 +132,8 @@ struct DownloadCrashTests {
         #expect(disk.lies == [] && note == [[0, 2000], [2 << 20, (2 << 20) + 1000]])
     }
 
-    /// The bytes that the kernel alone had are gone, whatever the length of the file says.
+    /// After a failure of the machine only synchronized bytes count: the bytes that the kernel alone had are lost, although the
+    /// length of the file includes them.
     @Test func afterAFailureOfTheMachineOnlyWhatWasSynchronizedIsTrusted() async throws {
         defer { removeFolder() }
         let (bytes, text) = try await disk.recording {
@@ -143,7 +145,7 @@ struct DownloadCrashTests {
         }
         #expect(bytes.count == 3000 && bytes != Self.content.prefix(3000))
         var json = try #require(JSONSerialization.jsonObject(with: text) as? [String: Any])
-        // The machine has been started since then.
+        // Another boot identifier: the machine has restarted since.
         json["boot"] = "another"
         try bytes.write(to: URL(fileURLWithPath: part))
         try JSONSerialization.data(withJSONObject: json).write(to: URL(fileURLWithPath: noteText))
@@ -158,7 +160,7 @@ struct DownloadCrashTests {
         #expect(FileManager.default.contents(atPath: path("f")) == Self.content)
     }
 
-    /// A note of a version that trusted lengths is worth nothing without a stamp.
+    /// A checkpoint of a version that trusted file lengths is ignored without a modification stamp.
     @Test func anOldNoteIsNotTrusted() async throws {
         defer { removeFolder() }
         let json = #"""
@@ -172,7 +174,8 @@ struct DownloadCrashTests {
         #expect(attempt.request.request.headers[.range] == nil)
     }
 
-    /// A killed process leaves all that it wrote, once that is on the disk: otherwise nothing but what was noted.
+    /// After a killed process the written bytes count if they can be synchronized now; otherwise only the ranges of the
+    /// checkpoint count.
     @Test(arguments: [true, false]) func afterAKilledProcessTheLengthTellsIfTheDiskTakesIt(_ takesIt: Bool) async throws
     {
         defer { removeFolder() }
@@ -195,14 +198,14 @@ struct DownloadCrashTests {
 
     // MARK: Failures
 
-    /// What cannot be synchronized is not noted; the note from before holds.
+    /// Bytes that cannot be synchronized do not enter the checkpoint; the previous checkpoint holds.
     @Test func aDiskThatFailsLeavesTheNoteFromBefore() async throws {
         defer { removeFolder() }
         try await disk.recording {
             let (download, attempt) = try await begin()
             disk.fail("synchronize part")
-            // It is told before anything looks whole, with the bytes that come once the disk has said so: it may be busy with the last
-            // note still.
+            // The download fails before the file looks complete, with the first bytes after the disk has reported the error: the
+            // disk may still be busy with the last checkpoint.
             for position in 3000..<Self.total - 1 where attempt.count(of: .cancel) == 0 {
                 clock.advance(by: .seconds(1))
                 attempt.receiveBody(Self.content[position..<position + 1])
@@ -214,7 +217,7 @@ struct DownloadCrashTests {
             #expect(error?.kind == .file && download.resumeData == nil)
         }
         #expect(disk.lies == [] && note == [[0, 2000]] && !hasPending)
-        // The kernel has forgotten what it could not write.
+        // The kernel has dropped the bytes that could not be written.
         let next = download()
         next.resume()
         let attempt = try await transport.nextAttempt()
@@ -222,7 +225,7 @@ struct DownloadCrashTests {
         next.cancel()
     }
 
-    /// What the disk did not take does not become the file.
+    /// Bytes that the disk did not accept never become the destination file.
     @Test func aDiskThatFailsLeavesNoFile() async throws {
         defer { removeFolder() }
         try await disk.recording {
@@ -243,7 +246,7 @@ struct DownloadCrashTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
     }
 
-    /// The note about old bytes is gone for certain before new ones come.
+    /// The checkpoint of old bytes is durably removed before new bytes are written.
     @Test func aNoteGoesBeforeOtherBytesCome() async throws {
         defer { removeFolder() }
         try await disk.recording {
@@ -268,7 +271,7 @@ struct DownloadCrashTests {
 
     // MARK: Slow disks
 
-    /// A disk that takes its time holds up neither what comes nor the end, and nothing is noted of a file that has its name.
+    /// A slow disk delays neither received bytes nor the end, and no checkpoint is written for a file that has its final name.
     @Test func aSlowSynchronizationHoldsUpNothing() async throws {
         defer { removeFolder() }
         try await disk.recording {
@@ -292,7 +295,7 @@ struct DownloadCrashTests {
         #expect(!disk.log.contains("rename note.new note") || note == nil)
     }
 
-    /// As many slow disks as the pool has threads, and some more.
+    /// Starts as many slow synchronizations as the pool has threads, and some more: other tasks still run.
     @Test func slowDisksHoldUpNoOtherTask() async throws {
         defer { removeFolder() }
         let count = 2 * ProcessInfo.processInfo.activeProcessorCount + 2
@@ -308,7 +311,7 @@ struct DownloadCrashTests {
             try await isReached.opened()
             downloads.append(download)
         }
-        // A task of the pool, and a request, run none the less.
+        // A task of the pool, and a request, still run.
         let answer = Task.detached { [session] in try await session.data("http://b.example/") }
         let attempt = try await transport.nextAttempt()
         attempt.connect()

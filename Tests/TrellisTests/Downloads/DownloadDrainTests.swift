@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Downloads in flight while their session ends: they may ask for whatever they need, until the grace is over.
+/// Downloads in flight while their session shuts down: further requests are allowed until the grace period is over.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadDrainTests {
     private static let content = Data((0..<4 << 20).map { UInt8(truncatingIfNeeded: $0 % 251) })
@@ -27,7 +27,7 @@ struct DownloadDrainTests {
         return (download, attempt)
     }
 
-    /// Ends the session; returns when it takes nothing new.
+    /// Shuts the session down; returns when the session accepts no new requests.
     private func drain(_ scripted: Scripted, _ grace: Duration = .seconds(3600)) async -> Task<Void, Never> {
         let end = Task { [session = scripted.session] in await session.shutdown(drainingFor: grace) }
         while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
@@ -38,7 +38,7 @@ struct DownloadDrainTests {
         for await progress in download.progress where progress.completedBytes == count { break }
     }
 
-    /// Moves the clock bit by bit until the next attempt starts, so many having been seen.
+    /// Advances the clock in steps until the next attempt after `count` starts.
     private func nextAttempt(
         _ scripted: Scripted, of download: DownloadRequest, after count: Int
     ) async throws -> ScriptedAttempt {
@@ -68,7 +68,7 @@ struct DownloadDrainTests {
         try FileManager.default.removeItem(atPath: path)
     }
 
-    /// By the way of a redirect, too.
+    /// An interrupted download goes on during the grace period, also behind a redirect.
     @Test(arguments: [true, false]) func anInterruptedOneGoesOn(_ hasSteps: Bool) async throws {
         let scripted = scripted(hasSteps)
         let (download, first) = try await start(scripted)
@@ -102,7 +102,8 @@ struct DownloadDrainTests {
         await end.value
     }
 
-    /// None of its requests is there, and the session waits for it none the less: but not for ever.
+    /// A download between two attempts has no request in flight; the session still waits for the download, but no longer than the
+    /// grace period.
     @Test func oneBetweenTwoQuestionsEndsWithTheGrace() async throws {
         let scripted = scripted(false)
         let (download, first) = try await start(scripted)

@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A partial file with gaps: no note that takes it for one without outlives the first of them.
+/// A partial file with gaps: a checkpoint that describes a file without gaps is removed before the first gap appears.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadGapTests {
     private static let total = 4 << 20
@@ -45,7 +45,7 @@ struct DownloadGapTests {
         }
     }
 
-    /// Answers with the part that is asked for; returns where it begins.
+    /// Answers with the range that is requested; returns the start of the range.
     private func sendHead(_ attempt: ScriptedAttempt) throws -> Int {
         let range = try #require(attempt.request.request.headers[.range]).dropFirst("bytes=".count)
         attempt.connect()
@@ -54,7 +54,8 @@ struct DownloadGapTests {
         return try #require(Int(range.prefix { $0 != "-" }))
     }
 
-    /// What a process leaves that is killed while 3000 bytes have come in their order: a note that trusts the kernel with them.
+    /// Creates the files of a process that is killed after 3000 bytes in order: a checkpoint that relies on the kernel for these
+    /// bytes.
     private func leaveInOrder() async throws {
         let download = start(connections: 1)
         let attempt = try await transport.nextAttempt()
@@ -69,7 +70,8 @@ struct DownloadGapTests {
         try text.write(to: URL(filePath: note))
     }
 
-    /// The bytes of the gap would be taken for those of the file.
+    /// A checkpoint without gaps is removed where ranges cannot be recorded: otherwise the bytes of a gap would count as bytes of
+    /// the file.
     @Test func aNoteInOrderGoesWherePartsCannotBeNoted() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         try await leaveInOrder()
@@ -81,7 +83,7 @@ struct DownloadGapTests {
             let last = starts[0] > starts[1] ? 0 : 1
             #expect(starts[1 - last] == 3000 && starts[last] > 2 << 20)
             try await receive(starts[last]..<starts[last] + 1000, attempts[last], download)
-            // This is what the process leaves if it is killed now.
+            // The process would leave this state if it were killed now.
             #expect(!FileManager.default.fileExists(atPath: note))
             download.cancel()
             await #expect(throws: TrellisError.self) { try await download.value }
@@ -93,7 +95,7 @@ struct DownloadGapTests {
         await #expect(throws: TrellisError.self) { try await next.value }
     }
 
-    /// Nothing is written to a file of which something else is said.
+    /// A download does not write ranges to a file whose old checkpoint cannot be removed.
     @Test func withANoteThatDoesNotGoNoPartsCome() async throws {
         defer { try? FileManager.default.removeItem(at: folder) }
         try await leaveInOrder()
@@ -104,7 +106,7 @@ struct DownloadGapTests {
             #expect(error?.kind == .file && error?.description.contains("its checkpoint cannot be removed") == true)
         }
         #expect(transport.attempts.count == 1)
-        // What was there is there.
+        // The bytes from before are still there.
         let next = start(connections: 1)
         let attempt = try await transport.nextAttempt()
         #expect(attempt.request.request.headers[.range] == "bytes=3000-")
@@ -112,7 +114,7 @@ struct DownloadGapTests {
         await #expect(throws: TrellisError.self) { try await next.value }
     }
 
-    /// A note holds as long as all is there that it says.
+    /// A checkpoint holds as long as all bytes that it lists are there.
     @Test(arguments: [([0..<2000], true), ([0..<2500], true), ([0..<500, 1000..<2000], false), ([], false)])
     func notesFromBefore(_ done: [Range<Int64>], _ holds: Bool) throws {
         defer { try? FileManager.default.removeItem(at: folder) }
@@ -122,7 +124,7 @@ struct DownloadGapTests {
             url: "http://a.example/f", path: file.path, done: done, totalBytes: Int64(Self.total),
             validator: .entityTag("\"a\""))
         #expect(!file.hasCheckpoint(like: data))
-        // It trusts the kernel with all that the file is long.
+        // The checkpoint relies on the kernel for the complete length of the file.
         let pending = ResumeData.Pending(boot: "boot", written: [0..<Int64(Self.total)])
         #expect(file.writeCheckpoint(data.with(done: [], pending: pending), isDurable: false))
         #expect(file.hasCheckpoint(like: data) == holds)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// What a download makes of an answer.
+/// The verdict of a download on the head of a response.
 struct DownloadRangeRequestTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
@@ -100,7 +100,8 @@ struct DownloadRangeRequestTests {
         #expect(rangeRequest.verdict(status: row.status, fields: row.fields) == row.verdict)
     }
 
-    /// A tag says nothing about another resource, to which a redirect may lead by now; signed URLs have a new query each time.
+    /// A validator does not identify another resource, to which a redirect may lead by now; signed URLs have a new query each
+    /// time.
     @Test(arguments: [
         ("http://a.example/v1/f?signature=2", nil), ("http://a.example/v2/f?signature=1", "another resource"),
         ("http://b.example/v1/f?signature=1", "another resource"), ("https://a.example/v1/f", "another resource"),

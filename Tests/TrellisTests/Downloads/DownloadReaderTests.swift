@@ -6,7 +6,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Those who wait for a download, each in a task of its own.
+/// Several tasks that wait for one download.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadReaderTests {
     private let clock = TestClock()
@@ -33,7 +33,8 @@ struct DownloadReaderTests {
 
     // MARK: One download
 
-    /// Readers of either kind, of whom the first leaves.
+    /// A reader that leaves does not end the download for the other readers, whether it waits for the file or the
+    /// response.
     @Test(arguments: [true, false]) func oneWhoLeavesLeavesItToTheOthers(_ wantsFile: Bool) async throws {
         let gate = LoopbackServer.Gate()
         let run = DownloadRun(clock: session.clock) { _ in
@@ -60,7 +61,7 @@ struct DownloadReaderTests {
         for reader in readers { await #expect(throws: CancellationError.self) { try await reader.value } }
         try await attempt.wait(for: .cancel)
         #expect(download.state == .cancelled)
-        // Whoever comes now is not cancelled itself.
+        // A reader that arrives now throws the error of the download, not a `CancellationError` of its own task.
         let late = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(late?.kind == .cancelled && late?.url == "http://a.example/f")
     }
@@ -82,9 +83,9 @@ struct DownloadReaderTests {
         try FileManager.default.removeItem(atPath: path)
     }
 
-    // MARK: Several
+    // MARK: Batches
 
-    /// The batch waits for it too.
+    /// A reader that leaves a download does not end the download: the batch waits for it too.
     @Test func oneWhoLeavesADownloadLeavesItToItsBatch() async throws {
         let download = session.downloadRequest("http://a.example/f", to: .file(path))
         var iterator = session.downloads(of: [download]).makeAsyncIterator()
@@ -103,7 +104,8 @@ struct DownloadReaderTests {
         try FileManager.default.removeItem(atPath: path)
     }
 
-    /// Nobody would start a download whose batch has gone: those who watch it are told the end.
+    /// A batch that is released cancels the downloads that wait for their turn, since nothing else would start them; readers of
+    /// their progress end.
     @Test func aBatchThatIsLeftEndsWhatWaitsForItsTurn() async throws {
         let downloads = (0..<3).map { session.downloadRequest("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
         let batch = session.downloads(of: downloads, maximumConcurrency: 1)
@@ -119,7 +121,7 @@ struct DownloadReaderTests {
         try FileManager.default.removeItem(atPath: "\(path)-0")
     }
 
-    /// One that somebody has started is theirs.
+    /// A batch that is released does not cancel a download that another task has started.
     @Test func aBatchThatIsLeftEndsNothingThatOthersHaveStarted() async throws {
         let download = session.downloadRequest("http://a.example/f", to: .file(path))
         var iterator: DownloadBatch.AsyncIterator? = session.downloads(of: [download]).makeAsyncIterator()
@@ -131,9 +133,9 @@ struct DownloadReaderTests {
         try FileManager.default.removeItem(atPath: path)
     }
 
-    // MARK: Held up
+    // MARK: Suspension
 
-    /// Keeps what it is told, after something else has happened.
+    /// A chunk source that logs whether it is held, and runs a closure first.
     private final class Source: ChunkSource {
         private let meanwhile: @Sendable (Bool) -> Void
         private let calls = Locked<[Bool]>([])
@@ -156,7 +158,7 @@ struct DownloadReaderTests {
         func cancel(explicitly: Bool) {}
     }
 
-    /// Whoever lets it go on while it is being held up has the last word.
+    /// A call of `resume` while a suspension takes effect wins.
     @Test(arguments: [true, false]) func goingOnWhileItIsBeingHeldUp(_ isBefore: Bool) async throws {
         let run = DownloadRun(clock: session.clock) { _ in throw CancellationError() }
         let source = Source { isHeld in if isHeld { run.resume() } }

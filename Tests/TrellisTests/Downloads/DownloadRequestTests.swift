@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The handle on a download, and time.
+/// The handle of a download, with its time limits.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadRequestTests {
     private let clock = TestClock()
@@ -62,7 +62,8 @@ struct DownloadRequestTests {
 
     private struct Refused: Error {}
 
-    /// A validator that comes behind it counts.
+    /// A validator that is added after the progress sequence was created still counts: the sequence starts nothing before its
+    /// first read.
     @Test func aSequenceOfProgressStartsNothingBeforeItIsRead() async throws {
         let download = session.downloadRequest("http://a.example/f", to: .file(path))
         let progress = download.progress
@@ -75,7 +76,7 @@ struct DownloadRequestTests {
         await #expect(throws: Refused.self) { try await download.value }
     }
 
-    /// What is asked of an answer that may have been accepted already cannot be kept: nothing happens as if it were.
+    /// A validator that is added after the start is an error of both handles, since the response may have been accepted already.
     @Test(arguments: [false, true]) func aValidatorAfterTheStartIsAnError(_ hasAnswer: Bool) async throws {
         let (download, attempt) = try await start()
         if hasAnswer {
@@ -91,7 +92,7 @@ struct DownloadRequestTests {
         try await attempt.wait(for: .cancel)
     }
 
-    /// The file is there: it is not taken away, and the handle that wants more of it says so.
+    /// A validator that is added after the end is an error of its own handle alone: the file stays.
     @Test func aValidatorAfterTheEndIsAnErrorOfItsHandle() async throws {
         let (download, attempt) = try await start()
         sendHead(attempt)
@@ -105,7 +106,7 @@ struct DownloadRequestTests {
         #expect(try await download.value.size == 10 && isWhole())
     }
 
-    /// Whoever watches downloads that wait for their turn does not start them all at once.
+    /// Readers of the progress of queued downloads do not start these downloads.
     @Test func readersOfProgressStartNothingThatWaitsInABatch() async throws {
         let downloads = (0..<3).map { session.downloadRequest("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
         let batch = session.downloads(of: downloads, maximumConcurrency: 1)
@@ -129,14 +130,14 @@ struct DownloadRequestTests {
         await watchers.value
     }
 
-    /// An hour of silence is an interruption after a minute.
+    /// A minute without bytes is an interruption, and the download goes on with another attempt.
     @Test func aStallIsGoneOnWith() async throws {
         let (download, attempt) = try await start()
         sendHead(attempt)
         attempt.receiveBody("01234")
         for await progress in download.progress where progress.completedBytes == 5 { break }
         clock.advance(by: .seconds(60))
-        // It waits before it goes on.
+        // The download cancels the attempt first, and waits before the next one.
         try await attempt.wait(for: .cancel)
         for await _ in Ticks(clock, until: { transport.attempts.count == 2 }) {}
         let second = try await transport.nextAttempt()
@@ -154,7 +155,7 @@ struct DownloadRequestTests {
         download.suspend()
         #expect(download.state == .suspended)
         try await attempt.wait(for: .suspend(true))
-        // Nobody is idle meanwhile.
+        // The idle limit does not apply to a suspended download.
         clock.advance(by: .seconds(3600))
         await session.settle()
         #expect(attempt.count(of: .cancel) == 0)
@@ -192,7 +193,7 @@ struct DownloadRequestTests {
         let error = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(error?.kind == .cancelled && download.state == .cancelled)
         try await attempt.wait(for: .cancel)
-        // The progress has ended too.
+        // The progress sequence has ended too.
         for await _ in download.progress {}
         let data = try #require(download.resumeData)
         #expect(data.receivedBytes == 5 && data.totalBytes == 10)
@@ -231,7 +232,7 @@ struct DownloadRequestTests {
         try await attempt.wait(for: .cancel)
     }
 
-    /// The session's limit in total is not meant for files.
+    /// The session's total time limit does not apply to downloads.
     @Test func aDownloadMayTakeItsTime() async throws {
         let (download, attempt) = try await start()
         sendHead(attempt)
@@ -247,7 +248,7 @@ struct DownloadRequestTests {
         #expect(isWhole())
     }
 
-    /// One that the request has spans all attempts.
+    /// The total time limit of the request spans all attempts.
     @Test func aLimitInTotalHolds() async throws {
         let (download, attempt) = try await start(
             Request("http://a.example/f").withTimeouts(Timeouts(idle: .seconds(40), total: .seconds(60))))
@@ -259,7 +260,7 @@ struct DownloadRequestTests {
         for await _ in Ticks(clock, until: { transport.attempts.count == 2 }) {}
         let second = try await transport.nextAttempt()
         second.connect()
-        // Before its time to connect is over.
+        // Before the connect limit is reached.
         await session.settle()
         clock.advance(by: .seconds(20))
         let error = await #expect(throws: TrellisError.self) { try await download.value }
@@ -267,7 +268,8 @@ struct DownloadRequestTests {
         try FileManager.default.removeItem(atPath: #require(download.resumeData?.path))
     }
 
-    /// What does not come to a response is the caller's to retry, or the session's.
+    /// A failure before the first response is not retried by the download: that is left to the caller or to the session's
+    /// retriers.
     @Test func aFirstFailureIsAnError() async throws {
         let (download, attempt) = try await start()
         attempt.fail(.connectionFailed(.unreachable("refused")))
@@ -276,7 +278,7 @@ struct DownloadRequestTests {
     }
 }
 
-/// Moves a clock bit by bit until something has happened.
+/// A sequence that advances a clock in steps until a condition holds.
 private struct Ticks: AsyncSequence, AsyncIteratorProtocol {
     private let clock: TestClock
     private let isOver: () -> Bool

@@ -2,11 +2,11 @@ import Testing
 
 @testable import Trellis
 
-/// Who fetches which bytes.
+/// The assignment of byte ranges to the connections of a download.
 struct DownloadSegmentsTests {
     private var segments = DownloadSegments(total: 800, smallest: 50)
 
-    /// The rest of the segments that several workers take, one after the other.
+    /// Returns the remaining ranges of the segments that several workers take, one after the other.
     private mutating func take(_ count: Int) -> [DownloadSegments.ID] {
         (0..<count).compactMap { _ in segments.take() }
     }
@@ -15,7 +15,7 @@ struct DownloadSegmentsTests {
         let ids = take(8)
         #expect(ids.map { segments.rest(of: $0).count } == Array(repeating: 100, count: 8))
         #expect(ids.map { segments.rest(of: $0).lowerBound }.sorted() == Array(stride(from: 0, to: 800, by: 100)))
-        // All of it is given out, so far as it is worth it.
+        // All segments are assigned, down to the smallest size.
         let more = take(100).count
         #expect(more == 8)
         #expect(!segments.isWhole && segments.done == [])
@@ -28,7 +28,7 @@ struct DownloadSegmentsTests {
         let third = segments.take()
         #expect(segments.rest(of: ids[0]) == 0..<200)
         #expect(third.map { segments.rest(of: $0) } == 200..<400)
-        // What comes beyond the new end does not count.
+        // Bytes beyond the new end do not count.
         #expect(segments.advance(ids[0], by: 300) == 200)
         #expect(segments.done == [0..<200, 400..<800])
         #expect(segments.doneCount == 600)
@@ -58,7 +58,8 @@ struct DownloadSegmentsTests {
         #expect(first.map { segments.rest(of: $0) } == 0..<800)
     }
 
-    /// Its answer has been ended by the one that was faster, and may not know that yet.
+    /// A response brings nothing more once its segment is complete: a faster connection has completed the segment, and the slower
+    /// one may not know yet.
     @Test mutating func anAnswerWhoseSegmentIsWholeBringsNothingMore() {
         let first = segments.take(isOpenEnded: true) ?? 0
         let second = segments.take() ?? 0
@@ -78,10 +79,10 @@ struct DownloadSegmentsTests {
         let second = segments.join(first) ?? 0
         #expect(segments.rest(of: second) == 700..<800 && segments.otherFetches(of: first) == [second])
         #expect(segments.advance(second, by: 60) == 60)
-        // What is there is not missing any more.
+        // Bytes that are there already are no longer missing.
         #expect(segments.advance(first, by: 50) == 0)
         #expect(segments.rest(of: first) == 750..<800 && segments.done == [0..<760])
-        // Nobody else has to fetch what somebody still does.
+        // The first connection still fetches the segment, so that no other has to take it.
         segments.giveBack(second)
         #expect(segments.underWay.map(\.rest) == [760..<800] && segments.otherFetches(of: first) == [])
         #expect(segments.advance(first, by: 50) == 40)
@@ -98,7 +99,7 @@ struct DownloadSegmentsTests {
         #expect(segments.done == [0..<800] && segments.underWay.isEmpty)
     }
 
-    /// Whoever came later goes on with what the first one leaves, and goes no further than it was to.
+    /// A second connection continues the segment that the first one leaves, up to the end of its own range.
     @Test mutating func theFirstOneLeaves() {
         let first = segments.take(isOpenEnded: true) ?? 0
         let other = segments.take() ?? 0
@@ -125,14 +126,14 @@ struct DownloadSegmentsTests {
             ([0..<100, 100..<200, 700..<800], [200..<700]), ([0..<800], []), ([0..<900], []),
         ] as [([Range<Int64>], [Range<Int64>])])
     func whatIsMissing(_ done: [Range<Int64>], _ missing: [Range<Int64>]) {
-        // Nothing is worth to be halved.
+        // A smallest size above the total, so that no segment is halved.
         var segments = DownloadSegments(total: 800, done: done, smallest: 1000)
         var found: [Range<Int64>] = []
         while let id = segments.take() { found.append(segments.rest(of: id)) }
         #expect(found == missing)
     }
 
-    /// Any order of events ends with every byte there once.
+    /// Any order of events ends with every byte received once.
     @Test(arguments: 1...20)
     func randomWork(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)

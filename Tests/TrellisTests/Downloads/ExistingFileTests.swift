@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A file that is at the destination before its download.
+/// A file that exists at the destination before the download.
 @Suite(.timeLimit(.minutes(1)))
 struct ExistingFileTests {
     private static let checksum = Checksum.sha256("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
@@ -77,7 +77,7 @@ struct ExistingFileTests {
         try removeFolder()
     }
 
-    /// The response names the file, and only its head is needed.
+    /// A file in a destination folder is found by the name in the response, of which only the head is needed.
     @Test(arguments: [true, false]) func oneInAFolder(_ isChosen: Bool) async throws {
         try write("abc")
         let path = path

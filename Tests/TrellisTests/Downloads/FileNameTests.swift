@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// The names that servers suggest.
+/// The file names that servers suggest.
 struct FileNameTests {
     @Test(
         arguments: [

@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Resume data in and out of bytes.
+/// The encoding and decoding of resume data.
 struct ResumeDataTests {
     private static let sample = ResumeData(
         url: "http://a.example/b", path: "/tmp/.b.trellis-part", done: [0..<10, 20..<30], totalBytes: 40,
@@ -20,14 +20,15 @@ struct ResumeDataTests {
         #expect(copy == data)
     }
 
-    /// What is whole is one range, in however many it was written.
+    /// Adjacent ranges are joined into one.
     @Test func rangesThatTouchAreOne() throws {
         let json =
             #"{"version":1,"url":"u","path":"p","entityTag":"\"x\"","done":[[0,3],[3,5],[5,8]],"total":8,"synced":true}"#
         #expect(try JSONDecoder().decode(ResumeData.self, from: Data(json.utf8)).done == [0..<8])
     }
 
-    /// What was noted before there was a word about the disk is not trusted, unless nothing has touched the file since it was left.
+    /// Resume data from before the `synced` member is not trusted, unless the file has not been modified since the download
+    /// stopped.
     @Test(arguments: [("", []), (#","size":8,"modified":1"#, [0..<8]), (#","synced":true"#, [0..<8])])
     func whatIsNotSaidToBeOnTheDiskIsNotThere(_ more: String, _ done: [Range<Int64>]) throws {
         let json = #"{"version":1,"url":"u","path":"p","entityTag":"\"x\"","done":[[0,8]]\#(more)}"#
@@ -67,7 +68,7 @@ struct ResumeDataTests {
     ])
     func urlsAreKeptWithoutUsers(_ url: String, _ name: String) { #expect(ResumeData.name(of: url) == name) }
 
-    /// Servers tell them apart, and so are they here.
+    /// URLs that look alike stay distinct, as servers distinguish them.
     @Test func urlsThatLookAlikeAreNotTheSame() async {
         let data = ResumeData(
             url: "http://a.example/\u{E9}", path: "/x.trellis-part", done: [0..<10], totalBytes: 20,

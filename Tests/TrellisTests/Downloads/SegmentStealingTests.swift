@@ -2,14 +2,14 @@ import Testing
 
 @testable import Trellis
 
-/// What those who are done take from those who are slow.
+/// The transfer of byte ranges from slow connections to connections that are done.
 struct SegmentStealingTests {
     private var segments = DownloadSegments(total: 2_000_000)
     private var stealing = SegmentStealing()
-    /// What the last look has brought.
+    /// The range that the last check took over.
     private var taken: Range<Int64>?
 
-    /// Two have half of it each.
+    /// Splits the file between two connections.
     private mutating func begin() -> (DownloadSegments.ID, DownloadSegments.ID) {
         let first = segments.take() ?? 0
         let second = segments.halve(first) ?? 0
@@ -47,7 +47,7 @@ struct SegmentStealingTests {
         #expect(taken == 600_000..<1_000_000)
     }
 
-    /// However little it is.
+    /// A connection without progress is replaced, however few bytes are left.
     @Test(arguments: [0, 999_999]) mutating func whatStandsStillIsTakenOver(_ count: Int) {
         let (first, second) = begin()
         _ = segments.advance(first, by: count)
@@ -65,14 +65,14 @@ struct SegmentStealingTests {
         look()
         _ = segments.advance(first, by: 1000)
         look()
-        // The other one stands still, and has more left.
+        // The other connection makes no progress, and has more left.
         #expect(taken == 1_000_000..<2_000_000)
         _ = segments.advance(first, by: 1000)
         look()
         #expect(taken == 992_000..<1_000_000)
     }
 
-    /// Nobody else comes before it is known how fast the new one is.
+    /// A range is taken over only once the speed of the last new connection is known.
     @Test mutating func oneAtATime() {
         let (_, second) = begin()
         _ = segments.advance(second, by: 1_000_000)

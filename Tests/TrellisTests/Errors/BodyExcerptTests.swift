@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// How much of a body an error keeps, and how much of that it shows.
+/// The size of the body excerpt that an error keeps, and of the part that its description shows.
 struct BodyExcerptTests {
     typealias Excerpt = TrellisError.BodyExcerpt
 

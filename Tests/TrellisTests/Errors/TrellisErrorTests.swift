@@ -3,14 +3,14 @@ import Testing
 
 @testable import Trellis
 
-/// Errors as answers to questions, and as sentences.
+/// The properties of errors, and their descriptions.
 struct TrellisErrorTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let reason: TrellisError.Reason
         let kind: TrellisError.Kind
         let isTimeout: Bool
         let isConnectionFailure: Bool
-        /// For an idempotent request that may have been sent.
+        /// The expected value for an idempotent request that may have been sent.
         let isRetryable: Bool
 
         init(
@@ -125,7 +125,7 @@ struct TrellisErrorTests {
         #expect(TrellisError(.other("x"), phase: phase).mayHaveSentBytes == maySent)
     }
 
-    // MARK: Sentences
+    // MARK: Descriptions
 
     @Test(
         arguments: [

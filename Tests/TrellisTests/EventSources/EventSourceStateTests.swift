@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// What an event source decides.
+/// The decisions of an event source: responses, delays and requests.
 struct EventSourceStateTests {
     // MARK: Responses
 
@@ -30,13 +30,13 @@ struct EventSourceStateTests {
 
     // MARK: Delays
 
-    /// Failures in a row, what the server said, the random number, and the wait, times in milliseconds.
+    /// The number of failures in a row, the server's delay, the random number, and the wait; times in milliseconds.
     static let delays: [(Int, Int?, Double, Int)] = [
         (0, nil, 0.9, 3000), (0, 10_000, 0.9, 10_000), (0, 0, 0.9, 100), (0, 3_600_000, 0.9, 3_600_000),
         (1, nil, 0, 3000), (1, nil, 0.5, 4500), (2, nil, 0.5, 6000), (3, nil, 0.5, 9000), (5, nil, 0.5, 27_000),
-        // No more is added than the limit, however often it fails.
+        // The added delay never exceeds the limit, however many failures there were.
         (6, nil, 0.5, 33_000), (60, nil, 0.5, 33_000), (1, 3_600_000, 0.5, 3_630_000),
-        // Backoff begins with a second, where the server wants no delay.
+        // The backoff begins with one second where the server asks for no delay.
         (1, 0, 0.5, 600), (2, 0, 0.5, 1100), (3, 0, 0.5, 2100),
     ]
 
@@ -84,7 +84,7 @@ struct EventSourceStateTests {
         (.invalidResponse(.malformed("x")), false), (.invalidResponse(.bodyTooLarge(limit: 1)), false),
         (.bodyFailed(.notReplayable), false), (.unsupported("x"), false), (.other("x"), false),
         (.validationFailed(.status(503)), false),
-        // An open circuit and a rate limit are over at some time.
+        // An open circuit and a rate limit end at some time.
         (.limited(.circuitOpen(host: "x", failures: 1, requests: 2, nextAttempt: .seconds(1))), true),
         (.limited(.rate(host: "x", wait: .seconds(2), maximumWait: .seconds(1))), true),
     ]

@@ -6,18 +6,18 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// An event source over connections that a test plays, on a clock that stands still.
+/// An event source over scripted connections, on a clock that the test advances.
 @Suite(.timeLimit(.minutes(1)))
 struct EventSourceTests {
     let scripted = Scripted()
 
-    /// Reads until the end: the data of each event, and how it ended.
+    /// Reads until the end; returns the data of each event, and the result.
     private func read(
         _ request: Request = Request("http://localhost/"), _ change: (inout EventSourceReconnection) -> Void = { _ in }
     ) -> Task<Outcome, Never> {
         var reconnection = EventSourceReconnection()
         change(&reconnection)
-        let source = scripted.session.serverSentEvents(request, reconnection) { 0.5 }
+        let source = scripted.session.serverSentEvents({ request }, reconnection) { 0.5 }
         return outcome {
             var seen: [String] = []
             for try await event in source { seen.append("\(event.data)#\(event.id)") }
@@ -25,7 +25,7 @@ struct EventSourceTests {
         }
     }
 
-    /// The next attempt, answered with a stream of events.
+    /// Returns the next attempt, answered with a stream of events.
     private func answer(_ body: String, status: Int = 200, type: String = "text/event-stream") async throws
         -> ScriptedAttempt
     {
@@ -36,7 +36,7 @@ struct EventSourceTests {
         return attempt
     }
 
-    /// Returns when the source waits, its connection closed.
+    /// Returns when the source waits and its connection is closed.
     private func waitUntilItWaits() async {
         let engine = scripted.session.engine
         while true {
@@ -48,7 +48,7 @@ struct EventSourceTests {
         }
     }
 
-    /// Checks that the source waits for so long and no longer.
+    /// Checks that the source waits for exactly this duration.
     private func expectWait(of duration: Duration) async {
         await waitUntilItWaits()
         let count = scripted.transport.attempts.count
@@ -192,7 +192,7 @@ struct EventSourceTests {
                 == .failed(.invalidRequest(.url("its scheme is ftp, not http or https"))))
     }
 
-    /// Also where a lost connection would have had the same error.
+    /// An error that the observer of heads throws ends the source, also an error with which a lost connection would reconnect.
     @Test func whatTheObserverOfHeadsThrowsIsTheEnd() async throws {
         let source = scripted.session.serverSentEvents("http://localhost/", reconnecting: .init()) { _ in
             throw TrellisError(.timedOut(.idle))
@@ -211,7 +211,7 @@ struct EventSourceTests {
 
     enum Place: CaseIterable, Sendable { case connecting, reading, waiting }
 
-    /// A source that is at a place, and the attempt that it has there.
+    /// Brings a source to a place, and returns the attempt at that place.
     private func bring(to place: Place) async throws -> ScriptedAttempt? {
         switch place {
         case .connecting: return try await scripted.transport.nextAttempt()

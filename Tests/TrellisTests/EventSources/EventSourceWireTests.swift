@@ -5,7 +5,7 @@ import TrellisTesting
 /// An event source over real connections.
 @Suite(.timeLimit(.minutes(1)))
 struct EventSourceWireTests {
-    /// Reconnects without a pause.
+    /// A reconnection without a delay.
     static var atOnce: EventSourceReconnection {
         var reconnection = EventSourceReconnection()
         (reconnection.initialDelay, reconnection.minimumDelay, reconnection.maximumBackoff) = (.zero, .zero, .zero)
@@ -17,7 +17,7 @@ struct EventSourceWireTests {
             let head = [(name: "Content-Type", value: "text/event-stream")]
             switch request["Last-Event-ID"] {
             case nil:
-                // Cut within an event, and within a code point.
+                // The body is cut within an event, and within a code point.
                 return .init(
                     headers: head,
                     body: .chunked { body in

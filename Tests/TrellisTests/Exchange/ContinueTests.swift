@@ -6,10 +6,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A body that waits for the server's word, and for how long.
+/// A body that waits for `100 Continue`, with the time limit of the wait.
 @Suite(.timeLimit(.minutes(1)))
 struct ContinueTests {
-    /// A body that tells when it is read.
+    /// Returns a body that opens a gate when it is read.
     private static func body(_ begun: LoopbackServer.Gate = .init(), isReplayable: Bool = true) -> RequestBody {
         let chunks = AsyncStream<Data> { continuation in
             continuation.yield(Data("body".utf8))
@@ -76,7 +76,7 @@ struct ContinueTests {
         }
         scripted.clock.advance(by: .nanoseconds(1))
         try await attempt.wait(for: .finishSending)
-        // The word may come late, and changes nothing then.
+        // A late `100 Continue` has no effect.
         attempt.receiveInformational(status: 100)
         attempt.receiveHead(status: 200)
         attempt.end()
@@ -110,13 +110,13 @@ struct ContinueTests {
         second.connect()
         try await second.wait(for: .finishSending)
         #expect(second.sentBody == Data("body".utf8))
-        // Not a third time.
+        // The request is not sent a third time.
         second.receiveHead(status: 417)
         second.end()
         #expect(try await answer.value == 417)
     }
 
-    /// A transport that answers within `start`, and whose cancelled attempts go on to their end.
+    /// A transport that responds within `start`, and whose cancelled attempts still run to their end.
     private final class Hasty: Transport, TransportTask {
         let requests = Locked<[TransportRequest]>([])
 

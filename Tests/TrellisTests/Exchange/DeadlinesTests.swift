@@ -3,13 +3,13 @@ import Testing
 
 @testable import Trellis
 
-/// Which limit is reached first, and when: without a clock. All numbers are seconds.
+/// The deadline that is reached first, computed without a clock. All numbers are seconds.
 struct DeadlinesTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String
         var timeouts: Timeouts
         var progress: ExchangeState.Progress
-        /// The call is at 100.
+        /// The start of the attempt; the start of the call is at 100.
         var attemptStart: UInt64 = 100
         var activity: (last: UInt64, lastSend: UInt64)?
         var isHeld = false

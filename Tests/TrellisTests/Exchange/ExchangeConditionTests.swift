@@ -2,13 +2,13 @@ import Testing
 
 @testable import Trellis
 
-/// The conditions of an exchange beside its phase: 100-continue, restarts, and a slow reader.
+/// The conditions of an exchange beside its phase: `100 Continue`, restarts, and a slow reader.
 struct ExchangeConditionTests {
     typealias Condition = ExchangeState.Condition
     typealias Effects = ExchangeState.Effects
     typealias Expectation = ExchangeState.Expectation
 
-    /// An exchange whose request is being sent.
+    /// Returns an exchange whose request is being sent.
     private static func sending(_ conditions: [Condition] = []) -> ExchangeState {
         var state = ExchangeState()
         for event in [ExchangeState.Event.resume, .admit, .connect] { _ = state.handle(event) }

@@ -1,6 +1,6 @@
 @testable import Trellis
 
-/// Every phase that a request can be in, with every event: what it becomes and what is to be done, written out.
+/// The transitions of an exchange: every phase with every event, the phase that follows, and the actions.
 ///
 /// The rows are the specification. A row that fails is a change of behaviour, not of the table.
 extension ExchangeStateTests {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// The state machine of a request, exhaustively.
+/// The state machine of an exchange, in full.
 struct ExchangeStateTests {
     typealias Phase = ExchangeState.Phase
     typealias Event = ExchangeState.Event
@@ -21,7 +21,7 @@ struct ExchangeStateTests {
         var testDescription: String { "\(phase) + \(event)" }
     }
 
-    /// A shortest way from the beginning to every phase that can be reached at all.
+    /// A shortest sequence of events to every reachable phase.
     static let ways: [Phase: [Event]] = {
         var ways: [Phase: [Event]] = [.initialized: []]
         var frontier: [[Event]] = [[]]
@@ -65,7 +65,7 @@ struct ExchangeStateTests {
         #expect(Self.ways[phase] == nil)
     }
 
-    // MARK: What holds of every row
+    // MARK: Invariants of every row
 
     @Test(arguments: table.filter { $0.phase == .cancelled || $0.phase == .finished })
     func theEndIsFinal(_ row: Row) { #expect(row.next == row.phase) }
@@ -78,7 +78,7 @@ struct ExchangeStateTests {
 
     @Test(arguments: table)
     func whoHoldsASlotGivesItBackExactlyOnce(_ row: Row) {
-        // A slot comes with each `admit`; it is kept only by starting, and never twice.
+        // Each `admit` brings a slot; only a start keeps the slot, and never twice.
         let held = Self.holdsSlot(row.phase) + (row.event == .admit ? 1 : 0)
         let released = row.effects.contains(.releaseSlot) ? 1 : 0
         #expect(held - released == Self.holdsSlot(row.next))
@@ -100,7 +100,7 @@ struct ExchangeStateTests {
         }
     }
 
-    // MARK: Questions
+    // MARK: Properties
 
     @Test(arguments: ways.keys.map { $0 })
     func theQuestionsFollowFromThePhase(_ phase: Phase) throws {

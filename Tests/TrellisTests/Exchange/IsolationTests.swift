@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The actors of a session live on its engine thread and nowhere else.
+/// The actors of a session run on its engine thread and nowhere else.
 @Suite(.timeLimit(.minutes(1)))
 struct IsolationTests {
     private let session = Scripted().session
@@ -75,5 +75,5 @@ struct IsolationTests {
     }
 }
 
-/// Not in an asynchronous function, where the compiler refuses it.
+/// Asserts the isolation outside an asynchronous function, where the compiler refuses the call.
 private func assumeIsolation(_ actor: SessionActor) { actor.assumeIsolated { _ in } }

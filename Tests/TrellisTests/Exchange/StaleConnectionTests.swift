@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A kept connection whose end is noticed only when a request is on it.
+/// A reused connection whose close is noticed only after a request was sent on it.
 @Suite(.timeLimit(.minutes(1)))
 struct StaleConnectionTests {
     private let transport = ScriptedTransport()
@@ -55,7 +55,7 @@ struct StaleConnectionTests {
         await session.shutdown()
     }
 
-    /// Suspended is suspended: the second attempt waits for the user too.
+    /// A suspended request stays suspended: the second attempt waits until the user resumes the request.
     @Test func aSuspendedRequestGoesOutOnceMoreWhenItIsResumed() async throws {
         let request = session.request("http://stale.example/")
         let answer = Task { try await request.data().1.status.code }

@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// An observer.
+/// An observer of progress.
 private actor Reader {
     private var iterator: TransferProgressSequence.Iterator
 
@@ -17,7 +17,7 @@ private actor Reader {
     }
 }
 
-/// What the observers of a transfer see.
+/// The values that the observers of a transfer receive.
 @Suite(.timeLimit(.minutes(1)))
 struct ProgressBroadcasterTests {
     private let clock = TestClock()
@@ -54,7 +54,7 @@ struct ProgressBroadcasterTests {
         #expect(await reader.next() == nil)
     }
 
-    /// The value before it was too early to be told.
+    /// The value before was not reported, as too little time had passed.
     @Test func theLastValueIsAlwaysTold() async {
         broadcaster.advance(by: 99)
         broadcaster.advance(by: 1)
@@ -65,7 +65,7 @@ struct ProgressBroadcasterTests {
         #expect(await reader.next()?.fraction == 1)
     }
 
-    /// What moves last before a pause is not kept back until the next bytes come.
+    /// The last progress before a pause is reported without waiting for further bytes.
     @Test func aStandstillIsTold() async {
         let reader = Reader(broadcaster)
         broadcaster.advance(by: 1)

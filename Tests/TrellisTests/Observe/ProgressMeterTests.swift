@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// What a meter makes of bytes at instants.
+/// The progress that a meter computes from byte counts and instants.
 struct ProgressMeterTests {
     private static func at(_ milliseconds: UInt64) -> EngineInstant {
         EngineInstant(nanoseconds: 5_000_000_000 + milliseconds * 1_000_000)
@@ -24,7 +24,7 @@ struct ProgressMeterTests {
     @Test mutating func aSteadyTransferHasItsRate() throws {
         for time in stride(from: UInt64(1000), through: 3000, by: 50) { _ = meter.advance(by: 5, at: Self.at(time)) }
         let progress = meter.progress(at: Self.at(3000))
-        // The second before the first bytes was no transfer.
+        // The second before the first bytes does not count as transfer time.
         #expect(try abs(#require(progress.bytesPerSecond) - 100) < 1e-9)
         #expect(progress.completedBytes == 205 && progress.elapsed == .seconds(3))
         let left = try #require(progress.estimatedTimeLeft)

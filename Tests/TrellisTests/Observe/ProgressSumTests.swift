@@ -63,7 +63,7 @@ struct ProgressSumTests {
         #expect(sum.current.completedBytes == 1)
     }
 
-    /// Servers may announce anything.
+    /// The sums stay bounded for any size that servers may announce.
     @Test func numbersAreBounded() {
         for transfer in [first, second] {
             transfer.expect(.max)

@@ -5,10 +5,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Which events a call brings, in which order.
+/// The events of a call, in order.
 @Suite(.timeLimit(.minutes(1)))
 struct RequestEventTests {
-    /// The events up to the first end of a call, as words.
+    /// Returns the events up to the first end of a call, as words.
     private func words(
         _ session: Session, until last: String, during body: () async throws -> Void
     ) async rethrows -> [String] {
@@ -138,7 +138,7 @@ struct RequestEventTests {
 }
 
 extension RequestEvent {
-    /// The kind, and what tells two of a kind apart.
+    /// The kind of the event, and the value that distinguishes events of one kind.
     var word: String {
         switch kind {
         case .created: "created"

@@ -6,16 +6,18 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The lines of a log, and what each event tells of its call.
+/// The lines of a log, and the facts of the call in each event.
 @Suite(.timeLimit(.minutes(1)))
 struct RequestLogTests {
-    /// A log in memory, and the session that it belongs to. The clock stands still, so that all times are 0 ms.
+    /// A log in memory, and its session. The clock stands still, so that all times are 0 ms.
     private struct Logged {
         let lines = Locked<[String]>([])
         let ended = LoopbackServer.Gate()
         let transport: MockTransport
         let session: Session
 
+        /// Creates the log and its session.
+        ///
         /// - Parameter end: The text in the last line that is waited for.
         init(
             _ level: RequestLog.Level, until end: String, baseURL: String? = nil,
@@ -26,7 +28,7 @@ struct RequestLogTests {
             let (lines, ended) = (self.lines, self.ended)
             configuration.eventMonitors = [
                 RequestLog(level) { line in
-                    // The numbers of calls go on through the whole process.
+                    // The numbers of calls are unique in the process.
                     let line = line.replacing(#/\(call \d+\)/#, with: "(call)")
                     lines.withLock { $0.append(line) }
                     if line.contains(end) { ended.open() }
@@ -36,7 +38,7 @@ struct RequestLogTests {
             session = Session(configuration: configuration, transport: transport, clock: TestClock())
         }
 
-        /// The lines up to the end.
+        /// Returns the lines up to the end.
         func written() async throws -> [String] {
             try await ended.opened()
             return lines.withLock { $0 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// A value with all that belongs to it.
+/// A response's value together with its head, metrics and request.
 struct DataResponseTests {
     private struct Refusal: Error, Equatable {}
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// What is printed of answers.
+/// The descriptions of responses.
 struct DescriptionTests {
     private static let url = "https://ann:hush1@a.example/x?token=hush2&page=3"
 

@@ -3,14 +3,14 @@ import Testing
 
 @testable import Trellis
 
-/// Dates of HTTP (RFC 9110, section 5.6.7).
+/// HTTP dates (RFC 9110, section 5.6.7).
 struct HTTPDateTests {
     /// 2026-06-15.
     static let now = HTTPDate(secondsSince1970: 1_781_481_600)
 
     @Test(
         arguments: [
-            // RFC 9110's own three.
+            // The three examples of RFC 9110.
             ("Sun, 06 Nov 1994 08:49:37 GMT", 784_111_777),
             ("Sunday, 06-Nov-94 08:49:37 GMT", 784_111_777),
             ("Sun Nov  6 08:49:37 1994", 784_111_777),
@@ -24,7 +24,7 @@ struct HTTPDateTests {
             ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799),
             ("Mon, 01 Jan 0001 00:00:00 GMT", -62_135_596_800),
             ("Sat, 01 Jan 0000 00:00:00 GMT", -62_167_219_200),
-            // A leap second, another day's name, other cases, another name of the zone.
+            // A leap second, another day's name, other letter cases, another name of the time zone.
             ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
             ("Mon, 06 Nov 1994 08:49:37 GMT", 784_111_777),
             ("sUN, 06 nOV 1994 08:49:37 gmt", 784_111_777),
@@ -66,7 +66,7 @@ struct HTTPDateTests {
     ])
     func theseAreNone(_ text: String) { #expect(HTTPDate(text, now: Self.now) == nil) }
 
-    /// Foundation's calendar is the other opinion.
+    /// The calendar of Foundation, as the independent result.
     @Test(arguments: 0..<200)
     func daysAreThoseOfTheCalendar(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
@@ -76,7 +76,7 @@ struct HTTPDateTests {
         let date = Date(timeIntervalSince1970: Double(seconds))
         let parts = calendar.dateComponents([.era, .year, .month, .day, .hour, .minute, .second], from: date)
         let year = try #require(parts.year)
-        // Foundation has the Julian calendar before October 1582.
+        // Foundation uses the Julian calendar before October 1582.
         guard year > 1582 else { return }
         let made = HTTPDate(
             year: year, month: try #require(parts.month), day: try #require(parts.day),

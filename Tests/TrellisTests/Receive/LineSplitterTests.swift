@@ -4,9 +4,9 @@ import Testing
 
 @testable import Trellis
 
-/// Lines, however their bytes are cut.
+/// The lines of a body do not depend on how the bytes are cut.
 struct LineSplitterTests {
-    /// All lines of bytes that come in these pieces.
+    /// Returns all lines of a body that comes in these pieces.
     static func lines(_ pieces: [[UInt8]], _ ends: LineEnds = .standard, limit: Int = 1000) throws -> [String] {
         var splitter = LineSplitter(endingAt: ends, limit: limit)
         var lines: [String] = []
@@ -84,7 +84,7 @@ struct LineSplitterTests {
         }
     }
 
-    /// The obvious way, which needs all the bytes at once.
+    /// Returns the lines as a plain parser finds them, which needs all the bytes at once.
     private static func model(_ bytes: [UInt8], _ ends: LineEnds) -> [String] {
         let all: [[UInt8]] =
             switch ends {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Times of a request, from what a transport measured from the start of its attempt.
+/// The times of a request, computed from those that a transport measures from the start of its attempt.
 struct MetricsTests {
     private static func instant(_ milliseconds: UInt64) -> EngineInstant {
         .init(nanoseconds: milliseconds * 1_000_000)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// What servers send is read and compared as bytes.
+/// Received texts are parsed and compared as bytes.
 struct ReceivedBytesTests {
     private static let tags = ["\"\u{E9}\"", "\"e\u{301}\""]
 

@@ -2,7 +2,7 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// Heads and responses as values, for transports and tests.
+/// The initializers of heads and responses, for transports and tests.
 struct ResponseHeadTests {
     @Test func fieldsKeepTheirOrderAndRepeatedNamesStayRepeated() throws {
         var fields = HTTPFields()

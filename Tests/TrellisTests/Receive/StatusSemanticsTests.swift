@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// The judgements on statuses and methods, and that everything that judges uses them.
+/// The classification of statuses and methods, which every policy shares.
 struct StatusSemanticsTests {
     @Test func fiveStatusesRedirect() {
         let redirects = (0..<600).filter { HTTPResponse.Status(code: $0).isRedirect }
@@ -30,9 +30,9 @@ struct StatusSemanticsTests {
         #expect(RetryPolicy.defaultRetryableHTTPStatusCodes.contains(code) == isTransient)
         #expect(TrellisError.ProxyFailure.refused(proxy: "x", status: code).isTransient == isTransient)
         let isFault = CircuitBreaker.Outcome(status: code, error: nil) == .failure
-        // 408 and 429 speak of the client.
+        // The statuses 408 and 429 are about the client.
         #expect(isFault == (isTransient && code != 408 && code != 429))
-        // A download also asks again for what came too early.
+        // A download also repeats a request after 425 (Too Early).
         let isBusy = DownloadRangeRequest.whole.verdict(status: code, fields: [:]) == .busy
         #expect(isBusy == (isTransient || code == 425))
     }
@@ -52,7 +52,7 @@ struct StatusSemanticsTests {
         .invalidResponse(.bodyCutShort("x")), .bodyFailed(.notReplayable), .other("x"), .unsupported("x"),
     ]
 
-    /// Those without an exception to the one judgement.
+    /// The retry policy, event sources and circuit breakers all classify these errors as `isTransient` does.
     @Test(arguments: reasons)
     func whatFailsForTheMomentAgrees(_ reason: TrellisError.Reason) {
         let error = TrellisError(reason, method: .get)

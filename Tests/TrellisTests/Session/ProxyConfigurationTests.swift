@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// What names a proxy.
+/// The URL and the credentials of a proxy.
 struct ProxyConfigurationTests {
     @Test(arguments: [
         ("http://proxy.example:3128", "http://proxy.example:3128"), ("http://proxy.example", "http://proxy.example:80"),
@@ -43,7 +43,7 @@ struct ProxyConfigurationTests {
 
     typealias Credentials = EngineConfiguration.Proxy.Credentials
 
-    /// The URL, what is given beside it, what comes of it.
+    /// The URL, the user name and password beside the URL, and the resulting credentials.
     static let credentials: [(String, String?, String?, [String]?)] = [
         ("http://p.example", nil, nil, nil), ("http://p.example", "ann", "x", ["ann", "x"]),
         ("http://p.example", "ann", nil, ["ann", ""]), ("http://p.example", nil, "x", ["", "x"]),
@@ -92,7 +92,7 @@ struct ProxyConfigurationTests {
     }
 }
 
-/// The sentences about proxies that fail.
+/// The error messages of proxies that fail.
 struct ProxyFailureTests {
     @Test(
         arguments: [

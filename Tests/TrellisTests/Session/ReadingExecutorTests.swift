@@ -6,10 +6,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Where validators and serializers run, and what it costs to get there.
+/// The executor on which validators and serializers run, and the number of hops to get there.
 @Suite(.timeLimit(.minutes(1)))
 struct ReadingExecutorTests {
-    /// Where something ran.
+    /// The executor on which a closure ran.
     struct Place: Sendable, Equatable {
         let isOnEngine: Bool
         let isOnHome: Bool
@@ -17,18 +17,18 @@ struct ReadingExecutorTests {
         static let pool = Place(isOnEngine: false, isOnHome: false)
     }
 
-    /// An actor like the main actor: with a thread of its own.
+    /// An actor with a thread of its own, like the main actor.
     private actor Home {
         nonisolated let executor = EngineExecutor()
         nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executor.asUnownedSerialExecutor() }
         func run(_ body: () async throws -> Void) async rethrows {
-            // Without something to do here first, the compiler leaves the hop to `body`, which does none.
+            // Without a statement here, the compiler leaves the hop to `body`, which does not hop.
             #expect(executor.isCurrent)
             try await body()
         }
     }
 
-    /// Decodes, and says where.
+    /// A decoder that records its executor.
     private struct Locating: DataDecoder {
         let test: ReadingExecutorTests
         func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value {
@@ -59,7 +59,7 @@ struct ReadingExecutorTests {
 
     private func note() { places.add(place) }
 
-    /// Every way to a validator and a serializer: three validations and five decodings.
+    /// Reads responses through every validator and serializer: three validations and five decodings.
     private nonisolated(nonsending) func readAll() async throws {
         let decoder = Locating(test: self)
         let request = session.request("http://a.example/").validate { _, _, _ in note() }
@@ -86,7 +86,7 @@ struct ReadingExecutorTests {
 
     @Test func fromATaskThatPrefersTheSessionsExecutor() async throws {
         try await Task(executorPreference: session.engine) {
-            // Or the test would prove nothing.
+            // Without this check the test would prove nothing.
             #expect(place.isOnEngine)
             try await readAll()
             #expect(place.isOnEngine, "and back")
@@ -117,7 +117,7 @@ struct ReadingExecutorTests {
 
     // MARK: Hops
 
-    /// Runs on the pool, and counts how often a task came to it.
+    /// An executor that runs jobs on the pool, and counts the jobs.
     private final class CountingExecutor: TaskExecutor {
         private let counter = Atomic(0)
         var count: Int { counter.load(ordering: .sequentiallyConsistent) }
@@ -138,7 +138,8 @@ struct ReadingExecutorTests {
     }
 
     @Test func decodingCostsNoHopThatTheBytesDoNotCost() async throws {
-        // To start the task, and to go on with the answer, unless that came before the task could wait for it.
+        // Two hops at most: one starts the task, and one goes on with the response, unless the response came before the task
+        // could wait for it.
         #expect(try await hops { _ = try await $0.data("http://a.example/") } <= 2)
         #expect(try await hops { _ = try await $0.decode([Int].self, from: "http://a.example/") } <= 2)
         #expect(try await hops { _ = try await $0.request("http://a.example/").decode([Int].self) } <= 2)

@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The forms in which the answer to one request is read, and what each of them checks.
+/// The forms in which a response is read, and the checks of each form.
 @Suite(.timeLimit(.minutes(1)))
 struct ReadingTests {
     struct User: Codable, Equatable, Sendable { let name: String }
@@ -87,7 +87,7 @@ struct ReadingTests {
 
     @Test func everythingIsInTheResponse() async throws {
         var configuration = SessionConfiguration()
-        configuration.defaultHeaderFields[.acceptLanguage] = "de"
+        configuration.defaultHeaders[.acceptLanguage] = "de"
         let transport = MockTransport { _ in .json(Self.ada) }
         let session = Session(configuration: configuration, transport: transport)
         let response = try await session.request(Self.get(accept: "application/json")).response(of: User.self)
@@ -109,13 +109,13 @@ struct ReadingTests {
         #expect(throws: TrellisError.self) { try session.request("nonsense").request }
     }
 
-    // MARK: What is checked
+    // MARK: Checks
 
     enum Form: String, CaseIterable, Sendable {
         case data, response, responseOfData, string, decoding, orError, responseOfType, custom, sessionDecode
         case sessionString
 
-        /// The table of the article on validation.
+        /// Indicates whether the form validates, as in the table of the article on validation.
         var validates: Bool { self != .data && self != .response && self != .responseOfData }
 
         func read(_ request: DataRequest, _ session: Session, _ plain: Request) async throws {
@@ -192,7 +192,7 @@ struct ReadingTests {
                 + "the body: Nobody here.")
     }
 
-    // MARK: Errors of the server's own making
+    // MARK: Errors of the server
 
     @Test func theServersErrorIsCaughtByItsType() async throws {
         let (session, transport) = Self.session(#"{"code": "locked"}"#, status: 423)
@@ -250,7 +250,7 @@ struct ReadingTests {
 }
 
 extension Task where Success == Never, Failure == Never {
-    /// Returns when the task is cancelled, by throwing.
+    /// Waits until the task is cancelled, and throws.
     static func never() async throws {
         let (stream, continuation) = AsyncStream<Void>.makeStream()
         for await _ in stream {}

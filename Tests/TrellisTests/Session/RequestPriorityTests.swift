@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Who goes first of those that wait for a connection.
+/// The order of the requests that wait for a connection, by priority.
 @Suite(.timeLimit(.minutes(1)))
 struct RequestPriorityTests {
     @Test func withinAnOriginTheHigherPriorityGoesFirst() {
@@ -66,7 +66,7 @@ struct RequestPriorityTests {
             tasks.append(Task { [session = scripted.session] in try await session.data(request) })
             await scripted.waitUntilLive(count: count + 2)
         }
-        // The last first, so that the others are still ahead.
+        // The last request is resumed first, while the others are still ahead in the queue.
         let hurried = Request("http://localhost/").withTimeouts(Timeouts(total: .seconds(5)))
         tasks.insert(Task { [session = scripted.session] in try await session.data(hurried) }, at: 0)
         await scripted.waitUntilLive(count: 5)

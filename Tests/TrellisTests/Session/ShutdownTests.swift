@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The end of a session: drained, then cut.
+/// The shutdown of a session: drained, then cancelled.
 @Suite(.timeLimit(.minutes(1)))
 struct ShutdownTests {
     let scripted = Scripted.narrow
@@ -19,7 +19,7 @@ struct ShutdownTests {
         return (task, attempt)
     }
 
-    /// Returns when the session takes no more requests: until then one that is made waits for the only slot.
+    /// Returns when the session accepts no more requests: until then a new request waits for the only slot.
     private func waitUntilRefusing() async {
         while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
     }
@@ -269,7 +269,7 @@ struct ShutdownTests {
         }
     }
 
-    /// A transport that answers within `start`: with a redirect, unless the request is the one behind it.
+    /// A transport that responds within `start`: with a redirect, unless the request is the one behind the redirect.
     private final class Hasty: Transport, TransportTask {
         func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
             let isLast = request.url.hasSuffix("/next")
@@ -286,13 +286,13 @@ struct ShutdownTests {
         func finishSending() {}
     }
 
-    /// The answer comes before the handle's call has heard of its first request.
+    /// The response comes before the handle's call has learned of its first request.
     @Test func aHandleThatWasRedirectedAtOnceIsForgotten() async throws {
         let session = Session(configuration: SessionConfiguration(), transport: Hasty(), clock: TestClock())
         let handle = session.request("http://localhost/")
         handle.resume()
         #expect(try await handle.data().1.status == .ok)
-        // The clock stands still: this returns because nothing is in flight.
+        // The clock stands still: the shutdown returns because no request is in flight.
         await session.shutdown(drainingFor: .seconds(1_000))
     }
 

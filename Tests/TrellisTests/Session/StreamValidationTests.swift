@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A stream is validated by its head, before a byte of its body is handed on.
+/// A stream is validated by its head, before a byte of its body is delivered.
 @Suite(.timeLimit(.minutes(1)))
 struct StreamValidationTests {
     private struct Refused: Error {}
@@ -32,7 +32,7 @@ struct StreamValidationTests {
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
         attempt.receiveHead(status: 200, headers: [.contentType: "text/plain"])
-        // No byte has come.
+        // The body has delivered no byte yet.
         let body = try await stream.chunks
         attempt.receiveBody("hello")
         attempt.end()
@@ -47,7 +47,7 @@ struct StreamValidationTests {
         let body = String(repeating: "no ", count: 100_000)
         let transport = MockTransport { _ in
             MockResponse(status: status, headers: [.contentType: type]) { writer in
-                // For ever: the error does not wait for the end.
+                // The body never ends: the error does not wait for the end.
                 while true { try await writer.write(body) }
             }
         }

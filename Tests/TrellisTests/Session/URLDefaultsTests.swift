@@ -5,7 +5,7 @@ import Testing
 
 @testable import Trellis
 
-/// What a session adds to URLs.
+/// The base URL and the default query of a session.
 struct URLDefaultsTests {
     private struct Unmakeable: Error {}
     private struct BadURL: URLConvertible { func asURL() throws -> URL { throw Unmakeable() } }
@@ -65,7 +65,7 @@ struct URLDefaultsTests {
         #expect(try Self.url("http://h/", base: BadURL()) == "http://h/")
     }
 
-    /// It would be an empty text, which means the base.
+    /// A URL that cannot be made is an error: an empty text would stand for the base URL.
     @Test func aURLThatCannotBeMadeIsNotTakenForTheBase() {
         #expect(throws: Unmakeable.self) {
             try RequestPreparationTests.prepare(Request(BadURL())) { $0.baseURL = "http://localhost/" }
@@ -102,7 +102,7 @@ struct URLDefaultsTests {
         #expect(try RequestPreparationTests.lines(request) { $0.acceptLanguage = "de" } == ["Accept-Language: de"])
         let lines = try RequestPreparationTests.lines(request) {
             $0.acceptLanguage = "de"
-            $0.defaultHeaderFields = [.acceptLanguage: "fr"]
+            $0.defaultHeaders = [.acceptLanguage: "fr"]
         }
         #expect(lines == ["Accept-Language: fr"])
     }

@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Several adapters and retriers as one.
+/// Several adapters and retriers combined into one interceptor.
 @Suite(.timeLimit(.minutes(1)))
 struct InterceptorTests {
     private static let keyed = RetryPolicy(retryLimit: 1, addsIdempotencyKey: true) { 0 }
@@ -22,7 +22,7 @@ struct InterceptorTests {
         Place(testDescription: "in another", interceptor: Interceptor(retriers: [Interceptor(retriers: [keyed])])),
     ]
 
-    /// A policy that retries a `POST` because it gives it a key has to give it one.
+    /// A member is installed as a whole: a policy that retries a `POST` because of its key also adds the key.
     @Test(arguments: places)
     func aMemberIsInstalledWhole(_ place: Place) async throws {
         let transport = MockTransport { _ in MockResponse(status: 503) }

@@ -6,10 +6,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Redirects as callers meet them, with every verb.
+/// Redirects that a session follows, with every verb.
 @Suite(.timeLimit(.minutes(1)))
 struct RedirectStepTests {
-    /// Redirects by the path of a request: `/301/next` leads to `/next`.
+    /// Returns redirects by the path of a request: `/301/next` leads to `/next`.
     private static func site(_ request: TransportRequest) -> MockResponse {
         let path = request.url.split(separator: "/", maxSplits: 2).dropFirst(2).first ?? ""
         let parts = path.split(separator: "/", maxSplits: 1)
@@ -64,7 +64,7 @@ struct RedirectStepTests {
         #expect(response.status == .found)
         #expect(text(data) == "elsewhere")
         #expect(transport.startedCount == 1)
-        // A request's own handler is asked in place of the session's.
+        // The request's own handler replaces the session's.
         let (followed, _) = try await session.data(
             Request("http://a.example/302/end").withRedirectHandler(.follow))
         #expect(text(followed) == "at /end")
@@ -79,7 +79,7 @@ struct RedirectStepTests {
 
     @Test func theSessionsSecretsStayWithTheirOrigin() async throws {
         let session = session {
-            $0.defaultHeaderFields = [.authorization: "Basic c2VjcmV0", .accept: "text/plain"]
+            $0.defaultHeaders = [.authorization: "Basic c2VjcmV0", .accept: "text/plain"]
         }
         _ = try await session.data(
             Request("http://a.example/302/http://b.example/end").withHeader(.cookie, "own=1"))

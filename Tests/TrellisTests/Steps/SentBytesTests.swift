@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// What steps compare before they send is compared as bytes.
+/// The texts that steps compare before they send are compared as bytes.
 struct SentBytesTests {
     @Test func twoTargetsAreTwoWhateverSwiftSays() {
         let response = RedirectPolicyTests.response(302, ["/\u{E9}", "/e\u{301}"], to: "http://a.example/")

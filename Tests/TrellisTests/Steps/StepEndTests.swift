@@ -5,10 +5,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// How calls with steps end: at their deadline, cancelled, shut down, whatever a step does.
+/// The ends of calls with steps: at the deadline, by cancellation, by a shutdown, for steps of any behaviour.
 @Suite(.timeLimit(.minutes(1)))
 struct StepEndTests {
-    /// Hangs without listening to anything, until the test lets it go.
+    /// An adapter that ignores its cancellation until the test opens a gate.
     struct Hanging: RequestAdapter {
         let begun = LoopbackServer.Gate()
         let end = LoopbackServer.Gate()
@@ -20,7 +20,8 @@ struct StepEndTests {
         }
     }
 
-    /// A verb's steps run in its caller's task, and none outlives its call: a step that takes no notice of the deadline holds the call.
+    /// A call whose step ignores the deadline throws the deadline's error, once the step has returned: a verb's steps run in its
+    /// caller's task, and none outlives its call.
     @Test(arguments: [true, false])
     func theDeadlineIsTheErrorOfACallWhoseStepTookNoNotice(_ isHandle: Bool) async throws {
         let clock = TestClock()
@@ -66,7 +67,7 @@ struct StepEndTests {
         #expect(diary.all == ["step", "call"])
     }
 
-    /// At the deadline, too, a step hears that its task is cancelled.
+    /// The task of a step is cancelled at the deadline, too.
     @Test func aRetrierIsCancelledAtTheDeadline() async throws {
         let clock = TestClock()
         let transport = MockTransport { _ in MockResponse(status: 503) }

@@ -6,10 +6,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// What runs around an attempt, in which order, and how often.
+/// The steps around an attempt, their order, and how often each step runs.
 @Suite(.timeLimit(.minutes(1)))
 struct StepOrderTests {
-    /// Writes down what happens.
+    /// A log of the steps that have run.
     final class Diary: Sendable {
         private let lines = Locked<[String]>([])
         var all: [String] { lines.withLock { $0 } }

@@ -3,7 +3,7 @@ import HTTPTypes
 import Trellis
 
 extension Answer {
-    /// An answer out of nowhere.
+    /// Returns an answer without a transport.
     static func test(
         _ status: Int = 200, type: String? = nil, body: Data? = Data("{}".utf8), method: HTTPRequest.Method = .get,
         accept: String? = nil, fields: HTTPFields = [:]

@@ -4,7 +4,8 @@ import TrellisTesting
 @testable import Trellis
 
 extension CallContext {
-    /// The context of an attempt, for steps that are called without a session. Its time stands still until the clock is moved.
+    /// Returns the context of an attempt, for steps that are called without a session. The context's time stands still until the
+    /// clock is advanced.
     static func test(
         id: UInt64 = 1, attempt: Int = 1, remaining: Duration? = nil, redirects: [Redirect] = [],
         clock: TestClock = TestClock(), engine: EngineExecutor? = nil
@@ -21,6 +22,6 @@ extension CallContext {
 }
 
 extension EngineInstant {
-    /// So long after the beginning of the engine's time line.
+    /// Returns the instant at this distance from the beginning of the engine's time line.
     static func at(_ duration: Duration) -> EngineInstant { EngineInstant(nanoseconds: 0).advanced(by: duration) }
 }

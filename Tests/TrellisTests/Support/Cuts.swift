@@ -3,21 +3,21 @@ import FoundationEssentials
 @testable import Trellis
 
 extension BodyMachine {
-    /// Adds the next elements that are complete.
+    /// Appends the next elements that are complete.
     mutating func fill(_ elements: inout [Output]) throws {
         while let element = try next() { elements.append(element) }
     }
 }
 
-/// What a machine makes of a body, up to its failure if it has one.
+/// The elements that a machine produces of a body, and its failure if there is one.
 struct MachineRun<Output> {
     var outputs: [Output] = []
     var failure: (any Error)?
 
-    /// The sort of failure.
+    /// The kind of the failure.
     var kind: TrellisError.Kind? { (failure as? TrellisError)?.kind }
 
-    /// Runs a machine as a body's reader does.
+    /// Runs a machine in the way of a body's reader.
     init<Machine: BodyMachine>(_ machine: Machine, _ pieces: [[UInt8]]) where Machine.Output == Output {
         var machine = machine
         do {
@@ -33,7 +33,7 @@ struct MachineRun<Output> {
 }
 
 extension MachineRun {
-    /// Runs a machine and decodes what it finds, up to the first failure of either.
+    /// Runs a machine and decodes its elements, up to the first failure of either.
     init<Machine: BodyMachine>(_ machine: Machine, _ decoder: ElementDecoder<Output>, _ pieces: [[UInt8]])
     where Machine.Output == RawElement {
         let found = MachineRun<RawElement>(machine, pieces)
@@ -46,14 +46,14 @@ extension MachineRun {
     }
 }
 
-/// Ways to cut bytes into pieces.
+/// Functions that cut bytes into pieces.
 enum Cuts {
-    /// In two, at every place; byte by byte; and as a whole.
+    /// Returns the bytes in two pieces, cut at every place; byte by byte; and as a whole.
     static func all(_ bytes: [UInt8]) -> [[[UInt8]]] {
         (0...bytes.count).map { [Array(bytes[..<$0]), Array(bytes[$0...])] } + [bytes.map { [$0] }]
     }
 
-    /// In pieces of random lengths from nothing to `longest`.
+    /// Returns the bytes in pieces of random lengths from zero to `longest`.
     static func random(_ bytes: [UInt8], longest: Int, _ random: inout SeededGenerator) -> [[UInt8]] {
         var pieces: [[UInt8]] = []
         var rest = bytes[...]
@@ -65,7 +65,7 @@ enum Cuts {
         return pieces
     }
 
-    /// Bytes of which there are many that matter to a machine.
+    /// Returns random bytes, many of which have a meaning to a machine.
     static func bytes(of alphabet: [[UInt8]], upTo count: Int, _ random: inout SeededGenerator) -> [UInt8] {
         (0..<Int.random(in: 0...count, using: &random)).flatMap { _ in
             alphabet[Int.random(in: 0..<alphabet.count, using: &random)]

@@ -1,8 +1,8 @@
-/// Scalars that join the one before them to one `Character`, and scalars that Swift takes for another one of ASCII.
+/// Scalars that join the scalar before them to one `Character`, and scalars that Swift considers equal to one of ASCII.
 enum JoiningScalars {
     static let all: [Unicode.Scalar] = ["\u{301}", "\u{200D}", "\u{FE0F}", "\u{20DD}", "\u{1F3FD}", "\u{E0020}"]
 
-    /// Texts of marks, letters and line ends that random joining scalars stand between.
+    /// Returns texts of marks, letters and line ends with random joining scalars in between.
     static func text(_ marks: String, upTo count: Int, using random: inout SeededGenerator) -> String {
         let scalars =
             Array(marks.unicodeScalars) + all + ["a", "é", "\u{65}", "\r", "\n", "\u{1F33F}", "\u{37E}", "\u{212A}"]
@@ -15,6 +15,6 @@ enum JoiningScalars {
 }
 
 extension StringProtocol {
-    /// What is compared where two spellings of one text must not pass for each other.
+    /// The UTF-8 bytes, for comparisons in which two spellings of one text must differ.
     var bytes: [UInt8] { [UInt8](utf8) }
 }

@@ -4,8 +4,8 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Records what is done to files, and knows what their disk holds for certain: what was written before a synchronization began
-/// that has ended. Names are on it at once, which is the worst that can happen to a note.
+/// A recorder of file operations, which knows the bytes that are certain to be on the disk: those that were written before a
+/// synchronization began that has ended. Names take effect at once, which is the worst case for a checkpoint.
 final class RecordedDisk: Sendable {
     private struct State: Sendable {
         var log: [String] = []
@@ -19,24 +19,26 @@ final class RecordedDisk: Sendable {
     private let content: Data
     private let state = Locked(State())
 
+    /// Creates the recorder.
+    ///
     /// - Parameter content: The file that is downloaded.
     init(_ content: Data) { self.content = content }
 
-    /// Runs `body`, and records what it, and all that it starts, does to files.
+    /// Runs `body`, and records the file operations of `body` and of all tasks that it starts.
     func recording<Value>(_ body: () async throws -> Value) async rethrows -> Value {
         try await DiskWatch.$handler.withValue({ self.handle($0, $1) }) { try await body() }
     }
 
-    /// What has been done, as `write part 0..<10`: the last parts of names.
+    /// The operations so far, such as `write part 0..<10`, with the last components of the paths.
     var log: [String] { state.withLock { $0.log } }
 
-    /// Notes that listed what was not on the disk, in words.
+    /// Checkpoints that listed bytes which were not on the disk, as messages.
     var lies: [String] { state.withLock { $0.lies } }
 
-    /// Has an operation fail from now on.
+    /// Lets an operation fail from now on.
     func fail(_ entry: String) { state.withLock { _ = $0.failing.insert(entry) } }
 
-    /// Has the next such operation wait for ``goOn(_:)``.
+    /// Lets the next such operation wait for ``goOn(_:)``.
     func hold(_ entry: String) -> LoopbackServer.Gate {
         let gate = LoopbackServer.Gate()
         state.withLock { $0.gates[entry] = (gate, DispatchSemaphore(value: 0)) }
@@ -45,7 +47,8 @@ final class RecordedDisk: Sendable {
 
     func goOn(_ entry: String) { state.withLock { $0.gates.removeValue(forKey: entry) }?.mayGoOn.signal() }
 
-    /// What is left of a partial file when the machine fails: as long as it is, and zeros where nothing is certain.
+    /// Returns the content of a partial file after a failure of the machine: its length is kept, and bytes that are not certain
+    /// are zeros.
     func remains(of path: String) -> Data {
         let length = FileManager.default.contents(atPath: path)?.count ?? 0
         let durable = state.withLock { $0.durable[path] } ?? Data()
@@ -73,7 +76,7 @@ final class RecordedDisk: Sendable {
         return nil
     }
 
-    /// A note that is about to get its name.
+    /// Checks a checkpoint that is about to get its final name.
     private func check(_ note: String, _ name: String) {
         struct Note: Decodable { let done: [[Int]] }
         guard let bytes = FileManager.default.contents(atPath: note),

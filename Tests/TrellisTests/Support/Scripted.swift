@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A session on a scripted transport with a clock that stands still.
+/// A session on a scripted transport, with a clock that the test advances.
 struct Scripted {
     let clock = TestClock()
     let transport: ScriptedTransport
@@ -17,20 +17,20 @@ struct Scripted {
         session = Session(configuration: configuration, transport: transport, clock: clock)
     }
 
-    /// With one slot.
+    /// A session with one connection slot.
     static var narrow: Scripted { Scripted { $0.limits.total = 1 } }
 
-    /// Moves the clock and lets what is due happen.
+    /// Advances the clock and runs the work that is due.
     func advance(by duration: Duration) async {
         await session.settle()
         clock.advance(by: duration)
         await session.settle()
     }
 
-    /// How many requests have not ended.
+    /// The number of requests that have not ended.
     var liveCount: Int { get async { await session.actor.requestCount } }
 
-    /// How many timers are set.
+    /// The number of timers that are set.
     var timerCount: Int {
         get async {
             let engine = session.engine
@@ -47,13 +47,13 @@ struct Scripted {
         return (blocker, try await transport.nextAttempt())
     }
 
-    /// Returns when so many requests have been made and have not ended.
+    /// Returns when this number of requests have been made and have not ended.
     func waitUntilLive(count: Int) async {
         while await liveCount != count { await session.settle() }
     }
 }
 
-/// How a task ended, as something to compare.
+/// The outcome of a task, for comparisons.
 enum Outcome: Equatable, Sendable {
     case answer(String)
     case taskCancelled
@@ -73,7 +73,7 @@ enum Outcome: Equatable, Sendable {
     }
 }
 
-/// Starts a task and tells how it ended.
+/// Starts a task that returns the outcome of `body`.
 func outcome(_ body: sending @escaping @isolated(any) () async throws -> String) -> Task<Outcome, Never> {
     Task { await Outcome { try await body() } }
 }

@@ -1,23 +1,23 @@
 import Foundation
 import Glibc
 
-/// The system's shell.
+/// The shell of the system.
 enum Shell {
-    /// Whether it has the `curl` command. Names are escaped as in browsers since 7.81; Debian 12 has 7.88.
+    /// Indicates whether the system has the `curl` command. Names are escaped as in browsers since 7.81; Debian 12 has 7.88.
     static let hasCURL = FileManager.default.isExecutableFile(atPath: "/usr/bin/curl")
 
-    /// What a script prints, in a thread of its own.
+    /// Returns the output of a script, which runs in a thread of its own.
     static func output(of script: String) async -> [UInt8] {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread { continuation.resume(returning: run(script)) }
         }
     }
 
-    /// What `curl` would be called with in a command line, and what it would read.
+    /// Returns the arguments of `curl` in a command line, and the input that curl would read.
     static func curl(called command: String) async -> (arguments: [String], input: [UInt8]) {
         let output = await output(
             of: "curl() { printf '%s\\0' \"$@\"; printf '\\001'; cat; }\n{ \(command)\n} </dev/null")
-        // Every argument ends with a zero; a one cannot begin any.
+        // Every argument ends with a zero; none begins with the byte 1.
         guard let end = output.firstRange(of: [0, 1])?.lowerBound else { return ([], []) }
         let arguments = output[..<end].split(separator: 0, omittingEmptySubsequences: false)
         return (arguments.map { String(decoding: $0, as: UTF8.self) }, [UInt8](output[(end + 2)...]))

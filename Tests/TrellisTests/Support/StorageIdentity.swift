@@ -1,10 +1,10 @@
 import Testing
 
-/// The address of the memory that a dictionary or an array inside of a value lives in. It changes when the collection is copied, which
-/// costs as much as it has elements, and when it grows.
+/// Returns the address of the memory of a dictionary or an array inside of a value. The address changes when the collection is
+/// copied, at a cost in proportion to its count, and when the collection grows.
 ///
-/// - Parameter path: The names of the stored properties that lead there, `*` for the first value of a dictionary. Optionals are
-///   looked through.
+/// - Parameter path: The names of the stored properties that lead to the collection, `*` for the first value of a dictionary.
+///   Optionals are unwrapped.
 func storageAddress(_ path: String..., in value: Any) throws -> UInt {
     var value = value
     for name in path {
@@ -16,7 +16,7 @@ func storageAddress(_ path: String..., in value: Any) throws -> UInt {
             value = try #require(children.first { $0.label == name }?.value, "there is no \(name)")
         }
     }
-    // A standard collection is one reference, which an existential has in its first word.
+    // A standard collection is one reference, which an existential holds in its first word.
     return unsafe withUnsafeBytes(of: unwrapped(value)) { unsafe $0.load(as: UInt.self) }
 }
 

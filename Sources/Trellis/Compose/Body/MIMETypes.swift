@@ -20,9 +20,11 @@ struct MIMETypes: Sendable {
     static let isLoaded = Atomic(false)
 
     /// Reads the tables of the system on a thread that may wait for a disk, unless the tables have been read.
-    static func load() async {
+    ///
+    /// - Throws: `CancellationError` in a cancelled task, without waiting for the disk.
+    static func load() async throws {
         guard !isLoaded.load(ordering: .acquiring) else { return }
-        await WaitingThread.run { _ = system }
+        try await WaitingThread.runUnlessCancelled { _ = system }
     }
 
     /// Creates a table from texts. The first source that lists an extension wins: `mimeTypes`, then `globs`, then the built-in

@@ -25,7 +25,7 @@ struct CURLBody {
     let contentType: String?
 
     init(_ request: Request, _ options: CURLDescriptionOptions) {
-        let existing = request.headers[.contentEncoding] ?? options.defaultHeaderFields[.contentEncoding]
+        let existing = request.headers[.contentEncoding] ?? options.defaultHeaders[.contentEncoding]
         let isCoded = (try? request.compression?.applies(to: request, existing: existing)) ?? false
         switch request.body?.source {
         case nil: form = request.method.expectsContent ? .empty : .none

@@ -9,7 +9,7 @@ public struct CURLDescriptionOptions: Sendable {
     /// A Boolean value: each option is on a line of its own; `false` by default.
     public var isMultiline = false
     /// The fields that are sent unless the request has fields of the same name: the default fields of the session.
-    public var defaultHeaderFields: HTTPFields = [:]
+    public var defaultHeaders: HTTPFields = [:]
     /// The limits on time that apply if the request sets none; `nil`: limits are shown only if the request sets some.
     public var timeouts: Timeouts?
     /// The versions of HTTP for a request that does not set its own.

@@ -5,10 +5,10 @@ import FoundationEssentials
 extension Pipeline {
     /// Sends a request as an exchange of its own, and returns the response with its body in memory or still to come.
     ///
-    /// - Parameter turn: The turn that the host's limits have given the exchange; `nil`: there are none.
+    /// - Parameter turn: The turn that the host's limits have given the exchange; `nil`: the host has no limits.
     @inline(never)
     func send(_ request: Request, _ turn: LimitTurn?) async throws -> StepResponse {
-        if request.isForm { await MIMETypes.load() }
+        if request.isForm { try await MIMETypes.load() }
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
         let exchange = try first ?? makeExchange(request, turn, sizes)
         do {

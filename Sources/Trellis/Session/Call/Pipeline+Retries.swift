@@ -2,13 +2,13 @@ import CurlEngine
 
 /// The decision on a further attempt.
 extension Pipeline {
-    /// An answer in memory is validated as part of its attempt, so that retriers hear of one that is refused.
+    /// Validates a response in memory as part of its attempt, so that retriers are asked about a response that is refused.
     func judged(_ end: AttemptEnd) async -> AttemptEnd {
         guard case .success(let answer) = end.result, call.delivery == .memory else { return end }
         return AttemptEnd(result: .success(await self.request.judged(answer)), context: end.context)
     }
 
-    /// How long to wait before the next attempt; `nil`: the result stands.
+    /// Returns the time to wait before the next attempt; `nil`: there is none, and the result is final.
     func retry(after end: AttemptEnd, of request: Request) async throws -> Duration? {
         if steps.retriers.isEmpty { return nil }
         return try await decision(on: end, of: context.hop?.asked ?? request)
@@ -23,9 +23,10 @@ extension Pipeline {
         return wait
     }
 
+    /// Asks the retriers in order for the time to wait before the next attempt; `nil`: none asks for one.
     func wait(behind failed: FailedAttempt, of request: Request) async throws -> Duration? {
         for retrier in steps.retriers {
-            try Task.checkCancellation()
+            try call.checkCancellation()
             switch await retrier.retry(failed, context: context) {
             case .doNotRetry: continue
             case .doNotRetryWithError(let error): throw error
@@ -36,6 +37,7 @@ extension Pipeline {
         return nil
     }
 
+    /// Returns the delay, or `nil` if the deadline comes first. Throws if the body cannot be sent again.
     func mayRetry(_ failed: FailedAttempt, of request: Request, after delay: Duration) throws -> Duration? {
         if let remaining = context.remainingTime, delay >= remaining { return nil }
         guard request.body?.isReplayable ?? true else { throw failed.isNotReplayable }

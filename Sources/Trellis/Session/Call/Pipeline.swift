@@ -13,8 +13,8 @@ import CurlEngine
 /// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
 /// | the exchange | one request on the wire | ``exchange(_:_:)`` |
 ///
-/// Thousands of calls may wait at any of these places. A function that waits keeps references alone, and has in functions of their
-/// own whatever it no longer needs by then: that is what `@inline(never)` is for here.
+/// Thousands of calls may wait in any of these functions. A function that waits keeps only references in its frame; values that it
+/// no longer needs by then are in functions of their own, which are `@inline(never)` for that reason.
 final class Pipeline: Sendable {
     let session: Session
     let request: RequestActor
@@ -35,7 +35,7 @@ final class Pipeline: Sendable {
         context = CallContext(request.call)
     }
 
-    /// The same pipeline in the context of a later attempt or hop.
+    /// Creates the same pipeline in the context of a later attempt or hop.
     private init(_ pipeline: Pipeline, _ context: CallContext) {
         session = pipeline.session
         request = pipeline.request
@@ -49,10 +49,10 @@ final class Pipeline: Sendable {
         return try await aroundCall(asked, request.depth)
     }
 
-    /// The caller's request with the URL that the session makes of it.
+    /// Returns the caller's request with its URL completed by the session.
     @inline(never)
     private func begin() throws -> Request {
-        try Task.checkCancellation()
+        try call.checkCancellation()
         return request.depth == 0 ? try session.preparation.completingURL(of: call.request) : call.request
     }
 
@@ -60,7 +60,7 @@ final class Pipeline: Sendable {
     @inline(never)
     private func aroundCall(_ request: Request, _ depth: Int) async throws -> StepResponse {
         if depth == steps.aroundCall.count { return try await attempts(at: request) }
-        try Task.checkCancellation()
+        try call.checkCancellation()
         return try await through(steps.aroundCall[depth], request, depth + 1) {
             try await self.aroundCall($0, depth + 1)
         }
@@ -74,7 +74,7 @@ final class Pipeline: Sendable {
         try await step.send(request, context: context, next: NextStep(depth: depth, origin: self.request, next))
     }
 
-    /// Runs the first attempt, and further ones where there is anything that asks for them.
+    /// Runs the first attempt, and further ones if hedging or retriers ask for them.
     @inline(never)
     private func attempts(at request: Request) async throws -> StepResponse {
         if steps.hedging != nil { return try await retried(at: request, hedged: true) }
@@ -83,9 +83,9 @@ final class Pipeline: Sendable {
         return try await retried(at: request, after: end)
     }
 
-    /// Runs attempts until no retrier asks for another. Each goes on at the hop where the last one failed.
+    /// Runs attempts until no retrier asks for another. Each attempt continues at the hop where the last one failed.
     ///
-    /// - Parameter first: How the first attempt ended, if it was made.
+    /// - Parameter first: The end of the first attempt, if it was made.
     @inline(never)
     private func retried(
         at request: Request, after first: AttemptEnd? = nil, hedged: Bool = false
@@ -112,7 +112,7 @@ final class Pipeline: Sendable {
         return Pipeline(self, context)
     }
 
-    /// Runs an attempt, and others beside it while its response is slow to come.
+    /// Runs an attempt, and concurrent ones while its response is slow to come.
     @inline(never)
     private func nextAttempt(_ request: Request, _ hedged: Bool) async -> AttemptEnd {
         guard hedged, let policy = steps.hedging else { return await attempt(request) }
@@ -124,7 +124,7 @@ final class Pipeline: Sendable {
 
     /// Runs one attempt: the adapters, and then the hops.
     ///
-    /// - Parameter request: That of the call. Behind a redirect the attempt begins with the request of its hop.
+    /// - Parameter request: The request of the call. After a redirect the attempt begins with the request of its hop.
     @inline(never)
     private func attempt(_ request: Request) async -> AttemptEnd {
         do {
@@ -135,7 +135,8 @@ final class Pipeline: Sendable {
         }
     }
 
-    /// Runs the adapters. What they add was meant for the first origin, so that they do not run again for a hop at another.
+    /// Runs the adapters. Their additions are meant for the first origin, so that they do not run again for a hop at another
+    /// origin.
     private func adapted(_ request: Request) async throws -> Request {
         if context.hasLeftOrigin, let hop = context.hop { return hop.adapted }
         var request = request
@@ -145,6 +146,7 @@ final class Pipeline: Sendable {
 
     @inline(never)
     private func adapted(_ request: Request, _ index: Int) async throws -> Request {
+        try call.checkCancellation()
         let adapted = try await steps.adapters[index].adapt(request, context: context)
         tell { .adapted(adapted) }
         return adapted
@@ -152,7 +154,7 @@ final class Pipeline: Sendable {
 
     /// Sends a request, and follows the redirects that answer it.
     ///
-    /// - Parameter asked: The request of the call, as no adapter has changed it; `nil` where there are no adapters.
+    /// - Parameter asked: The request of the call, before any adapter has changed it; `nil`: there are no adapters.
     private func hops(_ request: Request, asked: Request?) async -> AttemptEnd {
         do {
             let answer = try await hop(request)
@@ -236,7 +238,7 @@ final class Pipeline: Sendable {
     @inline(never)
     private func aroundHop(_ request: Request, _ depth: Int) async throws -> StepResponse {
         if depth == steps.aroundHop.count { return try await exchange(request) }
-        try Task.checkCancellation()
+        try call.checkCancellation()
         return try await through(steps.aroundHop[depth], request, nil) {
             try await self.aroundHop($0, depth + 1)
         }
@@ -246,7 +248,7 @@ final class Pipeline: Sendable {
     /// first response along with the second request.
     @inline(__always)
     private func exchange(_ request: Request) async throws -> StepResponse {
-        try Task.checkCancellation()
+        try call.checkCancellation()
         return steps.cookies == nil
             ? try await exchangeWithinLimits(request) : try await exchangeWithCookies(request)
     }

@@ -1,10 +1,10 @@
 import CurlEngine
 import FoundationEssentials
 
-/// What the journey of a call asks of it.
+/// Exchanges that the pipeline sends through the actor.
 extension RequestActor {
-    /// Sends an attempt and waits for its whole answer. The call's end is the attempt's, and so is that of the task: it may be
-    /// one of several that a step has made.
+    /// Sends an exchange and waits for its response with the whole body. The end of the call ends the exchange, and so does the
+    /// cancellation of the task, which may be one of several that a step has created.
     nonisolated func collected(_ exchange: ExchangeActor) async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
@@ -15,7 +15,7 @@ extension RequestActor {
         }
     }
 
-    /// Sends an attempt and waits for its head.
+    /// Sends an exchange and waits for the head of its response.
     nonisolated func head(_ exchange: ExchangeActor, inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
@@ -38,7 +38,7 @@ extension RequestActor {
 }
 
 extension RequestActor {
-    /// What retriers are told, `nil` where there is nothing to retry.
+    /// Returns the failed attempt that is passed to retriers; `nil`: there is nothing to retry.
     nonisolated func failedAttempt(_ result: Result<StepResponse, any Error>) -> FailedAttempt? {
         switch result {
         case .failure(let error): return FailedAttempt(request: sentRequest, error: error)
@@ -50,7 +50,7 @@ extension RequestActor {
         }
     }
 
-    /// An answer in memory with the verdict of the reader that came first, where that has conditions.
+    /// Returns a response in memory with the verdict of the conditions of the first reader, if it has any.
     nonisolated func judged(_ answer: StepResponse) async -> StepResponse {
         guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else { return answer }
         var whole = Answer(request: sentRequest, response: answer.response, body: body)
@@ -60,11 +60,12 @@ extension RequestActor {
         return judged
     }
 
+    /// The last request that was sent; before any was, the call's request.
     private nonisolated var sentRequest: Request {
         (call.record.withLock { $0.sent } ?? first?.prepared)?.transportRequest.request ?? call.request
     }
 
-    /// The response of a call for memory, with its whole body and the request that it answers.
+    /// Returns the response of a call for memory, with its whole body and the request that it answers.
     nonisolated func answer(of response: StepResponse) async throws -> Answer {
         var whole = Answer(
             request: sentRequest, response: response.response, body: try await response.wholeBody())

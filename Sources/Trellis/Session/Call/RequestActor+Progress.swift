@@ -1,7 +1,7 @@
 import CurlEngine
 import Synchronization
 
-/// The progress of a call, measured once somebody has asked for it.
+/// The progress of a call, measured from the first time that it is asked for.
 extension RequestActor {
     /// The progress of the request's body.
     nonisolated var uploadProgress: ProgressBroadcaster {
@@ -13,12 +13,12 @@ extension RequestActor {
         }
     }
 
-    /// The progress of the answer's body.
+    /// The progress of the response's body.
     nonisolated var downloadProgress: ProgressBroadcaster {
         Self.meter(downloadMeter, call.clock) { made in
             enter { request in
                 request.exchange?.onEngineThread.measureDownload(with: made)
-                if request.hasEnded { made.finish() }
+                if request.hasEnded { request.finishDownload(made) }
             }
         }
     }
@@ -34,14 +34,25 @@ extension RequestActor {
         return meter
     }
 
-    /// A new attempt starts over.
+    /// Measures the bodies of a new exchange, from zero.
     func measureBodies() {
         if let meter = uploadMeter.load() { exchange?.onEngineThread.measureUpload(with: meter) }
         if let meter = downloadMeter.load() { exchange?.onEngineThread.measureDownload(with: meter) }
     }
 
+    /// Ends the progress sequences.
     func finishMeters() {
         uploadMeter.load()?.finish()
-        downloadMeter.load()?.finish()
+        guard let meter = downloadMeter.load() else { return }
+        finishDownload(meter)
+    }
+
+    /// Ends the progress of the response's body with the call, or for a stream with its body.
+    func finishDownload(_ meter: ProgressBroadcaster) {
+        if call.delivery == .stream, let exchange, !exchange.onEngineThread.isEnded {
+            exchange.onEngineThread.finishesDownloadMeter()
+        } else {
+            meter.finish()
+        }
     }
 }

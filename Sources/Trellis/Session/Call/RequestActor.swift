@@ -2,8 +2,8 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// A request from its making to its end: its state, its readers, its deadline and its exchanges under way. Lives on the engine
-/// thread, like its exchanges.
+/// One call of a session, from its creation to its end: its state, its readers, its deadline and its exchanges under way. Lives on
+/// the engine thread, like its exchanges.
 ///
 /// A verb runs the call in the caller's task (``run(_:)``). A handle runs it in a task of its own, for any number of readers
 /// (``answer(_:)``). Either way the ``Pipeline`` performs the call, and this actor ends it at its deadline, with its session and
@@ -15,30 +15,34 @@ actor RequestActor: EngineActor {
     nonisolated let session: Session
     /// The session's steps and the request's.
     nonisolated let steps: AttachedSteps
-    /// The number of steps around the call that are behind it.
+    /// The number of steps around the call that have run before this actor's pipeline begins.
     nonisolated let depth: Int
-    /// The first exchange, where no step has a say in it, or where it was answered before there was a call.
+    /// The first exchange, if no step can change it, or if it was answered before there was a call.
     nonisolated let first: ExchangeActor?
-    /// The response that the first exchange has brought already.
+    /// The response that the first exchange has already received.
     nonisolated let answered: StepResponse?
-    /// The call is part of a download, of a refresh or of another call that the session knows: it may start while the session drains.
+    /// A Boolean value: the call is part of a download, of a refresh or of another call that the session knows, and may start
+    /// while the session drains.
     nonisolated let isInFlight: Bool
+    /// A Boolean value: the task that performs a handle's call was started.
     private nonisolated let hasBegun = Atomic(false)
 
     private var state = RequestState.initialized
     private var timer: EngineTimer?
-    /// The readers that wait. Most requests have one, and then no array.
+    /// The first waiting reader. Most requests have only one, and need no array.
     private var waiter: Waiter?
+    /// The other waiting readers, in the order of their waits.
     private var otherWaiters: [Waiter] = []
-    /// Readers whose cancellation came before their wait.
+    /// The readers whose cancellation came before their wait.
     private var early: Set<UInt64> = []
+    /// A Boolean value: the session was told of the call.
     private var isRegistered = false
     private var result: Result<StepResponse, any Error>?
-    /// The exchange that was begun last; before the start the first one, where no step has a say in that.
+    /// The exchange that was begun last; before the start, the first exchange, if no step can change it.
     private(set) var exchange: ExchangeActor?
-    /// Exchanges beside the last one that had not ended when that was begun.
+    /// The exchanges that had not ended when the last one was begun.
     private var others: [ExchangeActor] = []
-    /// The meters, each made when its progress is first asked for.
+    /// The progress meters, each created when its progress is first asked for.
     nonisolated let uploadMeter = AtomicLazyReference<ProgressBroadcaster>()
     nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
 
@@ -59,6 +63,7 @@ actor RequestActor: EngineActor {
         call.observer?.tell(.created(call.request))
     }
 
+    /// A reader that waits for the response.
     private struct Waiter {
         let reader: UInt64
         let reply: Reply<StepResponse>
@@ -71,12 +76,12 @@ actor RequestActor: EngineActor {
     /// - Parameter conditions: The conditions that the caller has of the response; `nil`: it accepts any.
     nonisolated func run(_ conditions: ReadingConditions? = nil) async throws -> StepResponse {
         // A task that prefers the engine's executor would run the steps on the engine thread, before the rest of the session.
-        if executor.isCurrent { return try await answer(conditions) }
+        if CallingThread.isEngine { return try await answer(conditions) }
         if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
         call.begin()
         executor.submit { self.onEngineThread.startInCallersTask() }
         let result = await withTaskCancellationHandler {
-            await steps.haveUserCode || call.request.hasFiles ? performInTask() : perform()
+            await steps.haveUserCode || call.request.waitsForDisk ? performInTask() : perform()
         } onCancel: {
             executor.submit { self.onEngineThread.cancel(CancellationError()) }
         }
@@ -87,16 +92,18 @@ actor RequestActor: EngineActor {
         do { return .success(try await Pipeline(self).run()) } catch { return .failure(error) }
     }
 
-    /// Performs the call in a task that the deadline can cancel, whatever a step waits for. It begins at once on the caller's
-    /// thread, so that steps which do not suspend cross no thread; the caller waits for its end.
-    @inline(never)
+    /// Performs the call in a task that the deadline can cancel, whatever a step waits for. The task begins at once on the
+    /// caller's thread, so that steps which do not suspend cross no thread; the caller waits for its end.
+    @concurrent
     private nonisolated func performInTask() async -> Result<StepResponse, any Error> {
+        // The new task would not know.
+        if Task.isCancelled { return .failure(CancellationError()) }
         let work = Task.immediate { await perform() }
         keep(work)
         return await work.value
     }
 
-    /// Keeps the task for the moment when the call must end, which may have come already.
+    /// Keeps the task so that it can be cancelled when the call must end; cancels it now if the result is decided already.
     private nonisolated func keep(_ work: Task<Result<StepResponse, any Error>, Never>) {
         let isDecided = call.record.withLock { record in
             if !record.isDecided { record.work = work }
@@ -105,7 +112,7 @@ actor RequestActor: EngineActor {
         if isDecided { work.cancel() }
     }
 
-    /// Decides on the result of a call in its caller's task, unless the actor has ended the call before.
+    /// Decides on the result of a call in its caller's task, unless the actor has already ended the call.
     private nonisolated func conclude(_ result: Result<StepResponse, any Error>) async throws -> StepResponse {
         guard decide() else {
             return try await withReply { reply in executor.submit { self.onEngineThread.report(to: reply) } }
@@ -141,17 +148,36 @@ actor RequestActor: EngineActor {
 
     /// Starts the call, or resumes it.
     ///
-    /// - Parameter conditions: The conditions of all readers; `nil`: there are none.
+    /// - Parameter conditions: The conditions of all readers; `nil`: the readers accept any response.
     nonisolated func resume(_ conditions: ReadingConditions? = nil) {
-        enter { $0.start(conditions) }
+        enter { request in
+            request.start(conditions)
+            request.streamedExchange?.resume()
+        }
         begin()
     }
 
-    nonisolated func suspend() { enter { $0.handle(.suspend) } }
+    nonisolated func suspend() {
+        enter { request in
+            request.handle(.suspend)
+            request.streamedExchange?.suspend()
+        }
+    }
 
-    nonisolated func end(_ error: any Error) { enter { $0.cancel(error) } }
+    nonisolated func end(_ error: any Error) {
+        enter { request in
+            request.cancel(error)
+            request.streamedExchange?.cancel(error)
+        }
+    }
 
-    /// Performs the call in a task of its own, once. Priority and task-local values are those of the task that asks first.
+    /// The exchange whose body is still read, of a stream whose head has been handed over.
+    private var streamedExchange: (any ExchangeEntry)? {
+        guard call.delivery == .stream, state == .finished, let exchange, !exchange.onEngineThread.isEnded else { return nil }
+        return exchange.onEngineThread
+    }
+
+    /// Starts a task that performs the call, once. Priority and task-local values are those of the first task that asks.
     private nonisolated func begin() {
         guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
         call.begin()
@@ -168,6 +194,7 @@ actor RequestActor: EngineActor {
 
     var currentState: RequestState { state }
 
+    /// Adds a waiting reader, and starts the call for the first one; answers at once if the call has ended.
     func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?) {
         let hasLeft = early.remove(reader) != nil
         if let result { return reply.resume(with: hasLeft ? .failure(CancellationError()) : result) }
@@ -198,23 +225,27 @@ actor RequestActor: EngineActor {
         if register() { handle(.resume) }
     }
 
+    /// Registers a call that its caller's task performs, and sets its deadline.
     func startInCallersTask() {
         guard register() else { return }
         handle(.begin)
         setTimer()
     }
 
-    /// Tells the session of the call, once, when it starts. `false`: it has ended, or the session takes no more calls.
+    /// Tells the session of the call, once, when it starts. Returns `false` if the call has ended or the session takes no more
+    /// calls.
     private func register() -> Bool {
         guard !state.isFinished else { return false }
         if isRegistered { return true }
-        isRegistered = session.actor.callsOnEngineThread.begin(self, following: answered == nil ? nil : first)
-        if !isRegistered { cancel(TrellisError(.cancelled(.sessionShutDown))) }
-        // A redirect that answers it is followed by this call, which the session knows already.
+        let refusal = session.actor.callsOnEngineThread.begin(self, following: answered == nil ? nil : first)
+        isRegistered = refusal == nil
+        if let refusal { cancel(refusal) }
+        // The session already knows this call, which follows any redirect of the first exchange.
         if isRegistered, answered == nil { first?.onEngineThread.joinCall() }
         return isRegistered
     }
 
+    /// Sets the timer for the deadline, unless the call has ended or has none.
     func setTimer() {
         guard !state.isFinished, timer == nil, let end = call.deadline.end else { return }
         let timer = EngineTimer(self)
@@ -224,7 +255,7 @@ actor RequestActor: EngineActor {
 
     // MARK: The end
 
-    /// Claims the right to decide on the result; `false`: it is decided.
+    /// Claims the right to decide on the result. Returns `false` if the result is decided already.
     private nonisolated func decide() -> Bool {
         call.record.withLock { record in
             defer { record.isDecided = true }
@@ -232,9 +263,10 @@ actor RequestActor: EngineActor {
         }
     }
 
+    /// Ends the call and its exchanges with an error.
     func cancel(_ error: any Error) { fail(error, .cancel) }
 
-    /// Takes the result of a call in a task of its own.
+    /// Takes the result of a call that was performed in a task of its own.
     func arrive(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished, decide() else { return }
         let result = result.mapError(completed)
@@ -246,35 +278,37 @@ actor RequestActor: EngineActor {
     func settle(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished else { return }
         self.result = result
-        // The session's end is that of its calls.
+        // A cancellation error, such as that of the session's shutdown, ends the request as cancelled.
         if case .failure(let error as TrellisError) = result, error.isCancellation { return handle(.cancel) }
         handle(.finish)
     }
 
-    /// Hands over the result of a call that the actor has ended.
+    /// Passes the result of a call that the actor has ended to its caller.
     func report(to reply: Reply<StepResponse>) { reply.resume(with: result ?? .failure(CancellationError())) }
 
     func deadlineIsOver() {
-        // The limits of exchanges under way are over at the same moment, or were just now.
+        // The total limits of exchanges under way end at the same moment, or ended just before.
         let late = (exchange?.onEngineThread.failure as? TrellisError).flatMap {
             $0.reason == .timedOut(.total) ? $0 : nil
         }
-        fail(late ?? overdue, .finish) { $0.timerFired() }
+        fail(late ?? overdue, .finish) { $0.totalIsOver() }
     }
 
-    /// - Parameter end: How exchanges under way end, if not with the error.
+    /// - Parameter end: Ends an exchange under way before it is cancelled with the error.
     private func fail(
         _ error: any Error, _ event: RequestState.Event, ending end: (any ExchangeEntry) -> Void = { _ in }
     ) {
         guard !state.isFinished, decide() else { return }
-        // First the task: a retrier that hears of the exchange's failure must not begin another.
+        // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.
         call.record.withLock { $0.work }?.cancel()
         var result = Result<StepResponse, any Error>.failure(error)
         for exchange in underWay {
             end(exchange.onEngineThread)
             exchange.onEngineThread.cancel(error)
-            // The exchange knows best what it was doing.
+            // The exchange's own failure names its phase.
             if let failure = exchange.onEngineThread.failure { result = .failure(failure) }
+            let attempt = (exchange.prepared.history?.earlierAttempts ?? 0) + 1
+            call.record(exchange.prepared, exchange.onEngineThread.finalMetrics, attempt: attempt)
         }
         result = result.mapError(completed)
         self.result = result
@@ -290,7 +324,8 @@ actor RequestActor: EngineActor {
         }
     }
 
-    /// The error, with what the call had sent before the exchange that failed, and with the call's request where it names none.
+    /// Returns the error, with the traffic of the call before the exchange that failed, and with the call's request if the error
+    /// names none.
     private nonisolated func completed(_ error: any Error) -> any Error {
         guard var error = error as? TrellisError else { return error }
         if error.method == nil { error.method = call.request.method }
@@ -300,11 +335,11 @@ actor RequestActor: EngineActor {
         return error
     }
 
-    private nonisolated var completeURL: String {
+    nonisolated var completeURL: String {
         (try? session.preparation.completingURL(of: call.request))?.url ?? call.request.url
     }
 
-    /// The exchanges that have not ended, the last behind the others.
+    /// The exchanges that have not ended; the last begun comes last.
     private var underWay: [ExchangeActor] {
         (others + (exchange.map { [$0] } ?? [])).filter { !$0.onEngineThread.isEnded }
     }
@@ -329,7 +364,7 @@ actor RequestActor: EngineActor {
 
     // MARK: Exchanges
 
-    /// Makes an exchange the one that the call's handles hold up and end; `false` where the call has ended.
+    /// Makes an exchange the one that the call's handles suspend and end. Returns `false` if the call has ended.
     func enlist(_ exchange: ExchangeActor) -> Bool {
         guard !state.isFinished else { return false }
         if let last = self.exchange, last !== exchange, !last.onEngineThread.isEnded {
@@ -360,6 +395,7 @@ actor RequestActor: EngineActor {
 
     var hasEnded: Bool { state.isFinished }
 
+    /// Resumes all waiting readers with the result, and releases the task, the timer and the session's entry.
     private func letGo() {
         finishMeters()
         let work = call.record.withLock { record in

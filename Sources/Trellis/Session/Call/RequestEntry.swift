@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// How a request is entered from code that runs on its engine thread anyway. Every call traps on any other thread.
+/// The entry into a ``RequestActor`` from code on its engine thread. Every method traps on any other thread.
 protocol RequestEntry: AnyObject, Sendable {
     func startInCallersTask()
     func setTimer()

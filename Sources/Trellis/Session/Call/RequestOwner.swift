@@ -2,11 +2,13 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// What the handles on one request share. Ends the request when the last of them goes, and keeps its session until then.
+/// The state that all handles on one request share. Ends the request when the last handle is released, and keeps its session until
+/// then.
 final class RequestOwner: Sendable {
+    /// The request's actor, or the error why the request could not be made.
     let call: Result<RequestActor, any Error>
     let session: Session
-    /// An answer or an error has come, so that there is nothing left to end, and no need to wake the engine for it.
+    /// A Boolean value: a response or an error has come, so that there is nothing to end, and no need to wake the engine.
     private let hasEnded = Atomic(false)
 
     init(_ call: Result<RequestActor, any Error>, session: Session) {
@@ -19,17 +21,17 @@ final class RequestOwner: Sendable {
         try? call.get().end(CancellationError())
     }
 
-    /// The method, the URL without its secrets, and the number of the call; the error where the request could not be made.
+    /// The method, the URL without its secrets, and the number of the call; the error if the request could not be made.
     var description: String {
         switch call {
         case .success(let actor):
             let request = actor.call.request
-            return "\(request.method.rawValue) \(URLRedaction.redact(request.url)) (call \(actor.call.id))"
+            return "\(request.method.rawValue) \(URLRedaction.redact(actor.completeURL)) (call \(actor.call.id))"
         case .failure(let error): return "failed: \(error)"
         }
     }
 
-    /// The request as the first attempt sends it, if no step changes it.
+    /// Returns the request as the first attempt sends it, if no step changes it.
     func request() throws -> Request {
         let call = try call.get()
         let prepared =
@@ -53,17 +55,17 @@ final class RequestOwner: Sendable {
         }
     }
 
-    /// Sends the request, unless it was sent, and waits for the whole answer.
+    /// Sends the request, unless it was sent, and waits for the response with its whole body.
     ///
-    /// - Parameter conditions: What the reader accepts; `nil`: any answer.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/cancelled`` where the request ended with its other readers.
+    /// - Parameter conditions: The reader's conditions of the response; `nil`: it accepts any.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/cancelled`` if the request ended with its other readers.
     func answer(_ conditions: ReadingConditions?) async throws -> Answer {
         do {
             let answer = try await call.get().collect(conditions)
             hasEnded.store(true, ordering: .relaxed)
             return answer
         } catch is CancellationError {
-            // Other readers may still wait for it.
+            // Other readers may still wait for the response.
             guard !Task.isCancelled else { throw CancellationError() }
             throw TrellisError(.cancelled(.explicitly), method: try? request().method, url: try? request().url)
         } catch {
@@ -74,7 +76,7 @@ final class RequestOwner: Sendable {
 }
 
 extension ExchangeActor {
-    /// The whole answer, with the request it answers.
+    /// Returns the response with its whole body, and the request that it answers.
     nonisolated func answer() async throws -> Answer {
         let (body, response) = try await collected()
         return Answer(request: prepared.transportRequest.request, response: response, body: body)

@@ -9,28 +9,29 @@
 ///
 /// The states of a single hop, from the queue for a connection to the last byte, are ``ExchangeState``'s.
 public enum RequestState: String, Sendable, Hashable, CaseIterable {
-    /// Made, not started.
+    /// The request was made and has not started.
     case initialized
-    /// Started.
+    /// The request has started.
     case resumed
-    /// Held up by `suspend()`.
+    /// The request was suspended by `suspend()`.
     case suspended
-    /// Ended by `cancel()`, by the cancellation of its last reader's task, or with its session.
+    /// The request was ended by `cancel()`, by the cancellation of its last reader's task, or with its session.
     case cancelled
-    /// Ended with a response or an error.
+    /// The request ended with a response or an error.
     case finished
 
-    /// The request has not started, or is held up.
+    /// Indicates whether the request has not started, or is suspended.
     public var isWaiting: Bool { self == .initialized || self == .suspended }
 
-    /// The request is under way.
+    /// Indicates whether the request is under way.
     public var isRunning: Bool { self == .resumed }
 
-    /// The request has ended: ``cancelled`` or ``finished``.
+    /// Indicates whether the request has ended: ``cancelled`` or ``finished``.
     public var isFinished: Bool { self == .cancelled || self == .finished }
 }
 
 extension RequestState {
+    /// An event that may change the state.
     package enum Event: Hashable, Sendable, CaseIterable {
         /// A reader asks for the response: the request starts, unless it is suspended.
         case begin
@@ -44,6 +45,7 @@ extension RequestState {
         case finish
     }
 
+    /// The consequence of an event, for the ``RequestActor`` to perform.
     package enum Effect: Hashable, Sendable {
         case nothing, pauseExchanges, resumeExchanges, end
     }

@@ -1,17 +1,20 @@
 import CurlEngine
 import FoundationEssentials
+import Synchronization
 
-/// How the verbs and handles of a session make calls. A call that nothing surrounds is its one exchange; any other is a
-/// ``RequestActor``, whose ``Pipeline`` makes the exchanges.
+/// The creation of calls by the verbs and handles of a session. A call without steps or observers is a single exchange; any other
+/// call is a ``RequestActor``, whose ``Pipeline`` creates the exchanges.
 extension Session {
     /// Sends a request and returns its response with the whole body.
     ///
-    /// - Parameter conditions: The reader's conditions of the response; `nil`: it accepts any.
+    /// - Parameters:
+    ///   - make: Makes the request; the call's time begins before.
+    ///   - conditions: The reader's conditions of the response; `nil`: it accepts any.
     func answer(
-        _ convertible: some RequestConvertible, _ conditions: ReadingConditions? = nil
+        _ make: @autoclosure () throws -> Request, _ conditions: ReadingConditions? = nil
     ) async throws -> Answer {
         let start = clock.now()
-        let request = try convertible.asRequest()
+        let request = try make()
         if isSurrounded(request) {
             return try await makeRequest(request, .memory, start: start).runCollecting(conditions)
         }
@@ -21,7 +24,7 @@ extension Session {
     private func answer(
         plain request: Request, _ start: EngineInstant, _ conditions: ReadingConditions?
     ) async throws -> Answer {
-        if request.isForm { await MIMETypes.load() }
+        if request.isForm { try await MIMETypes.load() }
         let exchange = makeExchange(
             try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID()),
             readers: conditions)
@@ -34,10 +37,11 @@ extension Session {
 
     /// Sends a request and returns as soon as the head of its response has come.
     ///
-    /// - Parameter isInFlight: The call belongs to a download that the session knows, and goes out while the session drains.
-    func open(_ convertible: some RequestConvertible, isInFlight: Bool = false) async throws -> StreamResponse {
+    /// - Parameter isInFlight: A Boolean value: the call belongs to a download that the session knows, and goes out while the
+    ///   session drains.
+    func open(_ make: @autoclosure () throws -> Request, isInFlight: Bool = false) async throws -> StreamResponse {
         let start = clock.now()
-        let request = try convertible.asRequest()
+        let request = try make()
         if isSurrounded(request) {
             return StreamResponse(
                 try await makeRequest(request, .stream, start: start, isInFlight: isInFlight).run())
@@ -48,7 +52,7 @@ extension Session {
     private func open(
         plain request: Request, _ start: EngineInstant, _ isInFlight: Bool
     ) async throws -> StreamResponse {
-        if request.isForm { await MIMETypes.load() }
+        if request.isForm { try await MIMETypes.load() }
         let prepared = try preparation.prepare(request, delivery: .stream, start: start, callID: Call.nextID())
         let exchange = makeExchange(prepared, isInFlight: isInFlight)
         let answer = try await stream(exchange) { try await exchange.head(inbox: $0) }
@@ -59,37 +63,37 @@ extension Session {
             ).run())
     }
 
-    /// Indicates whether anything stands around the exchange of a request: steps, observers, or a disk that is asked for the size of a
-    /// file and may take its time.
+    /// Indicates whether a request needs more than an exchange: it has steps or observers, or the size of a file must be asked of
+    /// a disk, which may take its time.
     private func isSurrounded(_ request: Request) -> Bool {
-        request.attachment != nil || hasSteps || hub.isObserved || request.hasFiles
+        request.attachment != nil || hasSteps || hub.isObserved || request.waitsForDisk
     }
 
-    /// Makes a request for a handle, which starts it. An error that no step can change is found now: that it cannot be sent.
+    /// Makes a request for a handle, which starts it. Throws an error in the request at once if no step can correct it.
     func deferredRequest(
-        _ convertible: some RequestConvertible, delivery: Delivery = .memory
+        _ request: Request, delivery: Delivery = .memory
     ) throws -> RequestActor {
-        let request = try convertible.asRequest()
         let record = Locked(CallRecord())
         record.withLock { $0.exchanges = [] }
-        guard !isSurrounded(request) else { return makeRequest(request, delivery, record: record) }
+        // A stream's exchange begins with its reader's inbox, which the pipeline makes.
+        guard !isSurrounded(request), delivery == .memory else { return makeRequest(request, delivery, record: record) }
         let id = Call.nextID()
         let prepared = try preparation.prepare(
             request, delivery: delivery, start: clock.now(), isDeferred: true, callID: id)
-        let first = makeExchange(prepared, readers: delivery == .memory ? record : nil)
+        let first = makeExchange(prepared, readers: record)
         return makeRequest(request, delivery, id: id, first: first, record: record)
     }
 
     /// Makes a request with its steps, which has not started.
     ///
     /// - Parameters:
-    ///   - id: The number of the call; `nil`: that of the first exchange, or a new one.
-    ///   - start: When the call was made; `nil`: its time begins when it is started.
-    ///   - first: The first exchange, where no step has a say in it.
-    ///   - answered: The response that the first exchange has brought already.
-    ///   - record: What becomes known of the call.
-    ///   - isInFlight: The call belongs to a download or a call that the session knows.
-    ///   - outer: The steps that stand before the request's own; `nil`: the session's.
+    ///   - id: The number of the call; `nil`: the number of the first exchange, or a new one.
+    ///   - start: The instant at which the call was made; `nil`: its time begins when it is started.
+    ///   - first: The first exchange, if no step can change it.
+    ///   - answered: The response that the first exchange has already received.
+    ///   - record: The call's record.
+    ///   - isInFlight: A Boolean value: the call belongs to a download or a call that the session knows.
+    ///   - outer: The steps that run outside the request's own; `nil`: the session's.
     @inline(never)
     private func makeRequest(
         _ request: Request, _ delivery: Delivery, id: UInt64? = nil, start: EngineInstant? = nil,
@@ -121,17 +125,17 @@ extension Session {
     /// Returns the observer of a call; `nil` where the session has no observers.
     private func observer(ofCall id: UInt64, _ request: Request) -> CallObserver? {
         guard hub.isObserved else { return nil }
-        // An error in the URL comes from the call.
+        // The call itself throws an error in the URL.
         let completed = (try? preparation.completingURL(of: request)) ?? request
         return CallObserver(hub: hub, id: id, request: completed, clock: clock)
     }
 
-    /// Makes a call that stands for several others, of what is left of theirs.
+    /// Makes a call that stands for several others, and runs the rest of their steps.
     ///
     /// - Parameter depth: The number of steps around the call that have run.
     func sharedCall(for request: Request, _ steps: AttachedSteps, depth: Int) -> RequestActor {
         var request = request
-        // Each of the calls that wait has a limit in total of its own.
+        // Each of the waiting calls has a limit in total of its own.
         var timeouts = request.timeouts ?? Timeouts()
         timeouts.total = nil
         request.timeouts = timeouts
@@ -176,6 +180,10 @@ extension Session: RequestSender {
 }
 
 extension Request {
-    /// The types of the request's parts are looked up in the system's tables, which only a thread that may wait reads.
+    /// A Boolean value: the body is a form, whose parts' types are looked up in the system's tables, which only a thread that may
+    /// block reads.
     var isForm: Bool { if case .multipart? = body?.source { true } else { false } }
+
+    /// The request is sent after a disk has answered, which may take its time.
+    var waitsForDisk: Bool { hasFiles || isForm && !MIMETypes.isLoaded.load(ordering: .relaxed) }
 }

@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The body of a streamed response, for its readers. Keeps the session alive as long as it is read.
+/// The body of a streamed response, for its reader. Keeps the session alive as long as the body is read.
 final class StreamSource: ChunkSource {
     private let inbox: BodyInbox
     private let exchange: ExchangeActor
@@ -29,11 +29,11 @@ final class StreamSource: ChunkSource {
         exchange.enter { $0.cancel(error) }
     }
 
-    /// Tells a meter of the body from now on, as it comes over the wire.
+    /// Measures the rest of the body, as bytes on the wire.
     func measure(with meter: ProgressBroadcaster) { exchange.enter { $0.measureDownload(with: meter) } }
 
     func hold(_ isHeld: Bool) {
-        // In the order of the calls, also of those on the engine thread.
+        // Submitted to keep the order of the calls, also of calls on the engine thread.
         exchange.executor.submit { [exchange] in
             if isHeld { exchange.onEngineThread.suspend() } else { exchange.onEngineThread.resume() }
         }

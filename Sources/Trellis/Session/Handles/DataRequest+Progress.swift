@@ -1,13 +1,13 @@
 import CurlEngine
 
-/// A request that sends a body and whose answer is collected in memory: a ``DataRequest``, whose ``DataRequest/uploadProgress``
-/// is what one mostly makes it for.
+/// A request that sends a body and whose response is collected in memory: a ``DataRequest``, mostly used for its
+/// ``DataRequest/uploadProgress``.
 public typealias UploadRequest = DataRequest
 
 extension DataRequest {
-    /// How far the body of the request is, for as many readers as want it, at any time: bytes that have been handed to the network,
-    /// of how many, if that is known. It starts over when the request goes out once more, after a redirect or for a retry, and
-    /// ends with the request, however that ends.
+    /// The progress of the request's body, for any number of readers, at any time: the bytes that were passed to the network, and
+    /// their total, if it is known. Progress starts over when the request is sent once more, after a redirect or for a retry, and
+    /// ends with the request, whether it succeeds or fails.
     ///
     /// ```swift
     /// let upload = session.uploadRequest(.file("/tmp/film.mp4"), to: url)
@@ -15,14 +15,14 @@ extension DataRequest {
     /// let (data, response) = try await upload.data()
     /// ```
     ///
-    /// Nothing is measured unless it is asked for.
+    /// Progress is only measured if it is asked for.
     public var uploadProgress: TransferProgressSequence {
         guard case .success(let call) = owner.call else { return .ended }
         return call.uploadProgress.values
     }
 
-    /// How far the body of the answer is, in the same way: bytes as they come over the wire, before decoding, of how many the
-    /// answer's head has announced.
+    /// The progress of the response's body, in the same way: bytes on the wire, before decoding, and their total where the head
+    /// announces it.
     public var downloadProgress: TransferProgressSequence {
         guard case .success(let call) = owner.call else { return .ended }
         return call.downloadProgress.values

@@ -1,18 +1,18 @@
 import CurlEngine
 import FoundationEssentials
 
-/// A handle on one request whose answer is collected in memory.
+/// A handle on one request whose response is collected in memory.
 ///
-/// It starts when its answer is asked for, in whatever form, or ``resume()`` is called, and is sent once however often it is
-/// read. Copies, and what ``validate()`` and its like return, are handles on the same request; when the last of them goes,
-/// the request ends.
+/// The request starts when its response is asked for, in any form, or ``resume()`` is called, and is sent once however often the
+/// response is read. Copies, and the results of ``validate()`` and its like, are handles on the same request; the request ends
+/// when the last handle is released.
 ///
 /// ```swift
 /// let user = try await session.request("https://api.example.com/users/1").validate().decode(User.self)
 /// ```
 public struct DataRequest: Sendable {
     let owner: RequestOwner
-    /// What this handle wants checked.
+    /// The conditions that this handle has of the response.
     let validation: Validation
 
     init(_ call: Result<RequestActor, any Error>, session: Session) {
@@ -26,7 +26,7 @@ public struct DataRequest: Sendable {
 
     /// The request as it is sent, with its session's defaults.
     ///
-    /// - Throws: Why it cannot be sent: ``TrellisError``, or what its own making threw.
+    /// - Throws: The reason why the request cannot be sent: ``TrellisError``, or the error that its conversion threw.
     public var request: Request {
         get throws { try owner.request() }
     }
@@ -41,7 +41,7 @@ public struct DataRequest: Sendable {
     }
 
     /// The number of attempts after the first one.
-    public var retryCount: Int { max((exchanges.last?.attempt ?? 1) - 1, 0) }
+    public var retryCount: Int { (exchanges.map(\.attempt).max() ?? 1) - 1 }
 
     /// The state of the request at this moment.
     public var state: RequestState {
@@ -51,14 +51,14 @@ public struct DataRequest: Sendable {
         }
     }
 
-    /// Starts the request, or lets it go on.
+    /// Starts the request, or resumes it after ``suspend()``.
     public func resume() { try? owner.call.get().resume(.of(validation, withDefaults: false)) }
 
-    /// Holds the request up: a request that waits leaves the queue, one in flight stops its traffic. Time limits but
-    /// ``Timeouts/idle`` and ``Timeouts/responseHead`` go on.
+    /// Suspends the request: a request that waits leaves the queue, a request in flight stops its traffic. The time limits go on,
+    /// except ``Timeouts/idle`` and ``Timeouts/responseHead``.
     public func suspend() { try? owner.call.get().suspend() }
 
-    /// Ends the request; whoever reads it gets an error of kind ``TrellisError/Kind/cancelled``. Nothing happens if it has
+    /// Cancels the request; its readers get an error of kind ``TrellisError/Kind/cancelled``. Does nothing if the request has
     /// ended already.
     public func cancel() { try? owner.call.get().end(TrellisError(.cancelled(.explicitly))) }
 }

@@ -20,8 +20,8 @@ public struct StreamRequest: Sendable {
         self.validation = validation
     }
 
-    /// The response as soon as its head has come, validated if ``validate()`` or its like was called. Its body is read once: all
-    /// that ask for the response share one body.
+    /// The response as soon as its head has come, validated if ``validate()`` or its like was called. The body can be read once:
+    /// all readers of the response share it.
     ///
     /// - Throws: ``TrellisError``; an error that a validator throws; `CancellationError` in a cancelled task.
     public var response: StreamResponse {
@@ -34,7 +34,7 @@ public struct StreamRequest: Sendable {
 
     /// The request as it is sent, with its session's defaults.
     ///
-    /// - Throws: The reason why it cannot be sent.
+    /// - Throws: The reason why the request cannot be sent.
     public var request: Request {
         get throws { try owner.request() }
     }
@@ -49,7 +49,7 @@ public struct StreamRequest: Sendable {
     }
 
     /// The number of attempts after the first one.
-    public var retryCount: Int { max((exchanges.last?.attempt ?? 1) - 1, 0) }
+    public var retryCount: Int { (exchanges.map(\.attempt).max() ?? 1) - 1 }
 
     /// The state of the request at this moment. A stream is `finished` when its head has come; its body is the response's.
     public var state: RequestState {
@@ -68,7 +68,7 @@ public struct StreamRequest: Sendable {
     /// Starts the request, or resumes it, its body included.
     public func resume() { try? owner.call.get().resume() }
 
-    /// Suspends the request: a request that waits leaves the queue, one in flight stops its traffic, its body's included.
+    /// Suspends the request: a request that waits leaves the queue, a request in flight stops its traffic, its body's included.
     public func suspend() { try? owner.call.get().suspend() }
 
     /// Cancels the request; readers of its response get an error of kind ``TrellisError/Kind/cancelled``. Does nothing if the

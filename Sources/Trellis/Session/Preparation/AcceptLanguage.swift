@@ -2,15 +2,15 @@ import FoundationEssentials
 
 /// The languages that the environment of the process asks for, as the value of an `Accept-Language` field.
 public enum AcceptLanguage {
-    /// The languages of this process's environment, as it was when they were first asked for; `nil` if there are none.
+    /// The languages of this process's environment, read when they are first asked for; `nil` if there are none.
     public static let `default`: String? = value(environment: ProcessInfo.processInfo.environment)
 
-    /// The languages of an environment.
+    /// Returns the value of an `Accept-Language` field for the languages of an environment.
     ///
-    /// The locale is that of the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is not empty; with `C`, `POSIX` or none
-    /// there are no languages. Otherwise those of `LANGUAGE` come first, which is a list with colons, as GNU gettext has it.
-    /// The first six become tags of BCP 47 (`sr_RS@latin` becomes `sr-Latn-RS`) with falling weights (RFC 9110, section
-    /// 12.5.4): `de-AT, de;q=0.9, en;q=0.8`.
+    /// The locale is the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is not empty; with `C`, `POSIX` or none there are no
+    /// languages. Otherwise the languages of `LANGUAGE`, a list separated by colons as in GNU gettext, come before the locale's.
+    /// The first six become tags of BCP 47 (`sr_RS@latin` becomes `sr-Latn-RS`) with falling weights (RFC 9110, section 12.5.4):
+    /// `de-AT, de;q=0.9, en;q=0.8`.
     ///
     /// - Returns: The value of the field; `nil` if there are no languages.
     public static func value(environment: [String: String]) -> String? {
@@ -26,7 +26,7 @@ public enum AcceptLanguage {
         return tags.prefix(6).enumerated().map { $0 == 0 ? $1 : "\($1);q=0.\(10 - $0)" }.joined(separator: ", ")
     }
 
-    /// The tag of a locale's name, `language[_TERRITORY][.codeset][@modifier]`; `nil` if it names no language.
+    /// Returns the tag of a locale's name, `language[_TERRITORY][.codeset][@modifier]`; `nil` if the name has no language.
     static func tag(of locale: Substring) -> String? {
         let modifier = locale.split(separator: "@").dropFirst().first?.lowercased() ?? ""
         let name = locale.prefix { $0 != "." && $0 != "@" }
@@ -38,7 +38,7 @@ public enum AcceptLanguage {
         var subtags = [language.lowercased()]
         if let script = scripts[modifier] { subtags.append(script) }
         for part in parts.dropFirst() where (2...8).contains(part.count) && isAlphanumeric(part, letters: false) {
-            // Codes of countries are written in capitals, those of scripts with one.
+            // Country codes are written in capitals, script codes with one capital.
             subtags.append(
                 part.count == 4 ? part.capitalizedASCII : part.count < 4 ? part.uppercased() : part.lowercased())
         }

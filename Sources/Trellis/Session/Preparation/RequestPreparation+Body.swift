@@ -2,10 +2,9 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// Bodies that are something else before they are sent.
+/// The conversion of bodies before they are sent.
 extension RequestPreparation {
-    /// Compresses the body where that is asked for, and puts a small form without files into memory. Costs nothing for
-    /// other requests.
+    /// Compresses the body if that is asked for, and puts a small form without files into memory. Does nothing for other requests.
     static func resolveBody(of request: inout Request, defaults: HTTPFields, _ sizes: FileSizes?) throws(TrellisError) {
         if let compression = request.compression {
             try compress(&request, compression, defaults: defaults, sizes)
@@ -31,7 +30,7 @@ extension RequestPreparation {
     ) throws(TrellisError) -> RequestBody.Source {
         let encoder = try encoder(compression)
         if case .data(let data) = source { return .data(try encode(data, isLast: true, with: encoder)) }
-        // A file that cannot be sent is an error now.
+        // Throws at once for a file that cannot be sent.
         let pieces = try PieceChunks([source], sizes)
         return .stream(length: nil, isReplayable: pieces.isReplayable) { send in
             let encoder = Locked(try Self.encoder(compression))

@@ -2,24 +2,24 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// What a session adds to its requests, and the checks that every request has to pass. Runs in the caller's task.
+/// The defaults that a session adds to its requests, and the checks that every request has to pass. Runs in the caller's task.
 struct RequestPreparation: Sendable {
-    /// Bodies up to this many bytes are handed over whole, larger ones in slices.
+    /// The size in bytes up to which bodies are passed to the transport whole; larger ones are passed in slices.
     static let inlineBodyLimit = 64 << 10
 
     private let configuration: SessionConfiguration
-    /// The fields of a request without any of its own, but for `Accept-Encoding`.
+    /// The fields of a request without fields of its own, except for `Accept-Encoding`.
     let defaultFields: HTTPFields
-    /// An invalid name among the configuration's fields; `nil`: all names are valid.
+    /// An invalid name among the configuration's default fields; `nil`: all names are valid.
     private let invalidDefaultName: String?
-    /// The lines of a request without fields of its own.
+    /// The header lines of a request without fields of its own.
     let defaultLines: HeaderLines
-    /// The limits of a request that names none, and whose answer is collected in memory.
+    /// The time limits of a request without limits of its own, whose response is collected in memory.
     private let collectedLimits: TimeLimits
-    /// The same for streams and uploads.
+    /// The time limits of a stream or upload without limits of its own.
     private let openLimits: TimeLimits
     private let urls = WireURLCache()
-    /// `nil` without a base URL and default query items: then there is nothing to do.
+    /// The base URL and the default query items; `nil`: the configuration has neither.
     let urlDefaults: URLDefaults?
 
     init(_ configuration: SessionConfiguration) {
@@ -27,8 +27,8 @@ struct RequestPreparation: Sendable {
         collectedLimits = TimeLimits(configuration.timeouts)
         openLimits = TimeLimits(configuration.timeouts, hasDefaultTotal: false)
         urlDefaults = URLDefaults(baseURL: configuration.baseURL, queryItems: configuration.defaultQueryItems)
-        var fields = configuration.defaultHeaderFields.withoutInvalidNames
-        invalidDefaultName = configuration.defaultHeaderFields.invalidName
+        var fields = configuration.defaultHeaders.withoutInvalidNames
+        invalidDefaultName = configuration.defaultHeaders.invalidName
         if let userAgent = configuration.userAgent, fields[.userAgent] == nil { fields[.userAgent] = userAgent }
         if let language = configuration.acceptLanguage, fields[.acceptLanguage] == nil {
             fields[.acceptLanguage] = language
@@ -36,7 +36,7 @@ struct RequestPreparation: Sendable {
         defaultFields = fields
         var lines = HeaderLines()
         for field in fields { _ = lines.append(field) }
-        // libcurl would write the same line, and take three times as long.
+        // libcurl would write the same line, but takes three times as long.
         if configuration.decodesContent { _ = lines.append(.acceptEncoding) }
         defaultLines = lines
     }
@@ -44,19 +44,19 @@ struct RequestPreparation: Sendable {
     /// Completes and checks a request.
     ///
     /// - Parameters:
-    ///   - delivery: How the body is delivered; the session's limit on bodies holds for those in memory.
-    ///   - start: When the call was made.
-    ///   - isDeferred: It starts later.
-    ///   - history: What came before in the call.
-    ///   - sizes: Those of the body's files.
+    ///   - delivery: The way in which the body is delivered; the session's limit on bodies applies to bodies in memory.
+    ///   - start: The instant at which the call was made.
+    ///   - isDeferred: A Boolean value: the request belongs to a handle, which starts it later.
+    ///   - history: The earlier attempts and hops of the call; `nil` for the only exchange of a call.
+    ///   - sizes: The sizes of the body's files.
     func prepare(
         _ request: Request, delivery: Delivery, start: EngineInstant, isDeferred: Bool = false,
         history: AttemptHistory? = nil, sizes: FileSizes? = nil, callID: UInt64 = 0
     ) throws -> PreparedRequest {
-        // A type that makes requests of others does not ask each of them whether its URL could be made.
+        // A type that converts requests of other types does not check each of them for a failed URL conversion.
         if let failure = request.conversionFailure { throw failure }
         do throws(TrellisError) {
-            // What has a history was completed when its call began: a redirect leads away from the session's defaults.
+            // A request with a history was completed when its call began: a redirect leads away from the session's defaults.
             if let urlDefaults, history == nil {
                 return try assemble(
                     urlDefaults.completing(request), delivery, start, isDeferred, history, sizes,
@@ -90,7 +90,7 @@ struct RequestPreparation: Sendable {
             version: try Self.version(request.httpVersion ?? configuration.httpVersion, url),
             mayBeReplayed: request.method.isIdempotent,
             decodesContent: request.decodesContent ?? configuration.decodesContent,
-            // Collected bodies are mostly small, and older versions of libcurl have such a buffer for each transfer.
+            // Collected bodies are mostly small, and older versions of libcurl allocate such a buffer for each transfer.
             receiveBufferSize: min(delivery == .memory ? 16 << 10 : 256 << 10, bandwidth?.receive ?? .max),
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize)
         return PreparedRequest(
@@ -103,14 +103,14 @@ struct RequestPreparation: Sendable {
             callID: callID)
     }
 
-    /// The limits on time that hold for a request.
+    /// Returns the time limits that apply to a request.
     func limits(of request: Request, delivery: Delivery) -> TimeLimits {
         let hasDefaultTotal = delivery == .memory && !request.isUpload
         guard let timeouts = request.timeouts else { return hasDefaultTotal ? collectedLimits : openLimits }
         return TimeLimits(timeouts.completed(by: configuration.timeouts), hasDefaultTotal: hasDefaultTotal)
     }
 
-    /// The request with the URL that the session makes of it.
+    /// Returns the request with its URL resolved against the base URL, and with the default query items.
     func completingURL(of request: Request) throws -> Request {
         guard let urlDefaults else { return request }
         if let failure = request.conversionFailure { throw failure }
@@ -139,7 +139,7 @@ struct RequestPreparation: Sendable {
 
     private static func check(_ request: Request) throws(TrellisError) {
         let method = request.method.rawValue
-        // CONNECT makes a tunnel, which is no exchange (RFC 9110, section 9.3.6).
+        // CONNECT makes a tunnel, which is not an exchange of a request and a response (RFC 9110, section 9.3.6).
         guard HTTPRequest.Method(method) != nil, method != "CONNECT" else {
             throw TrellisError(.invalidRequest(.method(method)))
         }
@@ -219,7 +219,7 @@ struct RequestPreparation: Sendable {
         var lines = HeaderLines()
         if expectsContinue {
             request.headers[.expect] = "100-continue"
-            // libcurl takes the first line of a name for its own, and would wait too; it sends the second.
+            // libcurl takes the first line of a name as its own setting, and would wait too; it sends the second line.
             lines.suppress("Expect")
         }
         for field in request.headers where field.name != .contentLength && field.name != .transferEncoding {
@@ -227,14 +227,16 @@ struct RequestPreparation: Sendable {
         }
         if decodes, !request.headers.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
         if hasBody {
-            // libcurl would add a type of its own, and wait for a 100 that may never come.
+            // libcurl would add a content type of its own, and wait for a response of status 100 that may never come.
             if request.headers[.contentType] == nil { lines.suppress("Content-Type") }
             if request.headers[.expect] == nil { lines.suppress("Expect") }
         }
         return lines
     }
 
-    /// - Parameter hasLeft: A redirect has led to an origin that the session's secrets are not meant for.
+    /// Adds the default fields, the content type and the URL's credentials to a request.
+    ///
+    /// - Parameter hasLeft: A Boolean value: a redirect has led to an origin that the session's secrets are not meant for.
     private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) {
         let policy = request.steps?.redirects ?? configuration.steps.redirects ?? RedirectPolicy()
         for field in defaultFields where !request.headers.contains(field.name) {
@@ -258,9 +260,9 @@ extension TransferOptions.Body {
 }
 
 extension HeaderLines {
-    /// Adds a field; `false` where a byte would end its line.
+    /// Adds a field. Returns `false` if a byte of the field would end its line.
     fileprivate mutating func append(_ field: HTTPField) -> Bool {
-        // A cookie goes back as it came.
+        // A cookie is sent back with the same octets that were received.
         field.name == .cookie
             ? append(name: field.name.rawName, value: OctetText.octets(field.value))
             : append(name: field.name.rawName, value: field.value.utf8)
@@ -268,7 +270,7 @@ extension HeaderLines {
 }
 
 extension HTTPField {
-    /// The codings that the running libcurl decodes.
+    /// The `Accept-Encoding` field with the codings that can be decoded at run time.
     fileprivate static let acceptEncoding = HTTPField(
         name: .acceptEncoding, value: ContentCoding.accepted.joined(separator: ", "))
 }

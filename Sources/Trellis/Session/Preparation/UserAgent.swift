@@ -3,19 +3,19 @@ private import FoundationEssentials
 
 /// Values for the `User-Agent` field (RFC 9110, section 10.1.5).
 public enum UserAgent {
-    /// `app Trellis/0.1.0 libcurl/7.88.1 (Linux)`, the app by the name of its executable. An executable knows no version of
-    /// itself: give it with ``naming(_:version:)``.
+    /// The default value, `app Trellis/0.1.0 libcurl/7.88.1 (Linux)`, with the name of the executable as the app. An executable
+    /// has no version of its own: pass the version to ``naming(_:version:)``.
     public static let `default` = naming(executable, version: nil)
 
-    /// `app/2.1 Trellis/0.1.0 libcurl/7.88.1 (Linux)`:
+    /// Returns a value that names an app, such as `app/2.1 Trellis/0.1.0 libcurl/7.88.1 (Linux)`:
     ///
     /// ```swift
     /// configuration.userAgent = UserAgent.naming("backup", version: "2.1")
     /// ```
     ///
     /// - Parameters:
-    ///   - app: The name of the app. Characters that no product token may hold (RFC 9110, section 5.6.2) are left out.
-    ///   - version: Its version, the same.
+    ///   - app: The name of the app. Characters that are not allowed in a product token (RFC 9110, section 5.6.2) are left out.
+    ///   - version: The version of the app; the same characters are left out.
     public static func naming(_ app: String, version: String? = nil) -> String {
         let (app, version) = (token(app), token(version ?? ""))
         let product = app.isEmpty ? "" : version.isEmpty ? "\(app) " : "\(app)/\(version) "
@@ -41,18 +41,17 @@ public enum UserAgent {
     #endif
 }
 
-/// The framework itself.
+/// Information about the framework and the libcurl that it runs on.
 public enum TrellisRuntime {
     /// The version of the framework.
     public static let version = "0.1.0"
 
-    /// The version of the libcurl that runs.
+    /// The version of the running libcurl.
     public static var libcurlVersion: String { LibcurlFeatures.current.version }
 
-    /// Whether the libcurl that runs has HTTP/3.
+    /// Indicates whether the running libcurl supports HTTP/3.
     public static var supportsHTTP3: Bool { LibcurlFeatures.current.hasHTTP3 }
 
-    /// The content codings that bodies are asked for in and decoded from: those whose libraries libcurl has loaded, or the
-    /// system has.
+    /// The content codings that are asked for and decoded: those whose libraries are loaded by libcurl or available on the system.
     public static var contentCodings: [String] { ContentCoding.accepted }
 }

@@ -1,18 +1,19 @@
 import HTTPTypes
 
 extension Session {
-    /// A command line with which curl sends what this session would: ``Request/cURLDescription(_:)`` with the session's
-    /// base URL, default query items and fields, limits, versions and trust.
+    /// Returns a command line with which curl sends the same request as this session: ``Request/cURLDescription(_:)`` with the
+    /// session's base URL, default query items and fields, limits, versions and trust.
     ///
-    /// - Parameter options: What is shown, and how; the session fills in what it leaves open.
-    /// - Throws: Whatever the request's own conversion throws; ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a
-    ///   relative URL where the base URL is none.
+    /// - Parameter options: The parts of the request that are shown, and their form; the session supplies settings that the
+    ///   options leave open.
+    /// - Throws: The errors of the request's own conversion; ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a
+    ///   relative URL without a valid base URL.
     public func cURLDescription(
         of request: some RequestConvertible, _ options: CURLDescriptionOptions = CURLDescriptionOptions()
     ) throws -> String {
         var options = options
-        for field in preparation.defaultFields where !options.defaultHeaderFields.contains(field.name) {
-            options.defaultHeaderFields.append(field)
+        for field in preparation.defaultFields where !options.defaultHeaders.contains(field.name) {
+            options.defaultHeaders.append(field)
         }
         options.timeouts = options.timeouts?.completed(by: configuration.timeouts) ?? configuration.timeouts
         if options.httpVersion == .automatic { options.httpVersion = configuration.httpVersion }

@@ -1,18 +1,18 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// Verbs that read the answer as something. They check status and content type first: see <doc:Validation>.
+/// Verbs that send a request and read the response as a value. They check status and content type first: see <doc:Validation>.
 extension Session {
-    /// Sends a request and decodes its answer.
+    /// Sends a request and decodes its response.
     ///
     /// ```swift
     /// let user = try await session.decode(User.self, from: "https://api.example.com/users/1")
     /// ```
     ///
     /// - Parameters:
-    ///   - type: The type of the value. One that is an ``EmptyResponse``, such as an optional, may be made of nothing.
+    ///   - type: The type of the value. An ``EmptyResponse``, such as an optional, may be made of an empty body.
     ///   - request: The request.
-    ///   - decoder: What decodes: a `JSONDecoder` unless given.
+    ///   - decoder: The decoder of the body; a `JSONDecoder` unless given.
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
@@ -20,11 +20,11 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await read(
-            request.adjusted(headers, timeouts, interceptor),
+            { try request.asRequest().adjusted(headers, timeouts, interceptor) },
             Reading(serializer: DecodableResponseSerializer(type, decoder: decoder), validation: Validation()))
     }
 
-    /// Sends a request and decodes its answer, or the error of the server's own making where the status is not accepted.
+    /// Sends a request and decodes its response, or throws it as the server's own error type if the status is not accepted.
     ///
     /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
@@ -34,13 +34,13 @@ extension Session {
     ) async throws -> Value {
         let serializer = DecodableResponseSerializer(type, decoder: decoder)
         return try await read(
-            request.adjusted(headers, timeouts, interceptor),
+            { try request.asRequest().adjusted(headers, timeouts, interceptor) },
             Reading(
                 serializer: serializer, validation: Validation(),
                 errorReader: Reading<DecodableResponseSerializer<Value>>.errorReader(errorType, decoder)))
     }
 
-    /// Sends a request and reads its answer as text.
+    /// Sends a request and reads its response as text.
     ///
     /// - Parameters:
     ///   - request: The request.
@@ -51,15 +51,16 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> String {
         try await read(
-            request.adjusted(headers, timeouts, interceptor),
+            { try request.asRequest().adjusted(headers, timeouts, interceptor) },
             Reading(serializer: StringResponseSerializer(encoding: encoding), validation: Validation()))
     }
 
     private func read<Serializer>(
-        _ request: some RequestConvertible, _ reading: Reading<Serializer>
+        _ make: () throws -> Request, _ reading: Reading<Serializer>
     ) async throws -> Serializer.Value {
-        try await readOnPool(engine) {
-            try await answer(request, reading.conditions)
+        let request = Result { try make() }
+        return try await readOnPool(engine) {
+            try await answer(request.get(), reading.conditions)
         } _: {
             try await reading.value(of: $0)
         }

@@ -3,13 +3,13 @@ public import FoundationEssentials
 public import HTTPTypes
 
 extension Session {
-    /// Sends a form, streamed from its parts, and collects the answer in memory.
+    /// Sends a form, streamed from its parts, and collects the response in memory.
     ///
     /// - Parameters:
     ///   - form: The form.
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
-    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` before anything is sent where a part's file is
-    ///   missing, unreadable or a directory; `CancellationError` in a cancelled task, whose request ends at once.
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` before anything is sent if a part's file is missing,
+    ///   unreadable or a directory; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
         multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -17,7 +17,7 @@ extension Session {
         try await upload(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// As ``upload(multipart:to:)-(MultipartFormData,_)``, with a form that is put together on the way.
+    /// Sends a form that a closure builds: otherwise as ``upload(multipart:to:)-(MultipartFormData,_)``.
     ///
     /// ```swift
     /// let (data, response) = try await session.upload(to: "https://example.com/pictures") { form in
@@ -36,18 +36,17 @@ extension Session {
 }
 
 extension MultipartFormData {
-    /// How many bytes the form takes when it is sent, `nil` where a stream's length is not known. It asks for the sizes of the
+    /// Returns the size of the form in bytes when it is sent; `nil` if a stream's length is not known. Asks for the sizes of the
     /// files at once, which may wait for a disk.
     ///
-    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` where a part's file is missing, unreadable or a
-    ///   directory.
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` if a part's file is missing, unreadable or a directory.
     public func contentLength() throws(TrellisError) -> Int64? { try PieceChunks(pieces()).length }
 
-    /// The whole form in memory, for tests and for small forms that go elsewhere than into a request.
+    /// Returns the whole form in memory, for tests and for small forms that are not sent in a request.
     ///
-    /// - Throws: ``TrellisError``; what a stream throws.
+    /// - Throws: ``TrellisError``; an error that a stream throws.
     public func encode() async throws -> Data {
-        await MIMETypes.load()
+        try await MIMETypes.load()
         let result = Locked(Data())
         let body = RequestBody.multipart(self)
         let sizes = body.source.hasFiles ? try await FileSizes(of: body) : nil

@@ -1,11 +1,11 @@
 public import HTTPTypes
 
-/// Requests from their parts. Each is a ``DataRequest`` that has not started yet, as ``request(_:)`` makes it; what keeps it from
-/// being made is thrown when its response is asked for.
+/// Requests from their parts. Each method returns a ``DataRequest`` that has not started yet, like ``request(_:)``; an error in
+/// its parts is thrown when its response is asked for.
 ///
-/// For the other verbs make the same request as a value: `session.stream(try Request(url).withParameters(search))`.
+/// For other verbs, make the same request as a value: `session.stream(try Request(url).withParameters(search))`.
 extension Session {
-    /// A request without parameters.
+    /// Returns a handle on a request without parameters.
     ///
     /// - Parameters:
     ///   - url: The URL.
@@ -21,7 +21,7 @@ extension Session {
             timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// A request with parameters in its query or its body.
+    /// Returns a handle on a request with parameters in its query or its body.
     ///
     /// ```swift
     /// session.request(url, method: .post, parameters: newUser, encoder: .json)
@@ -31,8 +31,9 @@ extension Session {
     ///   - url: The URL.
     ///   - method: The method, any token.
     ///   - parameters: The parameters; `nil` for none.
-    ///   - encoder: Puts them into the request; as a form by the method unless given.
-    ///   - headers: The fields. A `Content-Type` among them wins over the encoder's.
+    ///   - encoder: The encoder that puts the parameters into the request; unless given, as a form, by the method in the query or
+    ///     the body.
+    ///   - headers: The fields. A `Content-Type` among them takes precedence over the encoder's.
     ///   - modifier: Changes the request before the parameters are put into it.
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
@@ -45,14 +46,15 @@ extension Session {
             }, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// A request with a dictionary of parameters in its query or its body.
+    /// Returns a handle on a request with a dictionary of parameters in its query or its body.
     ///
     /// - Parameters:
     ///   - url: The URL.
     ///   - method: The method, any token.
     ///   - parameters: The parameters; `nil` for none.
-    ///   - encoding: Puts them into the request; as a form by the method unless given.
-    ///   - headers: The fields. A `Content-Type` among them wins over the encoding's.
+    ///   - encoding: The encoding that puts the parameters into the request; unless given, as a form, by the method in the query
+    ///     or the body.
+    ///   - headers: The fields. A `Content-Type` among them takes precedence over the encoding's.
     ///   - modifier: Changes the request before the parameters are put into it.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
@@ -66,9 +68,10 @@ extension Session {
     }
 }
 
-/// The same with a list of fields: `headers: [.accept("text/html"), .authorization(bearerToken: token)]`.
+/// Requests from their parts, with a list of fields: `headers: [.accept("text/html"), .authorization(bearerToken: token)]`.
 extension Session {
-    /// As ``request(_:method:headers:modifier:)-(_,_,HTTPFields,_)``, with a list of fields.
+    /// Returns a handle on a request without parameters, with a list of fields: otherwise as
+    /// ``request(_:method:headers:modifier:)-(_,_,HTTPFields,_)``.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: [HTTPField],
         timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
@@ -77,7 +80,8 @@ extension Session {
             interceptor: interceptor, modifier: modifier)
     }
 
-    /// As ``request(_:method:parameters:encoder:headers:modifier:)-(_,_,_,_,HTTPFields,_)``, with a list of fields.
+    /// Returns a handle on a request with parameters and a list of fields: otherwise as
+    /// ``request(_:method:parameters:encoder:headers:modifier:)-(_,_,_,_,HTTPFields,_)``.
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
         encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: [HTTPField],
@@ -88,7 +92,8 @@ extension Session {
             timeouts: timeouts, interceptor: interceptor, modifier: modifier)
     }
 
-    /// As ``request(_:method:parameters:encoding:headers:modifier:)-(_,_,_,_,HTTPFields,_)``, with a list of fields.
+    /// Returns a handle on a request with a dictionary of parameters and a list of fields: otherwise as
+    /// ``request(_:method:parameters:encoding:headers:modifier:)-(_,_,_,_,HTTPFields,_)``.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
         encoding: some ParameterEncoding = URLEncoding.default, headers: [HTTPField],

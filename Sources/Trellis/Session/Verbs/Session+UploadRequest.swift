@@ -1,13 +1,13 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// Handles on requests with a body, as ``request(_:)-(RequestConvertible)`` makes them for those without: nothing is sent before
-/// the answer is asked for or ``DataRequest/resume()`` is called. The verbs that send at once are named `upload`.
+/// Handles on requests with a body; ``request(_:)-(RequestConvertible)`` makes handles on requests without one. Nothing is sent
+/// before the response is asked for or ``DataRequest/resume()`` is called. The verbs that send at once are named `upload`.
 ///
-/// A retry or a redirect sends the body again where its source allows (``RequestBody/isReplayable``), and is an error of kind
-/// ``TrellisError/Kind/bodyNotReplayable`` where it does not.
+/// A retry or a redirect sends the body again if its source allows that (``RequestBody/isReplayable``); otherwise it is an error
+/// of kind ``TrellisError/Kind/bodyNotReplayable``.
 extension Session {
-    /// A handle on a request with a body.
+    /// Returns a handle on a request with a body.
     ///
     /// ```swift
     /// let upload = session.uploadRequest(.file("/tmp/film.mp4"), to: "https://example.com/films").validate()
@@ -24,7 +24,7 @@ extension Session {
         self.request(BodyAdded(body: body, request: request), headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// As ``uploadRequest(_:to:)-(RequestBody,_)``, with bytes in memory.
+    /// Returns a handle on a request with bytes in memory as its body: otherwise as ``uploadRequest(_:to:)-(RequestBody,_)``.
     public func uploadRequest(
         _ data: Data, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -32,7 +32,7 @@ extension Session {
         uploadRequest(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// As ``uploadRequest(_:to:)-(RequestBody,_)``, with a file.
+    /// Returns a handle on a request with a file as its body: otherwise as ``uploadRequest(_:to:)-(RequestBody,_)``.
     public func uploadRequest(
         fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -40,9 +40,10 @@ extension Session {
         uploadRequest(.file(path), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// As ``uploadRequest(_:to:)-(RequestBody,_)``, with chunks from an asynchronous sequence, which can be sent once.
+    /// Returns a handle on a request with chunks from an asynchronous sequence, which can be sent once, as its body: otherwise as
+    /// ``uploadRequest(_:to:)-(RequestBody,_)``.
     ///
-    /// - Parameter length: The number of bytes, where it is known.
+    /// - Parameter length: The number of bytes, if it is known.
     public func uploadRequest<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -50,7 +51,7 @@ extension Session {
         uploadRequest(.stream(chunks, length: length), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// As ``uploadRequest(_:to:)-(RequestBody,_)``, with a form.
+    /// Returns a handle on a request with a form as its body: otherwise as ``uploadRequest(_:to:)-(RequestBody,_)``.
     public func uploadRequest(
         multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -58,8 +59,9 @@ extension Session {
         uploadRequest(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// As ``uploadRequest(multipart:to:)-(MultipartFormData,_)``, with a form that is put together on the way. What the closure
-    /// throws is thrown when the answer is asked for.
+    /// Returns a handle on a request with a form that a closure builds: otherwise as
+    /// ``uploadRequest(multipart:to:)-(MultipartFormData,_)``. An error that the closure throws is thrown when the response is
+    /// asked for.
     public func uploadRequest(
         to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, multipart build: (inout MultipartFormData) throws -> Void
@@ -74,7 +76,7 @@ extension Session {
     }
 }
 
-/// A request and the body that it gets.
+/// A request with a body that a verb adds.
 struct BodyAdded<Base: RequestConvertible>: RequestConvertible {
     let body: RequestBody
     let request: Base

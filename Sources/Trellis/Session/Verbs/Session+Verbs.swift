@@ -2,10 +2,10 @@ public import FoundationEssentials
 public import HTTPTypes
 
 extension Session {
-    /// Sends a request and collects the answer in memory.
+    /// Sends a request and collects the response in memory.
     ///
-    /// The `headers`, `timeouts` and `interceptor` that are given are added to the request: fields replace those of the same name, time
-    /// limits those that they name, and the interceptor runs behind the session's.
+    /// The `headers`, `timeouts` and `interceptor` are added to the request: fields replace the request's fields of the same name,
+    /// time limits the limits of the same name, and the interceptor runs after the session's.
     ///
     /// Any status is a response, not an error. The decoded body is limited by ``Request/maximumBodySize`` or
     /// ``SessionConfiguration/maximumBodySize``.
@@ -15,7 +15,7 @@ extension Session {
         _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await answer(request.adjusted(headers, timeouts, interceptor)).pair
+        try await answer(request.asRequest().adjusted(headers, timeouts, interceptor)).pair
     }
 
     /// Sends a request and collects the body of the response in memory: ``data(_:headers:timeouts:interceptor:)`` without the response.
@@ -25,22 +25,22 @@ extension Session {
         _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Data {
-        try await answer(request.adjusted(headers, timeouts, interceptor)).pair.0
+        try await answer(request.asRequest().adjusted(headers, timeouts, interceptor)).pair.0
     }
 
-    /// Sends a request and returns when the head of the answer has come; the body follows at the pace of its reader.
+    /// Sends a request and returns when the head of the response has come; the body follows at the pace of its reader.
     ///
-    /// Dropping the result, or leaving the loop over its body, ends the transfer.
+    /// Releasing the result, or leaving the loop over its body, ends the transfer.
     ///
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
     public func stream(
         _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> StreamResponse {
-        try await open(request.adjusted(headers, timeouts, interceptor))
+        try await open(request.asRequest().adjusted(headers, timeouts, interceptor))
     }
 
-    /// Sends a request with a body and collects the answer in memory.
+    /// Sends a request with a body and collects the response in memory.
     ///
     /// - Parameters:
     ///   - body: The body: bytes, a file, or an asynchronous sequence of chunks.
@@ -50,10 +50,11 @@ extension Session {
         _ body: RequestBody, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await answer(BodyAdded(body: body, request: request).adjusted(headers, timeouts, interceptor)).pair
+        try await answer(
+            BodyAdded(body: body, request: request).asRequest().adjusted(headers, timeouts, interceptor)).pair
     }
 
-    /// As ``upload(_:to:)-(RequestBody,_)``, with bytes in memory.
+    /// Sends a request with bytes in memory as its body: otherwise as ``upload(_:to:)-(RequestBody,_)``.
     public func upload(
         _ data: Data, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -61,7 +62,7 @@ extension Session {
         try await upload(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// As ``upload(_:to:)-(RequestBody,_)``, with a file.
+    /// Sends a request with a file as its body: otherwise as ``upload(_:to:)-(RequestBody,_)``.
     public func upload(
         fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:],
         timeouts: Timeouts? = nil,
@@ -70,9 +71,9 @@ extension Session {
         try await upload(.file(path), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// As ``upload(_:to:)-(RequestBody,_)``, with chunks from an asynchronous sequence.
+    /// Sends a request with chunks from an asynchronous sequence as its body: otherwise as ``upload(_:to:)-(RequestBody,_)``.
     ///
-    /// - Parameter length: The number of bytes, where it is known.
+    /// - Parameter length: The number of bytes, if it is known.
     public func upload<Chunks: AsyncSequence & Sendable>(
         _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = [:],
         timeouts: Timeouts? = nil,
@@ -83,34 +84,40 @@ extension Session {
         )
     }
 
-    /// Sends a request and hands head and body to `handle`; the transfer has ended when this returns, whatever happens.
+    /// Sends a request and passes the head and the body of its response to `handle`; the transfer has always ended when this
+    /// method returns or throws.
     ///
-    /// - Throws: What `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
+    /// - Throws: An error that `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
     public func withResponse<Value>(
-        to request: some RequestConvertible, _ handle: (Response, ResponseBody) async throws -> Value
+        to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        interceptor: (any RequestInterceptor)? = nil, _ handle: (Response, ResponseBody) async throws -> Value
     ) async throws -> Value {
-        let response = try await open(request)
-        defer { response.cancel() }
-        return try await handle(response.response, response.chunks)
+        let stream = try await open(request.asRequest().adjusted(headers, timeouts, interceptor))
+        defer { stream.cancel() }
+        return try await handle(stream.response, stream.chunks)
     }
 
-    /// A handle on a request that has not started yet: it starts when its response is asked for, or with
-    /// ``DataRequest/resume()``, and can be suspended and cancelled from anywhere.
+    /// Returns a handle on a request that has not started yet. The request starts when its response is asked for, or with
+    /// ``DataRequest/resume()``, and can be suspended and cancelled from any thread.
     public func request(
         _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DataRequest {
-        DataRequest(Result { try deferredRequest(request.adjusted(headers, timeouts, interceptor)) }, session: self)
+        DataRequest(
+            Result { try deferredRequest(request.asRequest().adjusted(headers, timeouts, interceptor)) }, session: self)
     }
 
-    /// A handle on a request whose response is read as a stream. Nothing is sent before its ``StreamRequest/response`` is asked for
-    /// or ``StreamRequest/resume()`` is called.
+    /// Returns a handle on a request whose response is read as a stream. Nothing is sent before its ``StreamRequest/response`` is
+    /// asked for or ``StreamRequest/resume()`` is called.
     public func streamRequest(
         _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> StreamRequest {
-        let request = request.adjusted(headers, timeouts, interceptor)
-        return StreamRequest(
-            RequestOwner(Result { try deferredRequest(request, delivery: .stream) }, session: self))
+        StreamRequest(
+            RequestOwner(
+                Result {
+                    try deferredRequest(
+                        request.asRequest().adjusted(headers, timeouts, interceptor), delivery: .stream)
+                }, session: self))
     }
 }

@@ -1,26 +1,27 @@
 import FoundationEssentials
 
-/// Decisions that the bytes of an input make, one after the other. When they are used up, every one is the first there is.
+/// Decisions that the bytes of an input make, one after the other. Once the bytes are used up, every decision is the first
+/// option.
 struct Choices {
     private var rest: ArraySlice<UInt8>
 
     init(_ bytes: [UInt8]) { rest = bytes[...] }
 
-    /// No more bytes.
+    /// Indicates whether no bytes are left.
     var isEmpty: Bool { rest.isEmpty }
 
     mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }
 
     mutating func bool() -> Bool { byte() & 1 != 0 }
 
-    /// Less than `count`, which is 256 at most.
+    /// Returns a number less than `count`, which is 256 at most.
     mutating func number(below count: Int) -> Int { Int(byte()) % count }
 
     mutating func element<Element>(of all: [Element]) -> Element { all[number(below: all.count)] }
 
     mutating func bits() -> UInt64 { (0..<8).reduce(0) { bits, _ in bits << 8 | UInt64(byte()) } }
 
-    /// Mostly up to 5 bytes, sometimes up to 31, seldom up to 255.
+    /// Returns mostly up to 5 bytes, sometimes up to 31, seldom up to 255.
     mutating func bytes() -> [UInt8] {
         let choice = Int(byte())
         let length = choice < 192 ? choice % 6 : choice < 250 ? choice % 32 : Int(byte())
@@ -29,7 +30,7 @@ struct Choices {
         return Array(taken)
     }
 
-    /// What means something in forms and heads, and what Unicode has to offer.
+    /// Texts with a meaning in forms and heads, and special cases of Unicode.
     private static let special = [
         "&", "=", "+", "%", "#", "[", "]", ".", " ", "\"", "\\", ";", ":", "/", "-", "_", "\r", "\n", "\0", "\t",
         "\u{7F}",
@@ -37,7 +38,8 @@ struct Choices {
         "%0A", "--b",
     ]
 
-    /// Any text, control characters included; bytes that are none become U+FFFD. Half of them are special throughout.
+    /// Returns any text, control characters included; bytes that are not UTF-8 become U+FFFD. Half of the texts consist of
+    /// special texts alone.
     mutating func text() -> String {
         let isSpecial = bool()
         let bytes = bytes()
@@ -45,6 +47,6 @@ struct Choices {
         return bytes.reduce(into: "") { $0 += Self.special[Int($1) % Self.special.count] }
     }
 
-    /// A text, or nothing.
+    /// Returns a text, or `nil`.
     mutating func optionalText() -> String? { bool() ? text() : nil }
 }

@@ -4,7 +4,7 @@ import FoundationEssentials
 
 private let months = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(separator: " ")
 
-/// Dates are those of the calendar, and what is around a text does not change its date.
+/// Checks that parsed dates are those of the calendar, and that the characters around a date do not change the date.
 func fuzzCookieDates(_ input: FuzzInput) {
     let date = CookieDate.date(input.body)
     precondition(CookieDate.date(Array(" ,;-".utf8) + input.body + Array("\t~".utf8)) == date, "delimiters count")

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// Events are the same however a stream is cut, and none is above the limit.
+/// Checks that the events do not depend on how a stream is cut, and that no event exceeds the limit.
 func fuzzEvents(_ input: FuzzInput) {
     let limit = input.choice & 1 == 0 ? 1 << 20 : 16
     let parser = ServerSentEventParser(limit: limit, lastEventID: input.choice & 2 == 0 ? "" : "id")
@@ -13,7 +13,7 @@ func fuzzEvents(_ input: FuzzInput) {
         expect(outcome.failure == whole.failure, "another failure")
     }
     for event in whole.outputs {
-        // A byte that is no UTF-8 becomes three.
+        // A byte that is not UTF-8 becomes three bytes.
         expect(event.data.utf8.count <= 3 * limit, "an event above the limit")
         expect(!event.event.isEmpty && !event.id.utf8.contains(0), "no name, or NUL in the id")
         expect(

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Stops the process, and libFuzzer with it, if something is wrong. Unlike `precondition` it says what, optimised or not.
+/// Stops the process, and libFuzzer with it, where `condition` is false. Unlike `precondition`, the function prints the message
+/// in optimised builds too.
 func expect(_ condition: Bool, _ what: @autoclosure () -> String) {
     guard !condition else { return }
     let text = "wrong: \(what())\n"

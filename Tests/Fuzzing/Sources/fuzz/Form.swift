@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// A form says what its value is: the same pairs in the same order, in the characters that are allowed.
+/// Checks that an encoded form has the pairs of its value, in the same order and in the allowed characters alone.
 func fuzzForm(_ input: FuzzInput) {
     var choices = input.choices
     let settings = FormSettings(&choices)
@@ -21,19 +21,19 @@ func fuzzForm(_ input: FuzzInput) {
     for member in value.keys { checkWords(member) }
 }
 
-/// Those of other capacities, which are in another order, and those whose types nobody knows.
+/// Checks dictionaries of another capacity, whose order differs, and dictionaries whose types are known at run time only.
 private func checkDictionaries(_ value: FormValue, _ text: String, _ encoder: URLEncodedFormEncoder) {
     if encoder.alphabetizeKeyValuePairs {
         expect((try? encoder.encode(value.reordered)) == text, "another text for an equal dictionary")
     }
     if case .dictionary(let members) = value {
-        // It takes more calls, so that it may be too deep.
+        // The dynamic values take more calls, so that the nesting may exceed the limit.
         let dynamic = try? encoder.encode(DynamicParameters(members.mapValues(\.dynamic)))
         expect(dynamic == nil || dynamic == text, "another text for a dictionary without types")
     }
 }
 
-/// Words are what the key is made of.
+/// Checks that the words of a converted key consist of the key's letters.
 private func checkWords(_ key: String) {
     typealias Encoding = URLEncodedFormEncoder.KeyEncoding
     let letters = key.lowercased().unicodeScalars.filter { !"_-".unicodeScalars.contains($0) }

@@ -3,7 +3,7 @@ import HTTPTypes
 
 @testable import Trellis
 
-/// A form as it is written has the parts that were put in, for a strict reader and for the framework's own.
+/// Checks that an encoded form has the parts of its description, as read by a strict parser and by the framework's own.
 func fuzzFormData(_ input: FuzzInput) {
     var choices = input.choices
     let spec = FormDataSpec(&choices, isForm: true)
@@ -22,7 +22,7 @@ func fuzzFormData(_ input: FuzzInput) {
 }
 
 private func write(_ form: MultipartFormData) -> [UInt8]? {
-    // Read here and now: the first form would wait for another thread to read it.
+    // The types are read here and now: the first form would wait for another thread to read them.
     _ = MIMETypes.system
     return try? InlineExecutor.run { Array(try await form.encode()) }
 }
@@ -64,7 +64,7 @@ private func checkReader(
     }
 }
 
-/// What the framework's reader should make of the parts.
+/// The pieces that the framework's parser should produce for the parts.
 private func pieces(of parts: [StrictMultipart.Part]) -> [MultipartParser.Piece] {
     parts.flatMap { part -> [MultipartParser.Piece] in
         var head = HTTPFields()

@@ -3,9 +3,9 @@ import HTTPTypes
 
 @testable import Trellis
 
-/// What a form should be, and whether there is one.
+/// The model of multipart forms: the expected bytes, and whether a form is valid.
 extension FormDataSpec {
-    /// It breaks no rule.
+    /// Returns whether the form breaks no rule.
     func isPossible(inside outer: [String] = []) -> Bool {
         let characters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789'()+_,-./:=?"
         guard 1...70 ~= boundary.utf8.count, boundary.utf8.allSatisfy(characters.utf8.contains),
@@ -26,7 +26,7 @@ extension FormDataSpec {
         }
     }
 
-    /// Its length can be known before its streams are read.
+    /// Indicates whether the length is known before the streams are read.
     var hasLength: Bool {
         parts.allSatisfy {
             switch $0.content {
@@ -37,7 +37,8 @@ extension FormDataSpec {
         }
     }
 
-    /// A boundary, of it or of one around it, begins a line in a part, which only the user can prevent.
+    /// Returns whether a line in a part begins with the boundary of this form or of a form around it, which only the user can
+    /// prevent.
     func holdsBoundary(around: [String] = []) -> Bool {
         let markers = around + ["--\(boundary)"]
         return parts.contains { part in
@@ -51,7 +52,7 @@ extension FormDataSpec {
         }
     }
 
-    /// Its `Content-Type`.
+    /// The form's `Content-Type`.
     var type: String {
         let isToken = !boundary.utf8.contains { "(),/:=?".utf8.contains($0) }
         return "multipart/\(isForm ? "form-data" : "mixed"); boundary=\(isToken ? boundary : "\"\(boundary)\"")"
@@ -59,7 +60,7 @@ extension FormDataSpec {
 }
 
 extension FormDataSpec.Part.Content {
-    /// Those of data and streams.
+    /// The bytes of data and streams.
     var bytes: [UInt8] {
         switch self {
         case .data(let data): Array(data)
@@ -70,7 +71,7 @@ extension FormDataSpec.Part.Content {
 }
 
 extension FormDataSpec.Part {
-    /// The head as it should be written.
+    /// Returns the lines of the head as the encoder should write them.
     func head(isForm: Bool) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         let hasDisposition = isForm || name != nil || fileName != nil
@@ -90,7 +91,7 @@ extension FormDataSpec.Part {
         return fileName.map { MIMETypes.system.type(ofFileNamed: $0) ?? "application/octet-stream" }
     }
 
-    /// Every line break as CR LF.
+    /// Returns the text with every line break as CR LF.
     private static func paired(_ text: String.UnicodeScalarView) -> String.UnicodeScalarView {
         var result = String.UnicodeScalarView()
         var rest = Substring.UnicodeScalarView(text)

@@ -3,12 +3,12 @@ import HTTPTypes
 
 @testable import Trellis
 
-/// A form that the bytes of an input describe, and what should be in it.
+/// A form that the bytes of an input describe, and the content that the form should have.
 struct FormDataSpec {
     struct Part {
         enum Content {
             case data(Data)
-            /// Chunks, and how many bytes they promise to be.
+            /// Chunks, and the number of bytes that they promise to have.
             case stream([Data], promised: Int64?)
             case mixed(FormDataSpec)
         }
@@ -20,7 +20,7 @@ struct FormDataSpec {
         var content: Content
     }
 
-    /// Of each sort: what no parser minds, what needs quotes, what is easily found in contents, and what is none.
+    /// Boundaries of each sort: plain ones, ones that need quotes, ones that are easily found in contents, and invalid ones.
     private static let boundaries = [
         "boundary", "b", "--", "a(b)c,/=?:", "-", "'_+.-", String(repeating: "x", count: 70), "b1", "", "a b", "a\"b",
         "ä",
@@ -33,7 +33,7 @@ struct FormDataSpec {
 
     init(_ choices: inout Choices, isForm: Bool, depth: Int = 0) {
         self.isForm = isForm
-        // Mostly good ones, and inside another one than outside.
+        // Mostly valid boundaries, and inside a form another one than outside.
         let choice = choices.number(below: 100)
         boundary =
             choice < 92 ? Self.boundaries[choice % 8] + (depth == 0 ? "" : "/\(depth)") : Self.boundaries[choice - 86]
@@ -41,7 +41,7 @@ struct FormDataSpec {
     }
 
     private static func part(_ choices: inout Choices, _ isForm: Bool, _ depth: Int) -> Part {
-        // A form's part without a name is a mistake.
+        // A form's part without a name is an error.
         let name = isForm ? (choices.byte() == 255 ? nil : choices.text()) : choices.optionalText()
         let fileName =
             choices.bool() ? choices.optionalText().map { $0 + choices.element(of: ["", ".txt", ".PNG", "."]) } : nil
@@ -62,14 +62,14 @@ struct FormDataSpec {
             let count = Int64(chunks.reduce(0) { $0 + $1.count })
             return .stream(chunks, promised: choices.element(of: [nil, count, count, count + 1, count - 1]))
         case 5 where choices.byte() == 255:
-            // About the size from which on the writer does not copy.
+            // A size close to the one from which on the writer does not copy.
             return .data(Data(repeating: choices.byte(), count: 65_530 + choices.number(below: 12)))
         case 6, 7: return .mixed(FormDataSpec(&choices, isForm: false, depth: depth + 1))
         default: return .data(Data(choices.bytes()))
         }
     }
 
-    // MARK: As the framework has it
+    // MARK: The framework's form
 
     var form: MultipartFormData {
         var form = MultipartFormData(boundary: boundary)

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// The texts of single values, and what an empty array is.
+/// The texts of single values, and the name of an empty array.
 extension FormModel {
     var nilText: String? {
         switch encoder.nilEncoding {
@@ -27,7 +27,7 @@ extension FormModel {
         }
     }
 
-    /// `nil`: as an array.
+    /// Returns the text of data; `nil` where the data is encoded as an array.
     func text(of data: Data) throws -> String? {
         switch encoder.dataEncoding {
         case .base64: Self.base64(data)
@@ -36,7 +36,7 @@ extension FormModel {
         }
     }
 
-    /// `nil`: as a number.
+    /// Returns the text of a date; `nil` where the date is encoded as a number.
     func text(of date: Date) throws -> String? {
         switch encoder.dateEncoding {
         case .deferredToDate: nil
@@ -65,7 +65,7 @@ extension FormModel {
         return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
     }
 
-    /// RFC 3339, day by day from one year to the next; the year has four digits.
+    /// Returns the date in the format of RFC 3339, computed day by day from one year to the next; the year has four digits.
     private static func timestamp(_ date: Date, withFraction: Bool) throws -> String {
         let time = date.timeIntervalSince1970
         guard abs(time) < 1e12 else { throw Impossible() }

@@ -2,16 +2,16 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// The pairs that a value is, found in the obvious way.
+/// The pairs of a value, computed in the obvious way.
 struct FormModel {
-    /// There is no form of that value.
+    /// The error for a value that has no form.
     struct Impossible: Error {}
 
     struct Pair: Equatable, CustomStringConvertible {
         let name: String
         let value: String?
 
-        /// Texts are the same if their bytes are.
+        /// Texts are equal if their bytes are equal.
         static func == (one: Pair, other: Pair) -> Bool {
             one.name.utf8.elementsEqual(other.name.utf8) && (one.value == nil) == (other.value == nil)
                 && (one.value ?? "").utf8.elementsEqual((other.value ?? "").utf8)
@@ -31,7 +31,9 @@ struct FormModel {
         return model.pairs
     }
 
-    /// `isOpen`: through an encoder or a container that is there already.
+    /// Adds the pairs of a value.
+    ///
+    /// - Parameter isOpen: Indicates whether the value goes through an encoder or a container that exists already.
     private mutating func add(_ value: FormValue, _ place: FormPlace, isOpen: Bool = false) throws {
         let place = isOpen ? place : try place.written()
         switch value {
@@ -87,12 +89,12 @@ struct FormModel {
         if isEmpty, let text = emptyArrayName(name) { pairs.append(Pair(name: text, value: nil)) }
     }
 
-    /// The last of several members of one key takes the place of the first.
+    /// Adds members; the last of several members of one key takes the place of the first.
     private mutating func add(_ members: [FormValue.Member], _ place: FormPlace) throws {
         var kept: [FormValue.Member] = []
         for member in members {
             if let index = kept.firstIndex(where: { $0.key == member.key }) {
-                // What is replaced can fail all the same.
+                // A replaced member can fail all the same.
                 var other = self
                 try other.add([(kept[index].key, kept[index].value)], place) { _ in kept[index].isOpen }
                 kept[index] = FormValue.Member(key: kept[index].key, way: member.way, value: member.value)
@@ -118,7 +120,7 @@ struct FormModel {
         for member in members { try add(member.value, place.member(member.written, encoder), isOpen: member.isOpen) }
     }
 
-    /// By Unicode scalars; `nil`: they are the same.
+    /// Returns the order of two texts by Unicode scalars; `nil` where the texts are equal.
     private static func precedes(_ one: String, _ other: String) -> Bool? {
         let (one, other) = (Array(one.unicodeScalars), Array(other.unicodeScalars))
         return one == other ? nil : one.lexicographicallyPrecedes(other)

@@ -1,33 +1,36 @@
 @testable import Trellis
 
-/// Where a value is in a form: its name, `nil` at the top, how many arrays and objects are around it, and how many calls.
+/// The place of a value in a form: its name, `nil` at the top, and the number of arrays and objects, and of calls, around the
+/// value.
 struct FormPlace {
     private(set) var name: String?
     private var depth = 0
     private var calls = 0
 
-    /// The top.
+    /// Creates the place at the top.
     init() {}
 
-    /// One call further in.
+    /// Returns the place one call further in.
     func called() -> FormPlace {
         var place = self
         place.calls += 1
         return place
     }
 
-    /// A value is written here.
+    /// Returns the place of a value that is written here.
+    ///
+    /// - Throws: ``FormModel/Impossible`` beyond 400 calls.
     func written() throws -> FormPlace {
         guard calls <= 400 else { throw FormModel.Impossible() }
         return self
     }
 
-    /// An element of an array that is here.
+    /// Returns the place of an element of an array that is here.
     func element(_ index: Int, _ encoder: URLEncodedFormEncoder) throws -> FormPlace {
         try child(encoder.arrayEncoding.name(name ?? "", index))
     }
 
-    /// A member of an object that is here.
+    /// Returns the place of a member of an object that is here.
     func member(_ key: String, _ encoder: URLEncodedFormEncoder) throws -> FormPlace {
         guard let name else { return try child(key) }
         return try child(name + encoder.keyPathEncoding.suffix(key))

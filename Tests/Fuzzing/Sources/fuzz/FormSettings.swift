@@ -2,12 +2,12 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// An encoder with every knob turned as the bytes of an input say, and what the knobs mean, for the model.
+/// An encoder whose options the bytes of an input choose, and the meaning of the options for the model.
 struct FormSettings {
     struct Refused: Error {}
 
     let encoder: URLEncodedFormEncoder
-    /// What stands for itself.
+    /// The bytes that are written unescaped.
     let allowed: Set<UInt8>
     let replacesSpaces: Bool
 

@@ -1,10 +1,10 @@
 import FoundationEssentials
 
 extension FormValue {
-    /// More levels than a form may have, and fewer than the stack has.
+    /// A depth above the limit of the encoder, and below that of the stack.
     private static let deepest = 120
 
-    /// A value that the bytes of an input describe.
+    /// Creates a value that the bytes of an input describe.
     init(_ choices: inout Choices, depth: Int = 0) {
         switch choices.number(below: depth < Self.deepest ? 22 : 12) {
         case 0: self = .text("")
@@ -31,7 +31,7 @@ extension FormValue {
         }
     }
 
-    /// Something with keys, which is what a form is made of.
+    /// Returns a value with keys, as the top of a form needs one.
     static func form(_ choices: inout Choices) -> FormValue {
         switch choices.number(below: 8) {
         case 7: FormValue(&choices)
@@ -49,7 +49,7 @@ extension FormValue {
         for _ in 0..<choices.number(below: 6) {
             var way = choices.element(of: Member.Way.allCases)
             let key = way == .plainSuper ? Member.plainSuperKey : choices.text()
-            // A super encoder would go on with the value that is there.
+            // A super encoder would go on with the value that exists already.
             if members.contains(where: { $0.key == key }) { way = .encode }
             members.append(Member(key: key, way: way, value: FormValue(&choices, depth: depth + 1)))
         }
@@ -64,7 +64,7 @@ extension FormValue {
         return members
     }
 
-    /// Arrays and objects in each other, in few bytes.
+    /// Returns arrays and objects in each other, in few bytes.
     private static func nested(_ choices: inout Choices, _ depth: Int) -> FormValue {
         let levels = choices.number(below: deepest), isObject = choices.bool()
         return (0..<levels).reduce(FormValue(&choices, depth: depth + 1)) { value, _ in
@@ -78,7 +78,7 @@ extension FormValue {
         return Decimal(sign: sign, exponent: exponent, significand: Decimal(choices.bits()))
     }
 
-    /// A date of our time to an eighth of a second, or any that there is.
+    /// Returns a date of the present to an eighth of a second, or any other date.
     private static func date(_ choices: inout Choices) -> Date {
         let isAny = choices.bool(), bits = choices.bits()
         return Date(

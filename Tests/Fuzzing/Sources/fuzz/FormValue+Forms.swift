@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// The same value in other ways.
+/// Other representations of the same value.
 extension FormValue {
-    /// Nothing is written for it by a container that has it among its elements.
+    /// Indicates whether a container with this value among its elements writes nothing for the value.
     var isNothing: Bool {
         if case .nothing = self { true } else { isNull }
     }
@@ -11,7 +11,7 @@ extension FormValue {
         if case .null = self { true } else { false }
     }
 
-    /// The keys of its members, if it is a dictionary or an object.
+    /// The keys of the members of a dictionary or an object.
     var keys: [String] {
         switch self {
         case .dictionary(let members): Array(members.keys)
@@ -20,7 +20,7 @@ extension FormValue {
         }
     }
 
-    /// With every dictionary made anew, from its other end and with more room, so that its order is another one.
+    /// The value with every dictionary built again, in reverse and with a larger capacity, so that the order differs.
     var reordered: FormValue {
         switch self {
         case .array(let elements): .array(elements.map(\.reordered))
@@ -41,7 +41,7 @@ extension FormValue {
         return result
     }
 
-    /// As a value whose type is known at run time only.
+    /// The value as one whose type is known at run time only.
     var dynamic: any Sendable {
         switch self {
         case .null, .optional(nil): String?.none

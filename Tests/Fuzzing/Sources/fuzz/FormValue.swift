@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// A value of any shape, which encodes itself in as many ways as there are.
+/// A value of any shape, which encodes itself in every way that `Encodable` allows.
 indirect enum FormValue: Encodable, Sendable {
     case nothing, null
     case bool(Bool), integer(Int64), wide(UInt128), double(Double), float(Float), decimal(Decimal)
@@ -12,12 +12,12 @@ indirect enum FormValue: Encodable, Sendable {
     case dictionary([String: FormValue])
     case numbered([Int: FormValue])
     case optional(FormValue?)
-    /// As the only value of a container, so many times.
+    /// The only value of a container, nested that many times.
     case wrapped(FormValue, Int)
-    /// Two values in the place of one, which is a mistake.
+    /// Two values in the place of one, which is an error.
     case twice(FormValue)
 
-    /// A member of an object, and how it is written.
+    /// A member of an object, and the way in which the member is written.
     struct Member: Sendable {
         enum Way: CaseIterable { case encode, ifPresent, superEncoder, plainSuper }
         static let plainSuperKey = "super"
@@ -26,7 +26,7 @@ indirect enum FormValue: Encodable, Sendable {
         let way: Way
         let value: FormValue
 
-        /// No call is made for the value.
+        /// Indicates whether no call is made for the value.
         var isOpen: Bool {
             switch way {
             case .encode: false

@@ -1,10 +1,10 @@
 /// The fuzzer that this process runs.
 enum Fuzzer {
-    /// Set once, before the first input.
+    /// The function of the fuzzer, set once, before the first input.
     nonisolated(unsafe) static var chosen: (FuzzInput) -> Void = { _ in }
 }
 
-/// Called for every input. It has the name that libFuzzer's library wants to be there.
+/// Runs the fuzzer on one input. The name is the one that libFuzzer's library expects.
 @_cdecl("LLVMFuzzerTestOneInput")
 func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     Fuzzer.chosen(FuzzInput(start, count))

@@ -1,6 +1,6 @@
-/// Runs a task in the thread that waits for it, so that the same input does the same each time.
+/// An executor that runs a task in the thread that waits for the task, so that the same input has the same result each time.
 final class InlineExecutor: TaskExecutor, @unchecked Sendable {
-    // Unchecked: all that the task does, it does in the one thread that calls `run`.
+    // Unchecked: all jobs of the task run in the one thread that calls `run`.
     private var jobs: [UnownedJob] = []
 
     func enqueue(_ job: consuming ExecutorJob) { jobs.append(UnownedJob(job)) }
@@ -9,7 +9,7 @@ final class InlineExecutor: TaskExecutor, @unchecked Sendable {
         while let job = jobs.popLast() { job.runSynchronously(on: asUnownedTaskExecutor()) }
     }
 
-    /// What a function returns that waits for nothing.
+    /// Returns the result of a function that never suspends for another executor.
     static func run<Value: Sendable>(_ body: @escaping @Sendable () async throws -> Value) throws -> Value {
         let executor = InlineExecutor()
         let result = Box<Value>()
@@ -22,7 +22,7 @@ final class InlineExecutor: TaskExecutor, @unchecked Sendable {
     }
 
     private final class Box<Value: Sendable>: @unchecked Sendable {
-        // Unchecked: as above.
+        // Unchecked: all accesses happen in the thread that calls `run`.
         var value: Result<Value, any Error>?
     }
 }

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// Lines are the same however a body is cut, and what the obvious way makes of the whole body.
+/// Checks that the lines do not depend on how a body is cut, and equal those of a plain parser of the whole body.
 func fuzzLines(_ input: FuzzInput) {
     let ends = LineEnds.allCases[Int(input.choice) % LineEnds.allCases.count]
     let limit = input.choice & 0x80 == 0 ? 1 << 20 : 16

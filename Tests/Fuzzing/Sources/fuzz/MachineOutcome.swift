@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// What a machine made of a body, and how it failed.
+/// The elements that a machine produced of a body, and the kind of its failure.
 struct MachineOutcome<Output> {
     var outputs: [Output] = []
     var failure: TrellisError.Kind?

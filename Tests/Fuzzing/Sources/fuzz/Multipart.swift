@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// Parts are the same however a body is cut, and no byte is handed out twice.
+/// Checks that the parts do not depend on how a body is cut, and that no byte is delivered twice.
 func fuzzMultipart(_ input: FuzzInput) {
     let boundary = ["b", "--", "a b", "boundary"][Int(input.choice & 3)]
     let parser = MultipartParser(
@@ -21,7 +21,7 @@ func fuzzMultipart(_ input: FuzzInput) {
     }
 }
 
-/// With the bytes of each part in one piece.
+/// Returns the outcome with the bytes of each part in one piece.
 func joined(
     _ outcome: MachineOutcome<MultipartParser.Piece>
 ) -> (pieces: [MultipartParser.Piece], failure: TrellisError.Kind?) {

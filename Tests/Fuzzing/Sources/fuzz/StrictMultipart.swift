@@ -1,9 +1,9 @@
-/// The parts of a multipart body, read by the letter of RFC 2046: no preamble, no epilogue, no padding, no bare line feeds.
+/// A parser of multipart bodies to the letter of RFC 2046: no preamble, no epilogue, no padding, no bare line feeds.
 struct StrictMultipart {
     struct Malformed: Error { let why: String }
 
     struct Part: Equatable {
-        /// The fields' lines, without their ends.
+        /// The lines of the fields, without the line ends.
         var head: [[UInt8]]
         var content: [UInt8]
     }
@@ -11,6 +11,9 @@ struct StrictMultipart {
     private var rest: ArraySlice<UInt8>
     private let line: [UInt8]
 
+    /// Returns the parts of a body.
+    /// Returns the parts of a body.
+    ///
     /// - Throws: ``Malformed``
     static func parts(of bytes: [UInt8], boundary: String) throws -> [Part] {
         var reader = StrictMultipart(bytes: bytes, boundary: boundary)
@@ -56,7 +59,7 @@ struct StrictMultipart {
         return lines
     }
 
-    /// Up to the next boundary, whose line break is no part of the content.
+    /// Returns the content up to the next boundary; the boundary's line break is no part of the content.
     private mutating func content() throws -> [UInt8] {
         var content: [UInt8] = []
         while !rest.isEmpty {

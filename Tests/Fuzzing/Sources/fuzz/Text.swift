@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// Text is the whole text however it is cut, and so are the texts of a sequence.
+/// Checks that the text does not depend on how a body is cut, and neither do the texts of JSON sequences and lines.
 func fuzzText(_ input: FuzzInput) {
     let text = String(decoding: input.body, as: UTF8.self)
     let limit = input.choice & 1 == 0 ? 1 << 20 : 16

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Trellis
 
-/// Names in forms, queries and multipart bodies are told apart by their bytes.
+/// Names in forms, queries and multipart bodies are distinguished by their bytes.
 struct ComposedBytesTests {
-    /// Two members whose names Swift takes for the same.
+    /// Two members whose names are equal to Swift and differ in their bytes.
     private struct Spellings: Encodable {
         struct Key: CodingKey {
             let stringValue: String
@@ -43,7 +43,7 @@ struct ComposedBytesTests {
         #expect(MIMETypes(mimeTypes: "", globs: "").type(ofFileNamed: "a.\(scalar)png") == nil)
     }
 
-    /// What is left of a query is what it was.
+    /// Redaction changes no other byte of a query, also where a scalar joins a mark.
     @Test(arguments: JoiningScalars.all)
     func redactionChangesNoOtherByte(_ scalar: Unicode.Scalar) {
         let url = "http://a.example/?\(scalar)a=\(scalar)b&\(scalar)c"

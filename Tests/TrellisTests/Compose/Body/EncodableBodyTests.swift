@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// Bodies of values.
+/// Request bodies that encode `Encodable` values.
 struct EncodableBodyTests {
     private struct User: Codable, Equatable, Sendable {
         var firstName = "Ann", age = 7

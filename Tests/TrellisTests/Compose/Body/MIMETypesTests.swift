@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// Media types by the names of files.
+/// The media types of file names.
 struct MIMETypesTests {
     private static let types = MIMETypes(
         mimeTypes: "# a comment\n\ntext/x-one\t\tone ONCE # two\ntext/plain\nnonsense three\nbad type/x four\n",

@@ -6,18 +6,18 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Which requests are compressed, and what is sent then.
+/// The selection of the requests that are compressed, and the fields and body that are sent.
 @Suite(.timeLimit(.minutes(1)))
 struct RequestCompressionTests {
     typealias Algorithm = RequestCompression.Algorithm
-    // Computed: the leak sanitizer does not see what a global `Data` refers to.
+    // Computed: the leak sanitizer does not see the memory of a global `Data`.
     static var text: Data { Data(String(repeating: "the same again and again, ", count: 10_000).utf8) }
     static let available = Algorithm.allCases.filter { ContentCoding(name: $0.rawValue)?.canEncode == true }
 
     private static func decode(_ data: Data, _ coding: String) throws -> Data {
         let decoder = try #require(ContentDecoder(codings: [coding]))
         var result: [UInt8] = []
-        // A copy by way of an array: a closure cannot hold a span.
+        // A copy through an array: a closure cannot hold a span.
         try [UInt8](data).withBytes { bytes in
             Result {
                 try decoder.decode(bytes) { piece in
@@ -29,7 +29,7 @@ struct RequestCompressionTests {
         return Data(result)
     }
 
-    /// Sends a request and returns it as it arrived.
+    /// Sends a request and returns the request as the server received it.
     private static func received(
         _ request: Request, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> TransportRequest {
@@ -47,7 +47,7 @@ struct RequestCompressionTests {
         return request
     }
 
-    // MARK: What is sent
+    // MARK: Fields and body
 
     @Test(arguments: available)
     func aBodyInMemoryIsCompressedAndHasALength(_ algorithm: Algorithm) async throws {
@@ -120,7 +120,7 @@ struct RequestCompressionTests {
         await session.shutdown()
     }
 
-    // MARK: Which requests
+    // MARK: Selection of requests
 
     @Test(arguments: [nil, RequestBody.data(Data())])
     func nothingIsNotCompressed(_ body: RequestBody?) async throws {
@@ -144,7 +144,7 @@ struct RequestCompressionTests {
                 .data(Self.text), RequestCompression(.gzip, duplicateHeaderBehavior: behavior))
             if !isDefault { request.headers[.contentEncoding] = "br" }
             return try await Self.received(request) {
-                if isDefault { $0.defaultHeaderFields[.contentEncoding] = "br" }
+                if isDefault { $0.defaultHeaders[.contentEncoding] = "br" }
             }
         }
         let error = await #expect(throws: TrellisError.self) { try await outcome(.error) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// What curl is told to send, and what it reads.
+/// The body options of the curl command line, and the input that curl reads.
 @Suite(.timeLimit(.minutes(1)))
 struct CURLBodyTests {
     private static func command(
@@ -26,7 +26,7 @@ struct CURLBodyTests {
         #expect(input.isEmpty)
     }
 
-    /// After `--data-binary` an `@` names a file, whatever joins it.
+    /// A text that begins with `@` is not given to `--data-binary`, which would read a file, also where a scalar joins the `@`.
     @Test(arguments: JoiningScalars.all)
     func noTextNamesAFile(_ scalar: Unicode.Scalar) async {
         let text = "@\(scalar)/etc/passwd"
@@ -52,7 +52,7 @@ struct CURLBodyTests {
         }
     }
 
-    /// What ends a quoted value of `--form` is escaped, whatever joins it.
+    /// Characters that end a quoted value of `--form` are escaped, also where a scalar joins the character.
     @Test(arguments: JoiningScalars.all)
     func aFormsQuotesAreEscaped(_ scalar: Unicode.Scalar) {
         var form = MultipartFormData()
@@ -61,7 +61,8 @@ struct CURLBodyTests {
         #expect(CURLForm(form).arguments.map { $0.map(\.bytes) } == [["--form", expected].map(\.bytes)])
     }
 
-    /// A terminal would act on control characters; an argument can hold no zeros and no more than 128 KiB.
+    /// Control characters, zeros and texts above 128 KiB go through a pipe: a terminal would act on control characters, and an
+    /// argument can hold no zeros and no more than 128 KiB.
     @Test(arguments: [[0], [0xFF, 0xFE], [UInt8]("a\u{1B}[2Jb".utf8), [UInt8](repeating: 65, count: 110_000)])
     func otherBytesComeThroughAPipe(_ bytes: [UInt8]) async {
         let command = Self.command(.data(Data(bytes), contentType: "x/y"))
@@ -132,7 +133,7 @@ struct CURLBodyTests {
         #expect(arguments == expected.flatMap { [$0.0, $0.1] })
     }
 
-    /// The parts in memory count together, those of inner forms too.
+    /// The limit applies to the sum of the parts in memory, those of inner forms included.
     @Test(arguments: [(29, false), (30, true)]) func aLargeFormCanBeLeftOut(_ limit: Int, _ isShown: Bool) async {
         var form = MultipartFormData(boundary: "B")
         form.append("ten bytes.", withName: "a")
@@ -148,7 +149,7 @@ struct CURLBodyTests {
         #expect(arguments.contains("Content-Type: multipart/form-data; boundary=B") != isShown)
     }
 
-    /// curl stops at such a type, or reads another one.
+    /// A type at which curl stops, or which curl reads as another one, becomes a remark.
     @Test(arguments: ["json", "a/", "/b", "a/b/c", "a b/c", "a/b, c/d", "a/b;filename=x", "a/b; Type=c/d", "a/b\tc"])
     func aTypeThatCURLDoesNotReadIsARemark(_ type: String) {
         var form = MultipartFormData()
@@ -157,7 +158,8 @@ struct CURLBodyTests {
         #expect(command.arguments == [] && command.remarks == ["curl cannot say the part named \"n\""])
     }
 
-    /// Each of the bytes is two in curl's quotes, and an argument of a program has 128 KiB at most.
+    /// A part whose quoted argument exceeds 128 KiB, the limit of an argument, is printed: each of the bytes takes two in curl's
+    /// quotes.
     @Test func aPartThatIsTooLongInQuotesIsPrinted() {
         var form = MultipartFormData(boundary: "B")
         form.append(Data(repeating: UInt8(ascii: "\""), count: 70_000), withName: "n", mimeType: "a/b")
@@ -167,7 +169,7 @@ struct CURLBodyTests {
         #expect(isPrinted)
     }
 
-    /// What the options cannot say is given as it is sent.
+    /// A form that curl's options cannot express is given as the encoded body.
     @Test(arguments: [("a=b", [65]), ("a", [0, 255])] as [(String, [UInt8])])
     func aFormInMemoryThatCurlCannotSayIsPrinted(_ name: String, _ content: [UInt8]) async throws {
         var form = MultipartFormData(boundary: "B")

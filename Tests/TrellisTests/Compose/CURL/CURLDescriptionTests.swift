@@ -58,7 +58,7 @@ struct CURLDescriptionTests {
         #expect(await Self.arguments(Request("-\(scalar)")).first == "--url")
     }
 
-    /// A comment ends with its line.
+    /// A remark stays one comment, also where its text holds a line end.
     @Test(arguments: ["\n", "\r\n", "\n\u{301}"])
     func aRemarkIsNoCommand(_ end: String) {
         var command = CURLCommand()
@@ -72,7 +72,7 @@ struct CURLDescriptionTests {
         var request = Request(Self.url, headers: [.accept: "text/html", .userAgent: ""])
         request.headers[.contentLength] = "7"
         let arguments = await Self.arguments(request) {
-            $0.defaultHeaderFields = [.userAgent: "x/1", .acceptLanguage: "de, it's"]
+            $0.defaultHeaders = [.userAgent: "x/1", .acceptLanguage: "de, it's"]
         }
         let fields = ["Accept: text/html", "User-Agent;", "Accept-Language: de, it's"]
         #expect(arguments == fields.flatMap { ["--header", $0] } + [Self.url])

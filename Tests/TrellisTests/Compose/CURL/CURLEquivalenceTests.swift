@@ -5,17 +5,17 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The `curl` of the system, run with the description, sends what Trellis sends.
+/// The system's `curl`, run with the description, sends the same request as Trellis.
 @Suite(.timeLimit(.minutes(1)), .enabled(if: Shell.hasCURL, "needs the curl command"))
 struct CURLEquivalenceTests {
-    /// A file with a name that every layer of quoting has to carry.
+    /// A file whose name needs quoting at every layer.
     private static let file: String = {
         let path = FileManager.default.temporaryDirectory.path + "/trellis it's \"a\"; b,c\\d.css"
         _ = FileManager.default.createFile(atPath: path, contents: Data("body { color: green }\n".utf8))
         return path
     }()
 
-    // Computed: the leak sanitizer does not see what a global `Data` refers to.
+    // Computed: the leak sanitizer does not see the memory of a global `Data`.
     static var bodies: [RequestBody] {
         var form = MultipartFormData()
         form.append("@it's\n\"text\"; type=x", withName: "text")
@@ -70,7 +70,8 @@ struct CURLEquivalenceTests {
         #expect(curls["Expect"] == "100-continue" && ours["Expect"] == "100-continue" && curls.body == ours.body)
     }
 
-    /// A part whose argument is too long in curl's quotes, and one with a type at which curl would stop.
+    /// The server receives the same form where curl's options cannot express a part: one whose argument is too long in curl's
+    /// quotes, and one with a type at which curl would stop.
     @Test(arguments: [("\"", 70_000, "a/b"), ("'", 99_000, "a/b"), ("x", 10, "json")])
     func theServerGetsWhatTheOptionsCannotSay(_ text: String, _ count: Int, _ type: String) async throws {
         var form = MultipartFormData()
@@ -102,7 +103,7 @@ struct CURLEquivalenceTests {
         _ = try await session.data(request)
         var options = CURLDescriptionOptions(revealingSecrets: true, isMultiline: isMultiline)
         options.furtherArguments = ["--silent", "--show-error", "--noproxy", "*"]
-        // A script is no argument of a program, and can be as long as it likes.
+        // A script in a file: the length of an argument is limited.
         let script = FileManager.default.temporaryDirectory.path + "/trellis-\(UUID().uuidString).sh"
         let command = "unset LD_LIBRARY_PATH\n" + request.cURLDescription(options)
         try Data(command.utf8).write(to: URL(filePath: script))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// Words that a real shell reads back.
+/// Quoted words that a real shell reads back unchanged.
 @Suite(.timeLimit(.minutes(1)))
 struct ShellQuotingTests {
     @Test(arguments: [
@@ -27,7 +27,7 @@ struct ShellQuotingTests {
         #expect(read.map { String(decoding: $0, as: UTF8.self) } == words)
     }
 
-    /// A quote that a scalar joins is one `Character` with it, and a quote all the same.
+    /// A quote is escaped also where a scalar joins the quote and forms one `Character` with it.
     @Test(arguments: JoiningScalars.all)
     func aQuoteIsQuotedWhateverJoinsIt(_ scalar: Unicode.Scalar) {
         #expect(ShellQuoting.quote("a'\(scalar); id #").bytes == "'a'\\''\(scalar); id #'".bytes)
@@ -50,7 +50,7 @@ struct ShellQuotingTests {
         #expect(await Shell.output(of: ShellQuoting.printing(bytes)) == bytes)
     }
 
-    /// Digits after an octal escape, options, formats.
+    /// Digits after an octal escape, options and format directives are printed unchanged.
     @Test(arguments: ["\u{1}7", "\07", "-n", "--", "%s%d%%", "\\n", "\\101", "'", "", "a\nb"])
     func textIsPrintedAsItIs(_ text: String) async {
         let bytes = [UInt8](text.utf8)
@@ -61,7 +61,7 @@ struct ShellQuotingTests {
     func randomBytesArePrinted(_ seed: UInt64) async {
         var random = SeededGenerator(seed: seed)
         let bytes = (0..<30_000).map { _ in UInt8.random(in: 0...255, using: &random) }
-        // More than an argument of the shell may have comes by its standard input.
+        // The script comes by the standard input: a text may be longer than an argument of the shell.
         let script = "sh <<'END'\n\(ShellQuoting.printing(bytes))\nEND"
         #expect(await Shell.output(of: script) == [UInt8](bytes))
     }

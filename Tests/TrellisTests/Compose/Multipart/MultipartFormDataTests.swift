@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// Forms as they are written, byte for byte.
+/// The encoded bytes of multipart forms.
 struct MultipartFormDataTests {
     static func text(_ form: MultipartFormData) async throws -> String {
         String(decoding: try await form.encode(), as: UTF8.self).replacing("\r\n", with: "\n")
@@ -120,7 +120,7 @@ struct MultipartFormDataTests {
         )
     }
 
-    /// Line breaks in them stay what they are.
+    /// Line breaks in file names are escaped as single characters, not paired as CR LF.
     @Test(arguments: [("a\nb", "a%0Ab"), ("a\rb", "a%0Db"), ("a\r\nb\"", "a%0D%0Ab%22"), ("日本.txt", "日本.txt")])
     func aFileNameIsEscapedAsBrowsersDo(_ name: String, _ written: String) async throws {
         var form = MultipartFormData(boundary: "B")
@@ -160,7 +160,7 @@ struct MultipartFormDataTests {
         #expect(error?.kind == .invalidRequest)
     }
 
-    // MARK: What is refused
+    // MARK: Refused forms
 
     @Test(arguments: ["a/b\r\nX: y", "a/b\n", "a/b\0"])
     func aTypeWithALineBreakIsRefused(_ type: String) async {

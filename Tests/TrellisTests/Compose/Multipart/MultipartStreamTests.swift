@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Forms whose parts are files and streams.
+/// Multipart forms whose parts are files and streams.
 @Suite(.timeLimit(.minutes(1)))
 struct MultipartStreamTests {
     private static func chunks(_ texts: String...) -> AsyncStream<Data> {
@@ -53,7 +53,7 @@ struct MultipartStreamTests {
         #expect(first.prefix(200).contains("filename=\"\(name)\"\r\nContent-Type: text/plain\r\n\r\n".utf8))
     }
 
-    /// Too much in one part must not make up for too little in another.
+    /// Every stream must have the promised length: too many bytes in one part must not make up for too few in another.
     @Test(arguments: [(4, 2), (2, 4)])
     func everyStreamKeepsItsPromise(_ first: Int64, _ second: Int64) async {
         var form = MultipartFormData()

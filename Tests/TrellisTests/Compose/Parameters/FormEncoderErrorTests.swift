@@ -3,13 +3,13 @@ import Testing
 
 @testable import Trellis
 
-/// What a form cannot hold, and where it was.
+/// Values that a form cannot hold, and the path to the value in the error.
 struct FormEncoderErrorTests {
     private typealias Shape = FormEncoderShapesTests.Shape
     private enum Key: String, CodingKey { case a, b }
     private struct Reason: Error {}
 
-    /// The path and the words of the error.
+    /// Returns the path and the description of the error.
     private static func error(
         _ value: some Encodable, _ encoder: URLEncodedFormEncoder = .init()
     ) throws -> EncodingError.Context {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Sorted keys come in one order, whatever they are.
+/// Sorted keys have one order, for every key encoding.
 struct FormEncoderOrderTests {
     @Test func keysAreInTheOrderOfTheirScalarsComposedOrNot() throws {
         let members = ["e\u{301}": 1, "f": 2, "\u{E8}": 3, "\u{10000}": 4, "\u{FFFD}": 5]
@@ -11,7 +11,7 @@ struct FormEncoderOrderTests {
         #expect(text == "e%CC%81=1&f=2&%C3%A8=3&%EF%BF%BD=5&%F0%90%80%80=4")
     }
 
-    /// A dictionary's own order is another one in every process.
+    /// The order of a dictionary differs in every process.
     @Test(
         arguments: [.custom { _ in "k" }, .convertToSnakeCase] as [URLEncodedFormEncoder.KeyEncoding])
     func keysThatBecomeTheSameAreInTheOrderThatTheyHadBefore(_ encoding: URLEncodedFormEncoder.KeyEncoding) throws {

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Trellis
 
-/// Everything that a value may do with its encoder.
+/// Every use of an encoder that an `Encodable` value may make.
 struct FormEncoderShapesTests {
     private enum Key: String, CodingKey { case a, b, c }
 
-    /// A value that is what a closure does with the encoder.
+    /// A value whose encoding is a closure.
     struct Shape: Encodable {
         let write: (any Encoder) throws -> Void
         func encode(to encoder: any Encoder) throws { try write(encoder) }

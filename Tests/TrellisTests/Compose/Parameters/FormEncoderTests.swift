@@ -3,11 +3,11 @@ import Testing
 
 @testable import Trellis
 
-/// Each option of the form encoder.
+/// The options of the form encoder, one by one.
 struct FormEncoderTests {
     typealias Form = URLEncodedFormEncoder
 
-    /// What an encoder writes, percent-decoded for the eye.
+    /// Returns the encoded form, percent-decoded for readability.
     static func text(_ value: some Encodable, _ change: (inout Form) -> Void = { _ in }) throws -> String {
         var encoder = Form()
         change(&encoder)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// What the encoder writes is read back by a parser that shares nothing with it.
+/// An encoded form is read back by an independent parser.
 struct FormRoundTripTests {
     /// A value of any shape that a form can hold.
     indirect enum Value: Encodable, Hashable, CustomStringConvertible {
@@ -27,7 +27,7 @@ struct FormRoundTripTests {
             }
         }
 
-        /// Without what no form can hold: objects without members.
+        /// The value without the objects that have no members, which no form can hold.
         var pruned: Value? {
             switch self {
             case .text: return self
@@ -41,7 +41,7 @@ struct FormRoundTripTests {
         }
     }
 
-    /// Values at random, with everything that is special in a form among the characters.
+    /// A generator of random values, with the special characters of forms among the characters.
     struct Maker {
         var generator: SeededGenerator
         let isKeySafe: (Character) -> Bool
@@ -70,7 +70,7 @@ struct FormRoundTripTests {
         mutating func object(depth: Int) -> Value {
             var members: [String: Value] = [:]
             for _ in 0..<Int.random(in: 0...4, using: &generator) {
-                // A number would be read as an index.
+                // A key that is a number would be read as an index.
                 members["k" + text(forKey: true)] = value(depth: depth)
             }
             return .object(members)
@@ -87,7 +87,7 @@ struct FormRoundTripTests {
             allowedCharacters: seed.isMultiple(of: 5) ? .html : .default)
         let text = try encoder.encode(value)
         let read = try FormParser.tree(text)
-        // Elements without content leave gaps in the indices, which the parser closes.
+        // Elements without content leave gaps in the indices; the parser closes the gaps.
         #expect(read == value.pruned ?? .object([:]), "\(text)")
         #expect(text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f })
     }
@@ -114,7 +114,7 @@ struct FormRoundTripTests {
     }
 }
 
-/// A reader of forms: pairs as the WHATWG URL standard has them (section 5.1), names in brackets as `qs` and Rails do.
+/// A parser of forms: pairs as in the WHATWG URL standard (section 5.1), names in brackets as in `qs` and Rails.
 enum FormParser {
     struct Malformed: Error { let name: String }
 
@@ -161,7 +161,7 @@ enum FormParser {
         return root.value()
     }
 
-    /// `a[b][0]` is `a`, `b`, `0`.
+    /// Returns the steps of a name: `a[b][0]` is `a`, `b`, `0`.
     private static func steps(_ name: String) throws -> [String] {
         let scalars = Array(name.unicodeScalars)
         let head = scalars.prefix { $0 != "[" }

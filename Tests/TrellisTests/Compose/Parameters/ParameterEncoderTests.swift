@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// Where parameters go, and what type they have there.
+/// The place of encoded parameters in a request, and their media type.
 struct ParameterEncoderTests {
     private struct Search: Codable, Equatable, Sendable {
         var term = "a b", page = 2

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// Dictionaries whose values are known at run time only.
+/// Parameters in dictionaries whose types are known at run time only.
 struct ParameterEncodingTests {
     private static let values: [String: any Sendable] = [
         "text": "a b", "number": 1, "real": 0.5, "yes": true, "nothing": String?.none, "something": Int?.some(2),

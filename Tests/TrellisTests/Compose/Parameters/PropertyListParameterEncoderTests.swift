@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// Parameters as property lists.
+/// Parameters encoded as property lists.
 struct PropertyListParameterEncoderTests {
     private static func data(_ request: Request) throws -> Data {
         guard case .data(let data)? = request.body?.source else { throw CancellationError() }

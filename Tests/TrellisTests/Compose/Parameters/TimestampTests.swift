@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Dates in forms as RFC 3339 has them.
+/// Dates in forms in the format of RFC 3339.
 struct TimestampTests {
     @Test(arguments: [
         (-62_167_219_200, "0000-01-01T00:00:00.000Z"), (-62_162_035_200, "0000-03-01T00:00:00.000Z"),

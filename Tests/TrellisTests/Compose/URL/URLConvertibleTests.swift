@@ -3,9 +3,9 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// What can become a URL.
+/// The types that convert to a URL.
 struct URLConvertibleTests {
-    /// All the requests of a service in one place.
+    /// A service's requests in one type.
     private enum Users: RequestConvertible {
         case list(page: Int)
         case create(name: String)

@@ -3,7 +3,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// What of a URL may stand in a message.
+/// The parts of a URL that error messages may show.
 struct URLRedactionTests {
     @Test(
         arguments: [
@@ -47,7 +47,7 @@ struct URLRedactionTests {
         "http://ann:se/secret@example.com/", "http://ann:a?secret@example.com",
         "http://example.com/?client-assertion=abc",
         "http://example.com/?X-Goog-Credential=abc", "http://example.com/?SharedAccessSignature=abc",
-        // Marks that a scalar joins are marks.
+        // Delimiters count also where a scalar joins them.
         "https://ann:secret@\u{FE0F}example.com/", "https://ann:se/secret@\u{301}example.com/",
         "https://example.com/#\u{301}access_token=abc",
         "https://example.com/?\u{200D}token=abc", "https://example.com/?a=1&\u{FE0F}token=abc",
@@ -60,7 +60,7 @@ struct URLRedactionTests {
         }
     }
 
-    /// A password is one also where the URL is none.
+    /// A password is redacted also where the URL is invalid.
     @Test(arguments: [
         "https://ann:secret#2@example.com/", "https://ann:abc#secret@example.com/#part",
         "https://ann:secret]#2@example.com/",
@@ -71,7 +71,7 @@ struct URLRedactionTests {
     ])
     func noSecretOfAWrongURLGetsThrough(_ url: String) async { await noSecretGetsThrough(url) }
 
-    /// What is said of the URL where nothing can be requested.
+    /// Returns the error message for a URL that cannot be requested.
     private func failure(of url: String) async -> String {
         do {
             let session = Session(configuration: SessionConfiguration(), transport: MockTransport { _ in .text("") })

@@ -8,7 +8,7 @@ struct URLReferenceTests {
         URLReference(reference).resolved(against: URLReference(base)).text
     }
 
-    /// The examples of section 5.4, with their base.
+    /// The examples of RFC 3986, section 5.4, with their base.
     @Test(arguments: [
         ("g:h", "g:h"), ("g", "http://a/b/c/g"), ("./g", "http://a/b/c/g"), ("g/", "http://a/b/c/g/"),
         ("/g", "http://a/g"), ("//g", "http://g"), ("?y", "http://a/b/c/d;p?y"), ("g?y", "http://a/b/c/g?y"),

@@ -1,6 +1,6 @@
 @testable import Trellis
 
-/// The queue by the names of origins, as its tests speak of them.
+/// The admission queue with origins by name, as its tests use them.
 struct NamedQueue<ID: Hashable> {
     private var queue: AdmissionQueue<ID>
     private var places: [String: AdmissionQueue<ID>.Place] = [:]

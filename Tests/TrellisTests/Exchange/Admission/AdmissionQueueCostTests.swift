@@ -2,10 +2,10 @@ import Testing
 
 @testable import Trellis
 
-/// What the queue compares for one event, however many origins wait.
+/// The number of comparisons that the queue makes for one event, for many waiting origins.
 struct AdmissionQueueCostTests {
     private static let originCount = 2000
-    /// Three ways through a heap of so many, and two comparisons at each step.
+    /// The comparisons of three paths through a heap of that many, with two comparisons at each step.
     private static let fewComparisons = 66
 
     private static func queue(total: Int, perOrigin: Int) -> AdmissionQueue<Int> {

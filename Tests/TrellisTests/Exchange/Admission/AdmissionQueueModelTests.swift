@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// Random comings and goings against rules that hold whatever happens.
+/// Random requests that enter and leave the queue, checked against its invariants.
 struct AdmissionQueueModelTests {
     @Test(arguments: 0..<40)
     func noLimitIsPassedNobodyIsForgottenAndNobodyIsServedTwice(_ seed: UInt64) {
@@ -54,7 +54,7 @@ struct AdmissionQueueModelTests {
         }
     }
 
-    /// Random comings and goings, multiplexing and exploring included, against ``PlainAdmission``.
+    /// The queue gives slots to the same requests in the same order as ``PlainAdmission``, multiplexing and exploring included.
     @Test(arguments: 0..<60)
     func slotsGoToTheSameRequestsInTheSameOrderAsByThePlainRules(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)

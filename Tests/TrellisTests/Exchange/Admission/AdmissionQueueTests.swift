@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// Who gets the next slot.
+/// The order in which requests get connection slots.
 struct AdmissionQueueTests {
     typealias Queue = NamedQueue<String>
 
@@ -13,7 +13,7 @@ struct AdmissionQueueTests {
         return Queue(limits: limits)
     }
 
-    /// Lets requests such as `a1` enter; the letter is the origin. Returns those that got a slot at once.
+    /// Adds requests such as `a1`, whose letter is the origin. Returns the requests that got a slot at once.
     static func enter(_ ids: [String], _ queue: inout Queue) -> [String] {
         ids.filter { queue.enter($0, origin: String($0.prefix(1))) }
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// The lowest key comes first.
+/// A heap that returns the lowest key first.
 struct KeyedHeapTests {
     @Test(arguments: 0..<30)
     func itIsASortedList(_ seed: UInt64) {
@@ -13,7 +13,7 @@ struct KeyedHeapTests {
             let member = Int.random(in: 0..<100, using: &random)
             switch Int.random(in: 0..<4, using: &random) {
             case 0, 1:
-                // Every key is another one, so that there is one order.
+                // Every key is distinct, so that there is one order.
                 let key = Int.random(in: 0..<100, using: &random) * 10_000 + key
                 heap.set(member, to: key)
                 model[member] = key

@@ -1,6 +1,6 @@
 @testable import Trellis
 
-/// The rules of admission without any care for what they cost: every event looks at every origin. Priorities are left out.
+/// The rules of admission without regard to cost: every event looks at every origin. Priorities are left out.
 struct PlainAdmission {
     private struct Origin {
         var active = 0

@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Slots come back, whoever they were meant for.
+/// The return of connection slots, also where the request of a slot is cancelled.
 @Suite(.timeLimit(.minutes(1)))
 struct SlotTests {
     private let transport = ScriptedTransport()
@@ -17,14 +17,14 @@ struct SlotTests {
         return Session(configuration: configuration, transport: transport)
     }
 
-    /// Each that is cancelled makes room for one that is cancelled next.
+    /// Each cancelled request frees a slot for a request that is cancelled next.
     @Test func cancellingEverybodyAtOnceLosesNoSlot() async throws {
         let session = session(perOrigin: 2)
         for round in 1...5 {
             let handles = (0..<8).map { _ in session.request("http://slots.example/") }
             for handle in handles { handle.resume() }
             while transport.attempts.count < 2 * round { await Task.yield() }
-            // In one call, so that no slot is heard of between two of them.
+            // All cancellations run in one call, so that no slot is given between two of them.
             session.engine.submit { for handle in handles { handle.cancel() } }
             await session.settle()
         }
@@ -39,7 +39,7 @@ struct SlotTests {
         await session.shutdown()
     }
 
-    /// Those behind the first request to an origin go on with its head, where its transport never says that it is connected.
+    /// Requests behind the first one to an origin start with the first head, where the transport never reports a connection.
     @Test func aHeadTellsThatThereIsAConnection() async throws {
         let session = session(perOrigin: 4)
         let first = Task { try await session.data("https://slots.example/1").1.status.code }

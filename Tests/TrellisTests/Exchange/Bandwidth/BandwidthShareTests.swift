@@ -3,9 +3,9 @@ import Testing
 
 @testable import Trellis
 
-/// A limit on bytes in a second and who may go when.
+/// The share of a bandwidth limit, and the members that may transfer next.
 struct BandwidthShareTests {
-    /// A share of 1,000 bytes a second in quanta of 50, with a burst of 100, at second 10.
+    /// Returns a share of 1,000 bytes a second in quanta of 50, with a burst of 100, at second 10.
     private static func share(_ limit: BandwidthLimit = BandwidthLimit(bytesPerSecond: 1000)) -> Bucket {
         Bucket(limit)
     }
@@ -14,7 +14,7 @@ struct BandwidthShareTests {
         EngineInstant(nanoseconds: 10_000_000_000 + UInt64(milliseconds) * 1_000_000)
     }
 
-    /// The value, where an expectation can change it.
+    /// A reference to the share, which an expectation can change.
     private final class Bucket {
         private var share: BandwidthShare<Int>
 
@@ -72,7 +72,7 @@ struct BandwidthShareTests {
         let share = Self.share()
         #expect(share.join(1, at: Self.instant(0)))
         #expect(!share.spend(1050, by: 1, at: Self.instant(0)))
-        // 1,050 bytes are gone; 950 of them the limit has yet to bring, and 50 for the next turn.
+        // 1,050 bytes are spent; the limit still has to earn 950 of them, and 50 for the next turn.
         #expect(share.nextGrant == Self.instant(1000))
     }
 
@@ -123,12 +123,12 @@ struct BandwidthShareTests {
     }
 
     struct Mix: Sendable, CustomTestStringConvertible {
-        /// How many bytes each member moves at once.
+        /// The number of bytes that each member transfers at once.
         let pieces: [Int]
         var testDescription: String { "\(pieces)" }
     }
 
-    /// All have something to move all the time.
+    /// All members always have bytes to transfer.
     @Test(arguments: [
         Mix(pieces: [50, 50]), Mix(pieces: [10, 50, 50, 50]), Mix(pieces: [1, 400]), Mix(pieces: [16, 16, 160, 1600]),
         Mix(pieces: [50]), Mix(pieces: Array(repeating: 33, count: 40)),
@@ -154,7 +154,7 @@ struct BandwidthShareTests {
         #expect(most - least <= 2 * (largest + 50), "\(moved)")
     }
 
-    /// What a member cannot use goes to the others, and gives it no claim later.
+    /// The share that a member cannot use goes to the others, and gives the member no claim later.
     @Test func whoRestsLosesNothingAndGainsNothing() {
         let share = Self.share()
         #expect(share.join(0, at: Self.instant(0)))
@@ -208,7 +208,7 @@ struct BandwidthShareTests {
         #expect(fast.grants(at: Self.instant(1000)) == [1])
     }
 
-    /// The timer of a turn and a transfer that begins may come in any order.
+    /// The timer of a turn and a new transfer may come in any order.
     @Test func whoseTurnHasComeWhenAnotherJoinsIsNotForgotten() {
         let share = Self.share()
         for member in 1...3 { _ = share.join(member, at: Self.instant(0)) }

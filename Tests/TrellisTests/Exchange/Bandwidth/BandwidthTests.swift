@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Requests that keep to a limit, on a clock that stands still.
+/// Requests under a bandwidth limit, on a clock that the test advances.
 @Suite(.timeLimit(.minutes(1)))
 struct BandwidthTests {
     private static let limit = BandwidthLimit(bytesPerSecond: 1000)
@@ -29,7 +29,7 @@ struct BandwidthTests {
         attempt.receiveBody(Data(count: 951))
         await scripted.session.settle()
         #expect(attempt.calls == [.pauseReceiving(true)])
-        // 1,000 bytes are gone, of which 100 were a burst; 50 more it needs for its next turn.
+        // 1,000 bytes are spent, of which 100 were a burst; the next turn needs 50 more.
         await scripted.advance(by: .milliseconds(949))
         #expect(attempt.calls == [.pauseReceiving(true)])
         await scripted.advance(by: .milliseconds(1))
@@ -46,7 +46,7 @@ struct BandwidthTests {
         let (first, one) = try await answer(scripted)
         let (second, two) = try await answer(scripted)
         var received = [0, 0]
-        // Each moves 10 bytes whenever it may, for ten seconds.
+        // Each transfer moves 10 bytes whenever it may, for ten seconds.
         for _ in 0..<1000 {
             for (index, attempt) in [one, two].enumerated() where !attempt.isPaused {
                 attempt.receiveBody(Data(count: 10))
@@ -71,7 +71,7 @@ struct BandwidthTests {
         #expect(two.calls == [.pauseReceiving(true)])
         one.end()
         #expect(try await first.value == 1000)
-        // What the first has used beyond its time is paid for by those behind it.
+        // The next transfers pay for the bytes that the first one has spent in advance.
         await scripted.advance(by: .milliseconds(949))
         #expect(two.calls == [.pauseReceiving(true)])
         await scripted.advance(by: .milliseconds(1))
@@ -92,7 +92,7 @@ struct BandwidthTests {
         let answer = Task { try await scripted.session.data(request).1.status.code }
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
-        // The source runs elsewhere: the clock stands still until it has brought what may go.
+        // The source runs on another executor: the clock stands still until the source has delivered the permitted bytes.
         let chunk = ScriptedAttempt.Call.send(Data(count: 100))
         try await attempt.wait(for: chunk)
         var (now, times) = (0, [0])
@@ -106,7 +106,7 @@ struct BandwidthTests {
             try await attempt.wait(for: chunk, count: count)
             times.append(now)
         }
-        // A chunk is a burst; every further one has to be brought in, and the quantum of the turn in which it goes.
+        // The first chunk is a burst; every further chunk has to be earned, together with the quantum of its turn.
         #expect(times == [0, 50, 150, 250, 350])
         try await attempt.wait(for: .finishSending)
         attempt.receiveHead(status: 204)
@@ -146,7 +146,8 @@ struct BandwidthTests {
         response.cancel()
     }
 
-    /// A copy of the accounts would make each transfer that joins cost as much as all before it, on the engine thread.
+    /// Joining a limit does not copy the accounts: a copy would make each new transfer cost as much as all before it, on the
+    /// engine thread.
     @Test func joiningALimitCopiesNobodysAccount() async throws {
         let scripted = Scripted {
             $0.bandwidth.download = Self.limit
@@ -162,7 +163,7 @@ struct BandwidthTests {
             if now != address { moves += 1 }
             address = now
         }
-        // They move as they grow, to twice the size each time.
+        // The accounts move only as they grow, to twice the size each time.
         #expect(moves <= 10)
         for answer in answers { answer.cancel() }
         await scripted.session.shutdown()
@@ -177,12 +178,12 @@ struct BandwidthTests {
 }
 
 extension ScriptedAttempt {
-    /// It was told to stop receiving, and not to go on.
+    /// Indicates whether the last call was to pause receiving.
     fileprivate var isPaused: Bool {
         calls.last { if case .pauseReceiving = $0 { true } else { false } } == .pauseReceiving(true)
     }
 
-    /// The same for sending.
+    /// Indicates whether the last call was to pause sending.
     fileprivate var isSendingPaused: Bool {
         calls.last { if case .pauseSending = $0 { true } else { false } } == .pauseSending(true)
     }

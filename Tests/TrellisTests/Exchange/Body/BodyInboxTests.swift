@@ -6,7 +6,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The body between the engine and its reader.
+/// The buffer of a response body between the engine and its reader.
 @Suite(.timeLimit(.minutes(1)))
 struct BodyInboxTests {
     private final class Counts: Sendable {
@@ -57,7 +57,8 @@ struct BodyInboxTests {
         for _ in 0..<2 { await #expect(throws: TrellisError.self) { try await inbox.next() } }
     }
 
-    /// A read that was cancelled ends the transfer, and what comes until that is known is dropped.
+    /// A cancelled read ends the transfer, and bytes that arrive until the transfer has ended are dropped; the next reader does
+    /// not take the body for complete.
     @Test func aReaderBehindACancelledOneIsNotToldThatTheBodyIsWhole() async throws {
         let reading = Task { [inbox] in try await inbox.next() }
         reading.cancel()
@@ -97,7 +98,7 @@ struct BodyInboxTests {
         #expect(drained == 0)
     }
 
-    /// Reads until so many bytes have come.
+    /// Reads until this number of bytes has arrived.
     private func read(_ count: Int) async throws {
         var rest = count
         while rest > 0 { rest -= try #require(try await inbox.next()).count }
@@ -133,15 +134,15 @@ struct BodyInboxTests {
 
     // MARK: A reader that waits
 
-    /// A reader that waits already, and what it gets.
+    /// Starts a task that waits for a chunk, and returns once the reader waits.
     private func waitingReader() async -> Task<Data?, any Error> {
         let reader = Task { [inbox] in try await inbox.next() }
-        // The reader is there when what is added would wake someone; an empty span adds nothing.
+        // The reader waits once an added chunk would wake it; an empty span adds nothing.
         while !isAwaited() { await Task.yield() }
         return reader
     }
 
-    /// Whether a reader waits: adding nothing to an empty inbox says so.
+    /// Returns whether a reader waits, by adding nothing to an empty inbox.
     private func isAwaited() -> Bool { append(0).wake == .soon }
 
     @Test func aWaitingReaderIsWokenWithAllThatHasCome() async throws {
@@ -184,7 +185,7 @@ struct BodyInboxTests {
         #expect(try await reader.value == Data([1]))
     }
 
-    // MARK: Giving up
+    // MARK: Cancellation
 
     @Test func cancellingAWaitingReaderAbandonsTheBody() async throws {
         let reader = await waitingReader()

@@ -5,10 +5,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A file that is handed to a transport as such.
+/// A body file that the transport reads itself.
 @Suite(.timeLimit(.minutes(1)))
 struct FileHandOverTests {
-    /// A transport that reads files itself, as far as the test lets it.
+    /// A transport that reads files itself, as far as the test allows.
     private final class Reader: Transport, FileTransportTask {
         enum Call: Equatable { case file(String, Int64), chunk(Int), finish, cancel }
 
@@ -25,14 +25,14 @@ struct FileHandOverTests {
         func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
             state.withLock { $0.events = events }
             events.transportIsConnected()
-            // Before it has anything, as libcurl does.
+            // The event comes before the transport has the file, as with libcurl.
             events.transportNeedsBody()
             return self
         }
 
         func needBody() { state.withLock { $0.events }?.transportNeedsBody() }
         func end() {
-            // None come after the end, and their receiver keeps the transport.
+            // The reference ends here: no events come after the end, and their receiver keeps the transport alive.
             let events = state.withLock { state in
                 defer { state.events = nil }
                 return state.events
@@ -49,7 +49,7 @@ struct FileHandOverTests {
         func suspend(_ isSuspended: Bool) {}
     }
 
-    /// The room that the transport told of before it had the file is not the file's end.
+    /// Room that the transport reported before it had the file is not taken for the file's end.
     @Test(arguments: 0..<20)
     func theBodyEndsWhenTheFileHasBeenRead(_ run: Int) async throws {
         let reader = Reader(), session = Session(transport: reader)

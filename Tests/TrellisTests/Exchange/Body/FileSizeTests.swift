@@ -5,7 +5,7 @@ import TrellisTesting
 @testable import CurlEngine
 @testable import Trellis
 
-/// Who asks the disk for the sizes of files, and who waits for it.
+/// The lookup of file sizes: the requests that need one, and the calls that wait for it.
 @Suite(.timeLimit(.minutes(1)))
 struct FileSizeTests {
     private static func form(_ path: String) -> RequestBody {
@@ -53,7 +53,7 @@ struct FileSizeTests {
         }
     }
 
-    /// All threads that may wait for a disk do.
+    /// All threads that may wait for a disk hang.
     @Test(arguments: [true, false])
     func aDiskThatHangsKeepsNoCallFromEnding(_ isHandle: Bool) async throws {
         let scripted = Scripted(), pipe = Pipe()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Values of bytes: decoders, preprocessors, and what an error says.
+/// Decoded values: decoders, preprocessors, and the messages of errors.
 struct DecodableResponseSerializerTests {
     struct User: Codable, Equatable {
         var name: String

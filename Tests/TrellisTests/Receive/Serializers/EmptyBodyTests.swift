@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// Where a body may be missing, and what is made of nothing.
+/// The responses whose body may be empty, and the value of an empty body.
 struct EmptyBodyTests {
     private struct Model: Decodable, Equatable { let name: String }
 

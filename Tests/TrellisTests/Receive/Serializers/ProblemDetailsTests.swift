@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// `application/problem+json` as RFC 9457 has it.
+/// The format `application/problem+json` (RFC 9457).
 struct ProblemDetailsTests {
     private func decode(_ json: String) throws -> ProblemDetails {
         try JSONDecoder().decode(ProblemDetails.self, from: Data(json.utf8))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Bytes as text: which encoding is taken, and what comes out.
+/// The encoding of a text body, and the decoded text.
 struct TextDecodingTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let bytes: [UInt8]
@@ -17,7 +17,7 @@ struct TextDecodingTests {
     }
 
     @Test(arguments: [
-        // What the response says.
+        // The encoding that the response declares.
         Row("héllo", "text/plain; charset=utf-8", "héllo"),
         Row("héllo", "text/plain; charset=UTF8", "héllo"),
         Row([0x68, 0xE9], "text/plain; charset=iso-8859-1", "hé"),
@@ -27,23 +27,23 @@ struct TextDecodingTests {
         Row("hello", "text/plain; charset=us-ascii", "hello"),
         Row([0x68, 0, 0xE9, 0], "text/plain; charset=utf-16le", "hé"),
         Row([0, 0x68, 0, 0xE9], "text/plain; charset=utf-16be", "hé"),
-        // RFC 2781, section 4.3: big-endian unless a mark says otherwise.
+        // UTF-16 is big-endian without a byte order mark (RFC 2781, section 4.3).
         Row([0, 0x68, 0, 0xE9], "text/plain; charset=utf-16", "hé"),
         Row([0xFE, 0xFF, 0, 0x68], "text/plain; charset=utf-16", "h"),
         Row([0xFF, 0xFE, 0x68, 0], "text/plain; charset=utf-16", "h"),
         Row([0xFF, 0xFE, 0x68, 0], "text/plain; charset=utf-16le", "h"),
         Row([0x3D, 0xD8, 0x42, 0xDE], "text/plain; charset=utf-16le", "🙂"),
         Row([0, 0, 0, 0x68], "text/plain; charset=utf-32be", "h"),
-        // A byte order mark knows better than the response, and is no part of the text.
+        // A byte order mark overrides the declared encoding, and is no part of the text.
         Row([0xEF, 0xBB, 0xBF, 0xC3, 0xA9], "text/plain; charset=iso-8859-1", "é"),
         Row([0xEF, 0xBB, 0xBF, 0x68], nil, "h"),
         Row([0xFF, 0xFE, 0x68, 0], nil, "h"),
         Row([0xFE, 0xFF, 0, 0x68], "text/plain; charset=utf-8", "h"),
-        // Nothing said, or nothing that is known: UTF-8, in the last resort ISO-8859-1.
+        // A missing or unknown encoding: UTF-8, or ISO-8859-1 where the bytes are not UTF-8.
         Row("héllo", nil, "héllo"), Row("héllo", "text/plain", "héllo"),
         Row("héllo", "text/plain; charset=klingon", "héllo"), Row("héllo", "nonsense", "héllo"),
         Row([0x68, 0xE9], nil, "hé"), Row([0x68, 0xE9], "text/plain; charset=klingon", "hé"),
-        // Said, but not so.
+        // A declared encoding that the bytes do not match.
         Row("héllo", "text/plain; charset=us-ascii", "héllo"),
         Row([0x68, 0xE9], "text/plain; charset=utf-8", "hé"),
         Row([0x68, 0xE9], "text/plain; charset=us-ascii", "hé"),
@@ -53,7 +53,7 @@ struct TextDecodingTests {
     func theEncodingIsFound(_ row: Row) async throws {
         let answer = Answer.test(type: row.type, body: Data(row.bytes))
         let text = try await answer.read(.string)
-        // Scalars, not characters: equal marks hide nothing.
+        // The comparison is by scalars, not by characters, which would hide differences.
         #expect(text.unicodeScalars.elementsEqual(row.text.unicodeScalars))
     }
 
@@ -64,7 +64,7 @@ struct TextDecodingTests {
             (.utf16LittleEndian, [0x68], nil), (.utf16LittleEndian, [0x00, 0xD8], nil),
             (.utf16BigEndian, [0xDE, 0x42], nil),
             (.utf16, [0xFF, 0xFE, 0x68, 0x00], "h"), (.utf32LittleEndian, [0x68, 0, 0, 0], "h"),
-            // Not the mark of what was asked for: a character like others.
+            // A byte order mark of another encoding is text.
             (.isoLatin1, [0xEF, 0xBB, 0xBF], "ï»¿"),
             (.symbol, [0x68], nil),
         ] as [(String.Encoding, [UInt8], String?)])

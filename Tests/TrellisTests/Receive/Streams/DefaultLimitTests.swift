@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// How long a line, an event or a JSON value may be where nobody says anything: 16 MiB.
+/// The default limit of a line, an event or a JSON value: 16 MiB.
 @Suite(.timeLimit(.minutes(1)))
 struct DefaultLimitTests {
     private static let limit = 16 << 20

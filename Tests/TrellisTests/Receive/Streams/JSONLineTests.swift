@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Newline-delimited JSON, decoded.
+/// The decoding of newline-delimited JSON.
 struct JSONLineTests {
     struct Point: Codable, Equatable, Sendable {
         var x: Int
@@ -39,9 +39,9 @@ struct JSONLineTests {
         for _ in 0..<10 { #expect((run(Cuts.random(bytes, longest: 5, &random)), seen.numbers) == whole) }
     }
 
-    /// What a handler has seen; used by one test at a time.
+    /// The numbers that a handler has received; used by one test at a time.
     private final class Counter: @unchecked Sendable {
-        // Unchecked: never leaves the test's thread.
+        // Unchecked: the counter never leaves the test's thread.
         var numbers: [Int] = []
     }
 

@@ -48,17 +48,17 @@ struct JSONSequenceTests {
     static let rows: [Row] = [
         Row("", []),
         Row("\u{1E}1\n\u{1E}[2,\n3]\n\u{1E}\"a\"\n", [.number(1), .list([2, 3]), .text("a")]),
-        // Several separators in a row, and texts of white space alone, are nothing (section 2.1).
+        // Several separators in a row, and texts of white space alone, are ignored (section 2.1).
         Row("\u{1E}\u{1E}\n\u{1E} \n\u{1E}true\n", [.bool(true)]),
-        // The line feed is not needed after what delimits itself, and is white space like any other elsewhere.
+        // The line feed is optional after texts that delimit themselves, and elsewhere is white space like any other.
         Row("\u{1E}[1]\u{1E}\"x\"\u{1E}[2]", [.list([1]), .text("x"), .list([2])]),
         Row("\u{1E}12 \u{1E}null\t\u{1E}false\r", [.number(12), .null, .bool(false)]),
-        // What may have been cut short is dropped (section 2.4).
+        // A number or literal that may have been cut short is dropped (section 2.4).
         Row("\u{1E}12\u{1E}tru\u{1E}3\n\u{1E}nul", [.number(3)]),
         Row("\u{1E}123", []),
-        // Brackets, quotes and line feeds in strings are no structure.
+        // Brackets, quotes and line feeds within strings are no structure.
         Row("\u{1E}\"]}\\\"[{\\\\\"\n\u{1E}[\n\n1\n]\n", [.text("]}\"[{\\"), .list([1])]),
-        // A text that is cut short is an error where it delimits itself.
+        // An array or object that is cut short is an error.
         Row("\u{1E}1\n\u{1E}[2,\u{1E}3\n", [.number(1)], isWhole: false),
         Row("\u{1E}1\n\u{1E}\"x", [.number(1)], isWhole: false),
         Row("\u{1E}1\n\u{1E}]\n\u{1E}2\n", [.number(1)], isWhole: false),

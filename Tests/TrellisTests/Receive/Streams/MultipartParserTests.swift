@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// Multipart bodies (RFC 2046, section 5.1), however they are cut.
+/// The parts of multipart bodies (RFC 2046, section 5.1) do not depend on how the bytes are cut.
 struct MultipartParserTests {
     struct Part: Equatable, Sendable {
         var head: [String]
@@ -16,7 +16,7 @@ struct MultipartParserTests {
         init(_ body: String, isWhole: Bool = true) { self.init([], body, isWhole: isWhole) }
     }
 
-    /// The parts as far as they came, the pieces of each body joined.
+    /// Returns the parts that have arrived, with the pieces of each body joined.
     static func parts(_ pieces: [MultipartParser.Piece]) -> [Part] {
         var parts: [Part] = []
         for piece in pieces {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Event streams, to the letter of WHATWG HTML, section 9.2.
+/// The event stream format, to the letter of WHATWG HTML, section 9.2.
 struct ServerSentEventParserTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let name: String
@@ -111,7 +111,7 @@ struct ServerSentEventParserTests {
         #expect(run.outputs == [Self.event("a\u{FFFD}\u{FFFD}\n\u{FFFD}")])
     }
 
-    // MARK: What outlives an event
+    // MARK: State across events
 
     private func parser(after text: String, lastEventID: String = "") throws -> ServerSentEventParser {
         var parser = ServerSentEventParser(limit: 1000, lastEventID: lastEventID)

@@ -5,11 +5,11 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// What a streamed response can be read as, over a session: elements come with their bytes, and a reader that left, failed or
-/// was cancelled ends the transfer.
+/// The forms of a streamed response, over a session: elements are delivered as their bytes arrive, and a reader that leaves,
+/// fails or is cancelled ends the transfer.
 @Suite(.timeLimit(.minutes(1)))
 struct StreamFormTests {
-    /// A form, what one element of it looks like on the wire, and what none can look like.
+    /// A form, the bytes of one element, and the bytes of an invalid element.
     enum Form: CaseIterable, Sendable {
         case strings, lines, lineBytes, jsonLines, jsonSequence, events, parts
 
@@ -45,7 +45,7 @@ struct StreamFormTests {
         return (try await opening.value, attempt)
     }
 
-    /// Hands each element to `take` as text, until that returns `false`.
+    /// Passes each element to `take` as text, until `take` returns `false`.
     private static func read(
         _ stream: StreamResponse, as form: Form, _ take: (String) async throws -> Bool
     ) async throws {
@@ -134,7 +134,8 @@ struct StreamFormTests {
         #expect(try await reader.next() == nil)
     }
 
-    /// Another task of the reader's actor has to wait for a reader that does not.
+    /// Elements that have arrived are read without leaving the reader's actor: another task of the actor runs only after a reader
+    /// that does not suspend.
     @MainActor
     @Test(arguments: Form.allCases)
     func elementsThatHaveComeAreReadWithoutLeavingTheReadersActor(_ form: Form) async throws {
@@ -244,6 +245,6 @@ struct StreamFormTests {
 }
 
 extension Outcome {
-    /// An error of the framework.
+    /// Indicates whether the outcome is an error of the framework.
     var isFailure: Bool { if case .failed = self { true } else { false } }
 }

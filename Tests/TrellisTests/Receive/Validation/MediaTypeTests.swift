@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// Media types as values, and which of them an `Accept` includes.
+/// Media types, and the types that an `Accept` field includes.
 struct MediaTypeTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let text: String
@@ -77,10 +77,10 @@ struct MediaTypeTests {
             ("application/json, text/*;q=0.1", "text/csv", true),
             ("application/json", "text/html", false),
             ("*/*", "text/html", true),
-            // No type, or none that can be read, is accepted only by who accepts all.
+            // A missing or malformed type is accepted only by `*/*`.
             ("*/*", nil, true), ("text/html, */*;q=0.1", nil, true), ("text/*", nil, false), ("*/html", nil, false),
             ("*/*", "nonsense", true), ("text/html", "nonsense", false),
-            // A weight of zero refuses: RFC 9110, section 12.4.2. The most specific range decides.
+            // A weight of zero refuses a type (RFC 9110, section 12.4.2). The most specific range decides.
             ("text/*, text/html;q=0", "text/html", false), ("text/*, text/html;q=0", "text/plain", true),
             ("text/*;q=0, text/html", "text/html", true), ("*/*;q=0.0", nil, false), ("*/*;q=0", "text/html", false),
             ("text/html;q=0.001", "text/html", true),

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// What is checked, in which order, and what the error says.
+/// The validators, their order, and the messages of their errors.
 struct ValidationTests {
     private static let named: [String: Validator] = [
         "status": .successfulStatus, "accept": .acceptedContentType, "404": .statusCode([404]),
@@ -27,7 +27,7 @@ struct ValidationTests {
         } catch let error as TrellisError {
             return error.kind
         } catch {
-            // Its own error, unchanged.
+            // The validator's own error is thrown unchanged.
             #expect(error is Refused)
             return .other
         }
@@ -63,10 +63,10 @@ struct ValidationTests {
         TypeRow(accept: "application/json", type: "text/html", isAccepted: false),
         TypeRow(accept: "application/json", type: nil, isAccepted: false),
         TypeRow(accept: "application/json, */*;q=0.1", type: nil, isAccepted: true),
-        // An empty body is of any type.
+        // An empty body is accepted with any type.
         TypeRow(accept: "application/json", type: "text/html", body: Data(), isAccepted: true),
         TypeRow(accept: "application/json", type: nil, body: Data(), isAccepted: true),
-        // That of a stream is to come, unless its head says that it is not.
+        // The body of a stream is still to come, unless its head rules out a body.
         TypeRow(accept: "application/json", type: nil, body: nil, isAccepted: false),
         TypeRow(accept: "application/json", type: nil, body: nil, status: 204, isAccepted: true),
         TypeRow(accept: "application/json", type: nil, body: nil, method: .head, isAccepted: true),
@@ -91,7 +91,7 @@ struct ValidationTests {
         #expect(try await kind(validators, .test(404, type: "text/html", accept: "image/*")) == expected)
     }
 
-    /// What holds unless it was replaced, for the page of a 404.
+    /// A default validation holds unless a validator of the same kind replaces it; the response is a 404 page.
     @Test(
         arguments: [
             ("", .unacceptableStatus), ("404", .unacceptableContentType), ("json", .unacceptableStatus),

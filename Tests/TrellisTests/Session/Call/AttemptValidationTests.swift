@@ -6,12 +6,12 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Validation as part of an attempt: what retriers hear of, and how much is read of an answer that is refused.
+/// Validation as part of an attempt: the errors that retriers receive, and the bytes that are read of a refused response.
 @Suite(.timeLimit(.minutes(1)))
 struct AttemptValidationTests {
     private struct Stale: Error {}
 
-    /// Writes down the failed attempts, and retries once.
+    /// A retrier that records the failed attempts, and retries once.
     private final class Asked: RequestRetrier {
         let attempts = Locked<[FailedAttempt]>([])
         func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
@@ -36,7 +36,7 @@ struct AttemptValidationTests {
         return (Session(configuration: configuration, transport: transport), transport)
     }
 
-    /// Turns a page that is refused into one that is not.
+    /// A step that turns a refused page into an accepted one.
     private struct Forgiving: RequestStep {
         func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
             let answer = try await next(request)
@@ -83,7 +83,7 @@ struct AttemptValidationTests {
             }.bytes()
         }
         #expect(transport.startedCount == 2)
-        // Once for each attempt: the reader takes the verdict of the last one.
+        // The validator runs once for each attempt: the reader uses the verdict of the last one.
         #expect(count.withLock { $0 } == 2)
     }
 
@@ -162,9 +162,9 @@ struct AttemptValidationTests {
         #expect(request.steps?.adapters.count == 1)
     }
 
-    // MARK: Bodies of answers that are refused
+    // MARK: Bodies of refused responses
 
-    /// A body that never ends by itself.
+    /// Returns a response whose body never ends by itself.
     private static func endless(_ status: Int) -> MockResponse {
         MockResponse(status: status, headers: [.contentType: "text/html"]) { writer in
             while true { try await writer.write(Data(repeating: 0x78, count: 16 << 10)) }
@@ -188,7 +188,7 @@ struct AttemptValidationTests {
         }
         #expect(error?.kind == (way == "type" ? .unacceptableContentType : .unacceptableStatus))
         #expect(error?.bodyExcerpt?.isCut == true)
-        // A body that was read on would have ended with `bodyTooLarge`.
+        // A body that was read further would have ended with `bodyTooLarge`.
         try await transport.waitUntilIdle()
         #expect(transport.cancelledCount == 1)
     }

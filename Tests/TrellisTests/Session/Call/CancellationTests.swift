@@ -4,7 +4,8 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Cancellation at each point of the journey, by the task and by the handle: once, at once, and nothing stays behind.
+/// Cancellation of a call at each point, by the task and by the handle: the call ends once and at once, and leaves nothing
+/// behind.
 @Suite(.timeLimit(.minutes(1)))
 struct CancellationTests {
     enum Point: CaseIterable, Sendable {
@@ -15,7 +16,7 @@ struct CancellationTests {
         case task, handle, both, droppedHandle
     }
 
-    /// A request that has come to this point. Only one that waits in the queue has no attempt.
+    /// Brings a request to this point. Only a request that waits in the queue has no attempt.
     private static func advance(_ scripted: Scripted, _ handle: DataRequest, to point: Point) async throws
         -> ScriptedAttempt?
     {
@@ -57,7 +58,7 @@ struct CancellationTests {
         #expect(await handle.state == .cancelled)
         #expect(attempt?.count(of: .cancel) == (point == .queued ? nil : 1))
         #expect(scripted.transport.attempts.count == 1)
-        // What comes too late goes nowhere.
+        // Later events have no effect.
         handle.cancel()
         attempt?.receiveBody("late")
         attempt?.end()
@@ -149,13 +150,13 @@ struct CancellationTests {
             #expect(await reader.value == .taskCancelled)
         }
         try await attempt.wait(for: .cancel)
-        // A reader that comes later has not been cancelled, and is told that the request was.
+        // A later reader has not been cancelled, and throws the cancellation of the request.
         #expect(
             await outcome { "\(try await handle.data().1.status.code)" }.value == .failed(.cancelled(.explicitly)))
         try await Self.expectThatTheSlotIsFree(scripted)
     }
 
-    /// Another request gets the slot and its answer.
+    /// Checks that another request gets the slot and its response.
     static func expectThatTheSlotIsFree(_ scripted: Scripted, sourceLocation: SourceLocation = #_sourceLocation)
         async throws
     {

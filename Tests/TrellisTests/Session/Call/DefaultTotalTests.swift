@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Which requests have a total where none is named, and what naming one limit does to the others.
+/// The requests that have a total time limit by default, and the effect of one named limit on the others.
 @Suite(.timeLimit(.minutes(1)))
 struct DefaultTotalTests {
     private static var chunks: AsyncStream<Data> {
@@ -15,7 +15,7 @@ struct DefaultTotalTests {
         }
     }
 
-    /// Answers, with a byte each 50 s for ten minutes. Returns what became of the answer.
+    /// Sends the response with one byte every 50 s for ten minutes. Returns the attempt.
     private func drip(_ scripted: Scripted) async throws -> ScriptedAttempt {
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()

@@ -6,7 +6,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Errors of calls that had sent something before the request that failed.
+/// Errors of calls that sent bytes before the request that failed.
 @Suite(.timeLimit(.minutes(1)))
 struct EarlierTrafficTests {
     let clock = TestClock()
@@ -23,7 +23,7 @@ struct EarlierTrafficTests {
         try #require(await #expect(throws: TrellisError.self) { try await body() })
     }
 
-    /// Answers a POST with a redirect, and cannot connect for the GET behind it.
+    /// A transport that answers a POST with a redirect, and cannot connect for the GET behind the redirect.
     private static let redirecting = MockTransport { exchange in
         if exchange.request.method == .get {
             throw TransportFailure(.connectionFailed(.unreachable("refused")))
@@ -46,7 +46,7 @@ struct EarlierTrafficTests {
         #expect(error.isRetryable == (method == .put))
     }
 
-    /// The error of a POST that is retried once, whose attempts end as a script says.
+    /// Returns the error of a POST that is retried once, whose two attempts end as the script sets.
     private func failure(of script: (ScriptedAttempt, _ isFirst: Bool) -> Void) async throws -> TrellisError {
         let transport = ScriptedTransport(clock: clock)
         let session = session(transport) {

@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Time limits while this side holds the transfer up.
+/// Time limits while this side pauses the transfer.
 @Suite(.timeLimit(.minutes(1)))
 struct HeldUpTimeTests {
     let scripted = Scripted()
@@ -17,14 +17,14 @@ struct HeldUpTimeTests {
 
     private static let beginning = 4 << 20
 
-    /// Reads what made the transfer pause.
+    /// Reads the bytes that made the transfer pause.
     private func readBeginning(_ reader: inout ResponseBody.Iterator) async throws {
         var rest = Self.beginning
         while rest > 0 { rest -= try #require(try await reader.next()).count }
         #expect(rest == 0)
     }
 
-    /// A stream that is paused because nobody has read its first megabyte.
+    /// Returns a stream that is paused because its first megabyte has not been read.
     private func pausedStream(_ timeouts: Timeouts) async throws -> (StreamResponse, ScriptedAttempt) {
         let request = request(timeouts)
         let opening = Task { [session = scripted.session] in try await session.stream(request) }

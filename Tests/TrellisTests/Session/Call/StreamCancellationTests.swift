@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A stream that nobody reads any more ends its transfer, in whatever form it was read.
+/// A stream without a reader ends its transfer, in every form of reading.
 @Suite(.timeLimit(.minutes(1)))
 struct StreamCancellationTests {
     enum Form: CaseIterable, Sendable {
@@ -21,7 +21,7 @@ struct StreamCancellationTests {
         return (try await opening.value, attempt)
     }
 
-    /// Reads elements until `count` have come.
+    /// Reads elements until `count` have been read.
     private static func read(_ count: Int, of stream: StreamResponse, as form: Form) async throws {
         var left = count
         func isEnough() -> Bool {

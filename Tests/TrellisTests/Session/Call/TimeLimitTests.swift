@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Each limit on time, at its exact instant: one nanosecond earlier nothing has happened.
+/// Each time limit at its exact instant: one nanosecond earlier the request still runs.
 @Suite(.timeLimit(.minutes(1)))
 struct TimeLimitTests {
     let scripted = Scripted()
@@ -21,7 +21,7 @@ struct TimeLimitTests {
         return (task, try await scripted.transport.nextAttempt())
     }
 
-    /// The request fails with this limit when the clock has moved by exactly so much, and not before.
+    /// Checks that the request fails with this limit once the clock has advanced by exactly this duration, and not before.
     private func expect(
         _ timeout: TrellisError.Timeout, in duration: Duration, phase: TrellisError.Phase, elapsed: Duration,
         _ task: Task<(Data, Response), any Error>, _ attempt: ScriptedAttempt,
@@ -107,7 +107,7 @@ struct TimeLimitTests {
         request.timeouts = Timeouts(total: .seconds(10))
         let task = Task { [request] in try await scripted.session.data(request) }
         await scripted.waitUntilLive(count: 2)
-        // The blocker's own limit on connecting is over by then; only the queue keeps the second one.
+        // The blocker's own connect limit is over by then; only the queue delays the second request.
         await scripted.advance(by: .seconds(9))
         await scripted.advance(by: .seconds(1))
         let error = await #expect(throws: TrellisError.self) { try await task.value }

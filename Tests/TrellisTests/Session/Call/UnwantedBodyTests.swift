@@ -5,10 +5,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Bodies of streams that nobody wants: those of redirects, of answers that are retried, and of challenges.
+/// Stream bodies without a reader: those of redirects, of retried responses, and of challenges.
 @Suite(.timeLimit(.minutes(1)))
 struct UnwantedBodyTests {
-    /// Moves the clock on until the next attempt has come: all of them at once have one connection slot.
+    /// Advances the clock until the next attempt starts: all attempts share one connection slot.
     private func next(_ scripted: Scripted, _ count: Int) async throws -> ScriptedAttempt {
         while scripted.transport.attempts.count < count { await scripted.advance(by: .milliseconds(100)) }
         return try await scripted.transport.nextAttempt()
@@ -25,7 +25,7 @@ struct UnwantedBodyTests {
     @Test(arguments: [nil, "20", "10000000"])
     func aRedirectIsFollowedThoughItsBodyNeverEnds(length: String?) async throws {
         let scripted = Scripted.narrow
-        // Without a limit on silence nothing else would end the wait.
+        // Without an idle limit nothing else would end the wait.
         var request = Request("http://localhost/")
         request.timeouts = Timeouts(idle: nil)
         let opening = Task { [session = scripted.session, request] in try await session.stream(request) }

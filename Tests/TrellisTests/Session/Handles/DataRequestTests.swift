@@ -5,14 +5,14 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The order in which a handle is resumed, suspended and cancelled, and what becomes of the request.
+/// The order in which a handle is resumed, suspended and cancelled, and the resulting state of the request.
 @Suite(.timeLimit(.minutes(1)))
 struct DataRequestTests {
     enum Call: Character, Sendable {
         case resume = "r", suspend = "s", cancel = "c"
     }
 
-    /// All orders of up to four calls, with the phase and the number of attempts that they end with.
+    /// An order of up to four calls, with the resulting phase and number of attempts.
     struct Row: Sendable, CustomTestStringConvertible {
         let calls: String
         let phase: RequestState
@@ -57,7 +57,7 @@ struct DataRequestTests {
         let attempt = scripted.transport.attempts.first
         let wasCancelled = row.phase == .cancelled && row.attempts == 1
         if let attempt { #expect(attempt.count(of: .cancel) == (wasCancelled ? 1 : 0)) }
-        // The transport hears of each change once, and in the end what holds.
+        // The transport receives each change once, and the last one matches the final state.
         let pauses =
             attempt?.calls.compactMap { call -> Bool? in if case .suspend(let on) = call { on } else { nil } } ?? []
         #expect(zip(pauses, pauses.dropFirst()).allSatisfy { $0 != $1 })
@@ -122,8 +122,8 @@ struct DataRequestTests {
         let waiting = scripted.session.request("http://localhost/waiting")
         waiting.resume()
         await scripted.session.settle()
-        // In one go on the engine thread: the slot is given, and before the request hears of it, it leaves and comes back
-        // while another slot is free.
+        // All calls run together on the engine thread: the slot is given, and the request leaves and comes back while another
+        // slot is free, before the request learns of the slot.
         let engine = scripted.session.engine
         await withCheckedContinuation { continuation in
             engine.submit {

@@ -1,11 +1,11 @@
 import CurlEngine
-import FoundationEssentials
+import Foundation
 import Testing
 import TrellisTesting
 
 @testable import Trellis
 
-/// The handle on a request that is read as a stream, and the facts that handles tell of their calls.
+/// The handle of a streamed request, and the facts about a call that handles report.
 @Suite(.timeLimit(.minutes(1)))
 struct StreamRequestTests {
     @Test func nothingIsSentBeforeTheResponseIsAskedFor() async throws {
@@ -134,5 +134,114 @@ struct StreamRequestTests {
 
     @Test func withoutATransportASessionIsOnLibcurl() {
         #expect(Session(configuration: SessionConfiguration(), transport: nil).transport is LibcurlTransport)
+    }
+}
+
+/// A stream's handle, once its head has come.
+@Suite(.timeLimit(.minutes(1)))
+struct StreamRequestBodyTests {
+    /// A transport that answers before `start` has returned.
+    private final class Hasty: Transport, TransportTask {
+        func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+            events.transportDidReceiveHead(ResponseHead(status: .ok))
+            [UInt8]("hello".utf8).withBytes { events.transportDidReceiveBody($0) }
+            events.transportDidEnd(TransportEnd())
+            return self
+        }
+        func cancel() {}
+        func pauseReceiving(_ isPaused: Bool) {}
+        func suspend(_ isSuspended: Bool) {}
+        func send(_ chunk: Data) {}
+        func finishSending() {}
+    }
+
+    @Test func aResponseThatComesAtOnceIsWhole() async throws {
+        let session = Session(transport: Hasty())
+        for _ in 0..<50 {
+            let response = try await session.streamRequest("http://a.example/").response
+            #expect(try await response.chunks.collect(upTo: 100) == Data("hello".utf8))
+        }
+    }
+
+    @Test func theBodyIsSuspendedMeasuredAndCancelled() async throws {
+        let scripted = Scripted()
+        let request = scripted.session.streamRequest("http://localhost/")
+        let progress = request.downloadProgress
+        let reading = Task { try await request.response }
+        let exchange = try await scripted.transport.nextAttempt()
+        exchange.connect()
+        exchange.receiveHead(status: 200)
+        let response = try await reading.value
+        #expect(await request.state == .finished)
+        request.suspend()
+        try await exchange.wait(for: .suspend(true))
+        request.resume()
+        try await exchange.wait(for: .suspend(false))
+        exchange.receiveBody("12345")
+        let counted = Task {
+            var last = Int64(0)
+            for await value in progress { last = value.completedBytes }
+            return last
+        }
+        var reader = response.chunks.makeAsyncIterator()
+        #expect(try await reader.next() == Data("12345".utf8))
+        request.cancel()
+        let error = await #expect(throws: TrellisError.self) { try await reader.next() }
+        #expect(error?.reason == .cancelled(.explicitly))
+        #expect(await counted.value == 5)
+    }
+
+    /// The exchange under way at the deadline is shown by the handle as soon as its reader has the error.
+    @Test func theExchangeThatTheDeadlineEndsIsShown() async throws {
+        let scripted = Scripted()
+        var asked = Request("http://localhost/").withRetrier(Retrier { _, _ in .retry })
+        asked.timeouts = Timeouts(idle: nil, total: .seconds(5))
+        let request = scripted.session.request(asked)
+        let reading = Task { try await request.data() }
+        for _ in 0..<2 {
+            let exchange = try await scripted.transport.nextAttempt()
+            exchange.connect()
+            if scripted.transport.attempts.count < 2 {
+                exchange.receiveHead(status: 503)
+                exchange.end()
+            }
+        }
+        await scripted.advance(by: .seconds(5))
+        await #expect(throws: TrellisError.self) { try await reading.value }
+        #expect(request.exchanges.map(\.attempt) == [1, 2])
+        #expect(request.retryCount == 1)
+        #expect(request.exchanges.allSatisfy { $0.metrics.callID == request.callID })
+    }
+
+    /// A handle that was held up has its call's deadline, and its error says what the request was doing.
+    @Test func theDeadlineOfAHandleThatWasHeldUpNamesTheConnections() async throws {
+        let scripted = Scripted.narrow
+        let (blocker, _) = try await scripted.block()
+        var asked = Request("http://localhost/")
+        asked.timeouts = Timeouts(idle: nil, total: .seconds(10))
+        let request = scripted.session.request(asked)
+        request.suspend()
+        let reading = Task { try await request.data() }
+        await scripted.session.settle()
+        await scripted.advance(by: .seconds(5))
+        request.resume()
+        await scripted.waitUntilLive(count: 2)
+        await scripted.advance(by: .seconds(5))
+        let error = await #expect(throws: TrellisError.self) { try await reading.value }
+        #expect(error?.kind == .deadline)
+        #expect(error?.detail?.contains("in use") == true)
+        blocker.cancel()
+    }
+
+    @Test @MainActor func stepsOfACallFromTheMainActorRunOnThePool() async throws {
+        let isMain = Locked<Bool?>(nil)
+        let session = Session(transport: MockTransport { _ in MockResponse() })
+        _ = try await session.data(
+            Request("http://a.example/").withAdapter(
+                Adapter { request, _ in
+                    isMain.withLock { $0 = Thread.isMainThread }
+                    return request
+                }))
+        #expect(isMain.withLock { $0 } == false)
     }
 }

@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Handles on requests with a body, and their progress.
+/// The handles of requests with a body, and their progress.
 @Suite(.timeLimit(.minutes(1)))
 struct UploadRequestTests {
     private let scripted = Scripted()
@@ -39,7 +39,7 @@ struct UploadRequestTests {
         let answer = Task { try await upload.data().1.status.code }
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
-        // Room until the source has given all.
+        // The transport asks for more until the source has delivered the whole body.
         while kind != .small, attempt.count(of: .finishSending) == 0 {
             attempt.needBody()
             await scripted.session.settle()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// The languages of an environment.
+/// The languages that an environment sets.
 struct AcceptLanguageTests {
     @Test(
         arguments: [

@@ -5,12 +5,12 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Fields whose names cannot be sent are errors when the request is sent.
+/// A header field with an invalid name is an error when the request is sent.
 @Suite(.timeLimit(.minutes(1)))
 struct InvalidFieldNameTests {
     let transport = MockTransport { _ in .text("hello") }
 
-    /// Sends a request and returns its error; nothing may have been sent.
+    /// Sends a request and returns its error; checks that no bytes were sent.
     private func failure(
         _ request: Request, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) async throws -> TrellisError {
@@ -37,7 +37,7 @@ struct InvalidFieldNameTests {
     }
 
     @Test func aDefaultFieldIsAnErrorOfEachRequest() async throws {
-        let error = try await failure(Request("http://localhost/")) { $0.defaultHeaderFields["X Key"] = "1" }
+        let error = try await failure(Request("http://localhost/")) { $0.defaultHeaders["X Key"] = "1" }
         #expect(error.reason == .invalidRequest(.headerField("X Key")))
     }
 
@@ -58,7 +58,7 @@ struct InvalidFieldNameTests {
 
     @Test func aSessionsCurlCommandDoesNotShowADefaultField() throws {
         var configuration = SessionConfiguration()
-        configuration.defaultHeaderFields["X Key"] = "1"
+        configuration.defaultHeaders["X Key"] = "1"
         let session = Session(configuration: configuration, transport: transport)
         #expect(try !session.cURLDescription(of: Request("http://localhost/")).contains("invalid-name"))
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Trellis
 
-/// What a session makes of a request's body, limits and versions, and which requests it refuses.
+/// The preparation of a request's body, limits and versions, and the requests that a session refuses.
 struct RequestPreparationBodyTests {
     private enum Shape: Equatable {
         case none, bytes(Int), stream(Int64?)
@@ -73,7 +73,7 @@ struct RequestPreparationBodyTests {
         #expect(error?.description.contains(path) == true)
     }
 
-    // MARK: What is refused
+    // MARK: Refused requests
 
     @Test(
         arguments: [

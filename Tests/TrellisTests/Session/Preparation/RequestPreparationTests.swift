@@ -5,7 +5,7 @@ import Testing
 
 @testable import Trellis
 
-/// What a session makes of a request before it is sent: its lines as they go out.
+/// The preparation of a request: the header lines that a session sends.
 struct RequestPreparationTests {
     static func prepare(
         _ request: Request, _ change: (inout SessionConfiguration) -> Void = { _ in }
@@ -18,7 +18,7 @@ struct RequestPreparationTests {
         return try RequestPreparation(configuration).prepare(request, delivery: .memory, start: .init(nanoseconds: 1))
     }
 
-    /// The lines that are sent: the request's own, or the session's where it has none.
+    /// Returns the header lines that are sent: those of the request, or those of the session where the request has none.
     static func lines(
         _ request: Request, _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) throws -> [String] {
@@ -37,19 +37,19 @@ struct RequestPreparationTests {
 
     @Test func theSessionsFieldsComeAfterTheRequests() throws {
         let request = Request("http://localhost/", headers: [.accept: "text/html"])
-        let lines = try Self.lines(request) { $0.defaultHeaderFields = [.acceptLanguage: "de"] }
+        let lines = try Self.lines(request) { $0.defaultHeaders = [.acceptLanguage: "de"] }
         #expect(lines == ["Accept: text/html", "Accept-Language: de"])
     }
 
     @Test func theRequestsFieldWinsOverTheSessionsOfTheSameName() throws {
         let request = Request("http://localhost/", headers: [.acceptLanguage: "fr"])
-        let lines = try Self.lines(request) { $0.defaultHeaderFields = [.acceptLanguage: "de"] }
+        let lines = try Self.lines(request) { $0.defaultHeaders = [.acceptLanguage: "de"] }
         #expect(lines == ["Accept-Language: fr"])
     }
 
     @Test func aRequestWithoutFieldsHasTheSessions() throws {
         let lines = try Self.lines(Request("http://localhost/")) {
-            $0.defaultHeaderFields = [.acceptLanguage: "de"]
+            $0.defaultHeaders = [.acceptLanguage: "de"]
             $0.userAgent = "test/1"
         }
         #expect(lines == ["Accept-Language: de", "User-Agent: test/1"])
@@ -57,7 +57,7 @@ struct RequestPreparationTests {
 
     @Test func aUserAgentAmongTheFieldsWins() throws {
         let lines = try Self.lines(Request("http://localhost/")) {
-            $0.defaultHeaderFields = [.userAgent: "mine/1"]
+            $0.defaultHeaders = [.userAgent: "mine/1"]
             $0.userAgent = "test/1"
         }
         #expect(lines == ["User-Agent: mine/1"])
@@ -79,7 +79,7 @@ struct RequestPreparationTests {
     }
 
     @Test func anEmptyValueIsSentAsOne() throws {
-        // libcurl takes `Name;` for an empty value; `Name:` would leave the field out.
+        // libcurl sends an empty value for `Name;`; `Name:` would remove the field.
         #expect(try Self.lines(Request("http://localhost/", headers: [.accept: ""])) == ["Accept;"])
     }
 

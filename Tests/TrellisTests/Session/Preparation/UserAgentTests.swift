@@ -1,7 +1,7 @@
 import Testing
 import Trellis
 
-/// Who sends.
+/// The value of the `User-Agent` field.
 struct UserAgentTests {
     private static let rest = "Trellis/\(TrellisRuntime.version) libcurl/\(TrellisRuntime.libcurlVersion) (Linux)"
 

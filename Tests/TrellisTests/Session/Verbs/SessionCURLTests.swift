@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The command line for what a session would send.
+/// The curl command line of the request that a session would send.
 @Suite(.timeLimit(.minutes(1)))
 struct SessionCURLTests {
     private static func session(_ change: (inout SessionConfiguration) -> Void) -> Session {
@@ -24,12 +24,12 @@ struct SessionCURLTests {
         await Shell.curl(called: try session(change).cURLDescription(of: request)).arguments
     }
 
-    /// The fields that a session sends, and the ones that it shows.
+    /// The described fields are those that the session sends.
     @Test func theFieldsAreThoseThatAreSent() async throws {
         let change: @Sendable (inout SessionConfiguration) -> Void = {
             $0.userAgent = "tool/1"
             $0.acceptLanguage = "de-AT, de;q=0.9"
-            $0.defaultHeaderFields = [.accept: "a/b", .from: "ann"]
+            $0.defaultHeaders = [.accept: "a/b", .from: "ann"]
         }
         let request = Request("http://localhost/", headers: [.accept: "text/html"])
         let shown = try await Self.arguments(request, change)

@@ -5,13 +5,13 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Requests from their parts, as they arrive.
+/// Requests that are built from their parts, as the server receives them.
 @Suite(.timeLimit(.minutes(1)))
 struct SessionParametersTests {
     private struct User: Encodable, Sendable { var name = "Ada" }
     private struct Refusal: Error {}
 
-    /// What arrives: method, URL, the fields that were given or follow from the body, body.
+    /// Returns the request as received: the method, the URL, the fields that were given or follow from the body, and the body.
     private static func arrival(_ make: (Session) -> DataRequest) async throws -> String {
         let transport = MockTransport { _ in MockResponse() }
         var configuration = SessionConfiguration()

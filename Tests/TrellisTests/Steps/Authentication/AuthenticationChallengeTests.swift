@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// `WWW-Authenticate`, good and bad (RFC 9110, section 11.6.1).
+/// Valid and malformed `WWW-Authenticate` fields (RFC 9110, section 11.6.1).
 struct AuthenticationChallengeTests {
     struct Row: Sendable, CustomTestStringConvertible {
         let field: String
@@ -32,7 +32,7 @@ struct AuthenticationChallengeTests {
         Row("Negotiate YII+/-._~==", challenge("Negotiate", token68: "YII+/-._~==")),
         Row("Negotiate a", challenge("Negotiate", token68: "a")),
         Row("Negotiate, Basic realm=x", challenge("Negotiate"), challenge("Basic", ["realm": "x"])),
-        // The example of the RFC, and the same the other way around.
+        // The example of the RFC, and the same challenges in the other order.
         Row(
             #"Basic realm="simple", Newauth realm="apps", type=1, title="Login to \"apps\"""#,
             challenge("Basic", ["realm": "simple"]),
@@ -44,7 +44,7 @@ struct AuthenticationChallengeTests {
         Row("Bearer realm=x,, error=invalid_token,", challenge("Bearer", ["realm": "x", "error": "invalid_token"])),
         Row("Digest qop=\"auth,auth-int\", nonce=\"\"", challenge("Digest", ["qop": "auth,auth-int", "nonce": ""])),
         Row("Basic realm=first, realm=second", challenge("Basic", ["realm": "first"])),
-        // What breaks the grammar goes, and takes nothing else with it.
+        // A malformed challenge is dropped, and the other challenges stay.
         Row("realm=x, Basic realm=y", challenge("Basic", ["realm": "y"])),
         Row(#"Basic realm="never ends"#),
         Row(#"Bearer, Basic realm="never, Digest realm=x"#, challenge("Bearer")),

@@ -6,7 +6,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Requests with a credential that is renewed, over a session.
+/// Requests with a credential that is refreshed, over a session.
 @Suite(.timeLimit(.minutes(1)))
 struct AuthenticationInterceptorTests {
     @Test func theCredentialGoesOut() async throws {
@@ -52,7 +52,7 @@ struct AuthenticationInterceptorTests {
         gate.open()
         #expect(try await first.value == "token-1")
         for other in others { #expect(try await other.value == "token-1") }
-        // Nothing was ever refused.
+        // The server has refused no request.
         #expect(world.transport.startedCount == 11)
         #expect(world.authenticator.refreshes == 1)
     }
@@ -124,7 +124,7 @@ struct AuthenticationInterceptorTests {
     @Test func theRefreshMayUseTheSessionItBelongsTo() async throws {
         let world = Locked<TokenWorld?>(nil)
         let made = TokenWorld(accepting: ["token-1"], credential: Token("old")) { number in
-            // Goes out without a credential, is refused, and does not wait for itself.
+            // A request of the refresh is sent without a credential, is refused, and does not wait for its own refresh.
             let answer = try await world.withLock { $0 }?.get("token")
             return Token(answer == "401" ? "token-\(number)" : "wrong")
         }

@@ -5,10 +5,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Credentials that are sent unasked, and where.
+/// Credentials that are sent without a challenge, and the origins that receive them.
 @Suite(.timeLimit(.minutes(1)))
 struct CredentialAdapterTests {
-    /// What a session with an adapter sends as `Authorization`.
+    /// Returns the `Authorization` field that a session with the adapter sends.
     static func sent(_ adapter: any RequestAdapter, _ request: Request) async throws -> String? {
         let transport = MockTransport { _ in MockResponse() }
         var configuration = SessionConfiguration()
@@ -58,7 +58,8 @@ struct CredentialAdapterTests {
         }
     }
 
-    /// Nothing is sent, nothing is put in place of what cannot be, and nothing of it is shown.
+    /// Control characters in a credential are an error: nothing is sent, no replacement is made, and the error does not show the
+    /// credential.
     @Test(arguments: ["secret\r\nX: y", "secret\n", "secret\r", "sec\u{0}ret", "\u{1}secret", "secret\u{7f}"])
     func controlCharactersAreAnErrorBeforeAnythingIsSent(_ text: String) async throws {
         let request = Request("https://a.example/")

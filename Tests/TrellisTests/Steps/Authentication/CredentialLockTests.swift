@@ -4,10 +4,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Code of the user's that runs when a credential is replaced, and asks for the credential itself.
+/// User code that runs when a credential is replaced, and reads the credential itself.
 @Suite(.timeLimit(.minutes(1)))
 struct CredentialLockTests {
-    /// A credential that tells of its end.
+    /// A credential that runs a closure when it is released.
     private final class Watched: AuthenticationCredential {
         let requiresRefresh = false
         private let whenGone: @Sendable () -> Void

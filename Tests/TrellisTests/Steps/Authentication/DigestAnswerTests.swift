@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Answers to challenges, against the examples of the RFCs.
+/// Digest responses, against the examples of the RFCs.
 struct DigestAnswerTests {
     static func challenge(_ field: String) -> DigestChallenge? {
         DigestChallenge.first(in: AuthenticationChallenge.parse(field))
@@ -40,7 +40,7 @@ struct DigestAnswerTests {
                 """)
     }
 
-    /// With the values of erratum 4897: those of the RFC are of SHA-512, cut off.
+    /// The values are those of erratum 4897: the values in the RFC are truncated SHA-512.
     @Test func theSecondExampleOfRFC7616() throws {
         let answer = try Self.answer(
             """
@@ -65,7 +65,7 @@ struct DigestAnswerTests {
         #expect(answer.field?.contains("algorithm") == false)
     }
 
-    /// RFC 2069, with the value of erratum 749.
+    /// The example of RFC 2069, with the value of erratum 749.
     @Test func theExampleOfRFC2069() throws {
         let answer = try Self.answer(
             #"Digest realm="testrealm@host.com", nonce="dcd98b7102dd2f0e8b11d0f600bfb0c093", opaque="5ccc""#,

@@ -6,10 +6,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// When challenges are answered, and where.
+/// The challenges that digest authentication answers, and the origins.
 @Suite(.timeLimit(.minutes(1)))
 struct DigestAuthenticationTests {
-    /// A server that answers with what is left of a script, the last answer for ever, and writes down what it is sent.
+    /// A server that sends the responses of a script, repeats the last one, and records the requests.
     struct World: Sendable {
         let transport: MockTransport
         let session: Session
@@ -34,7 +34,7 @@ struct DigestAuthenticationTests {
             session = Session(configuration: configuration, transport: transport)
         }
 
-        /// For each request the parameter's value, `-` without an Authorization field.
+        /// Returns the parameter's value in each request, `-` without an Authorization field.
         func sent(_ name: String) -> [String] {
             transport.requests.map { request in
                 guard let field = request.request.headers[.authorization] else { return "-" }
@@ -60,7 +60,7 @@ struct DigestAuthenticationTests {
         #expect(world.sent("cnonce") == ["-", "client-1", "client-1"])
     }
 
-    /// Servers tie their nonces to a session, which the challenge begins.
+    /// The answer to a challenge carries the cookie of the challenge: servers tie their nonces to a session.
     @Test func theCookieOfAChallengeComesBackWithTheAnswer() async throws {
         var challenge = Self.challenge("1")
         var fields = challenge.head.headers
@@ -102,7 +102,8 @@ struct DigestAuthenticationTests {
         #expect(world.sent("nonce") == ["-", "1"])
     }
 
-    /// A server that was started anew knows no nonce, and cannot tell that it was one of its own.
+    /// A preemptive answer that is refused is repeated with the new nonce: a restarted server knows no nonce, and cannot tell
+    /// that the nonce was its own.
     @Test func anAnswerAheadThatIsRefusedIsGivenAgain() async throws {
         let world = World([Self.challenge("1"), .text("yes"), Self.challenge("2"), .text("yes")])
         for _ in 0..<2 { #expect(try await world.session.data("http://a.example/").1.status == .ok) }
@@ -184,7 +185,7 @@ struct DigestAuthenticationTests {
         #expect(Set(world.sent("nc")).count == 52)
     }
 
-    /// Of an empty body, of bytes, of what is made while it is sent.
+    /// The body is protected where the server requires it: an empty body, bytes, and a body that is made while it is sent.
     @Test(arguments: [nil, RequestBody.data(Data("abc".utf8)), .stream { AsyncStream<Data>.abc }])
     func aBodyIsProtectedWhereTheServerInsists(_ body: RequestBody?) async throws {
         let world = World([

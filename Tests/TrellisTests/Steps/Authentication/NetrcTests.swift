@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Netrc files as curl reads them.
+/// Netrc files, parsed as curl parses them.
 struct NetrcTests {
     typealias Entry = Netrc.Entry
 
@@ -63,7 +63,7 @@ struct NetrcTests {
         #expect(throws: AuthenticationError.malformedNetrc(line: line)) { try Netrc(parsing: text) }
     }
 
-    /// curl 7.88 takes the next keyword for the value, and so sends a machine what is another's.
+    /// curl 7.88 takes the next keyword for the value, and so sends one machine the password of another.
     @Test(arguments: [
         ("machine a.example login ann password #s3cret\nmachine b.example login bob password x", 1),
         ("machine a.example login ann password # it\nis-here", 1), ("machine a.example login #ann", 1),

@@ -6,10 +6,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Names and passwords that are proved in the way that the server asks for.
+/// User names and passwords, sent in the scheme that the server asks for.
 @Suite(.timeLimit(.minutes(1)))
 struct PasswordAuthenticationTests {
-    /// A server that answers with what is left of a script, the last answer for ever.
+    /// A server that sends the responses of a script, and repeats the last one.
     struct World: Sendable {
         let transport: MockTransport
         let session: Session
@@ -112,7 +112,7 @@ struct PasswordAuthenticationTests {
         }
     }
 
-    /// A server that has seen that the digest is wrong must not get the password instead.
+    /// A server that has refused the digest of a wrong password does not get the password instead.
     @Test func theDigestOfAWrongPasswordIsNotFollowedByThePassword() async throws {
         for second in [Self.refusal(Self.basic), Self.refusal(Self.basic, Self.digest)] {
             let world = World([Self.refusal(Self.digest, Self.basic), second])
@@ -125,7 +125,7 @@ struct PasswordAuthenticationTests {
 
     @Test(arguments: [basic, digest])
     func anotherOriginGetsNothing(_ challenge: String) async throws {
-        // Before and after the first origin has asked.
+        // The redirect comes before the first origin has sent a challenge, and then after one.
         let early = World([Self.redirect(to: "http://b.example/"), Self.refusal(challenge)])
         #expect(try await early.get() == 401)
         #expect(early.schemes == ["-", "-"])

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Trellis
 
-/// Nothing that holds a secret tells it.
+/// The descriptions of types that hold a secret do not show the secret.
 struct RedactionTests {
     static let secret = "s3cr3t"
 

@@ -5,10 +5,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Calls that leave a refresh, and refreshes that hang, come too late or are not wanted any more.
+/// Calls that leave a refresh, and refreshes that hang, end too late or are no longer needed.
 @Suite(.timeLimit(.minutes(1)))
 struct RefreshEndTests {
-    /// A world whose refresh begins and ends with gates, and takes no notice of its cancellation.
+    /// A server and session whose refresh begins and ends with gates, and ignores its cancellation.
     struct Gated {
         let begun = LoopbackServer.Gate(), end = LoopbackServer.Gate(), ended = LoopbackServer.Gate()
         let world: TokenWorld
@@ -38,7 +38,7 @@ struct RefreshEndTests {
         let second = Task { try await gated.world.get() }
         await gated.world.session.settle()
         first.cancel()
-        // While the refresh hangs.
+        // The call ends while the refresh hangs.
         await #expect(throws: CancellationError.self) { try await first.value }
         gated.end.open()
         #expect(try await second.value == "token-1")
@@ -70,12 +70,12 @@ struct RefreshEndTests {
             await gated.world.session.settle()
         }
         await #expect(throws: AuthenticationError.refreshTimedOut) { try await call.value }
-        // What it brings after all is used.
+        // The credential of the late refresh is still used.
         gated.end.open()
         await gated.credential(becomes: Token("token-1"))
     }
 
-    /// What ends it is its cancellation: nothing else would.
+    /// A refresh that is no longer needed is cancelled: nothing else would end it.
     @Test(arguments: [true, false])
     func aRefreshThatIsNotWantedAnyMoreIsCancelled(_ isTimedOut: Bool) async throws {
         let begun = LoopbackServer.Gate(), never = LoopbackServer.Gate(), cancelled = LoopbackServer.Gate()
@@ -158,7 +158,7 @@ struct RefreshEndTests {
         try await begun.opened()
         let isCancelled = LoopbackServer.Gate()
         let second = Task {
-            // Not by its cancellation, which comes before it opens.
+            // The wait runs in a task of its own: the cancellation, which comes before the gate opens, would end the wait.
             await Task { try? await isCancelled.opened() }.value
             return try await keeper.credential(for: CallContext.test(id: 2).call)
         }
@@ -180,7 +180,7 @@ struct RefreshEndTests {
                 try await gate.opened()
                 return Token("token-1")
             }, credential: Token("old", requiresRefresh: true), window: nil, timeout: nil, clock: ContinuousClock())
-        // All on one executor, so that the order of their ends is that in which they were let go.
+        // All tasks run on one executor, so that they end in the order in which they were resumed.
         let session = Session(transport: MockTransport { _ in MockResponse() })
         let order = Locked<[UInt64]>([])
         var calls: [Task<Void, any Error>] = []
@@ -193,7 +193,7 @@ struct RefreshEndTests {
             while keeper.waitingCount < call, !Task.isCancelled { await session.settle() }
         }
         try await begun.opened()
-        // The last one has its place, and now waits too.
+        // The last call has its place in the line, and now waits too.
         await session.settle()
         gate.open()
         for call in calls { try await call.value }

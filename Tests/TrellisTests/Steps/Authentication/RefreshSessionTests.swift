@@ -29,13 +29,13 @@ struct RefreshSessionTests {
             authenticator: Renewing(renew: renew), credential: Token("old", requiresRefresh: requiresRefresh))
     }
 
-    /// The text of the response to a `POST` is the token.
+    /// Returns the token in the text of the response to a `POST`.
     @Sendable private static func token(_ session: RefreshSession) async throws -> Token {
         let (data, _) = try await session.data(Request("http://a.example/token", method: .post))
         return Token(String(decoding: data, as: UTF8.self))
     }
 
-    /// A server that gives out `token-1` and accepts nothing else.
+    /// Returns a server that issues `token-1` and accepts no other token.
     private static func server() -> MockTransport {
         MockTransport { request in
             switch request.request.headers[.authorization] {
@@ -70,7 +70,7 @@ struct RefreshSessionTests {
         #expect(transport.requests.last?.request.headers[.authorization] == "Bearer token-1")
     }
 
-    /// The request of the refresh equals the one that waits for it: it would join it, and wait for itself.
+    /// A request of the refresh that equals the waiting request does not join it: the request would wait for itself.
     @Test func theRequestDoesNotJoinTheCallThatWaitsForIt() async throws {
         let adapted = Locked(0)
         let asked = Locked(0)
@@ -95,7 +95,7 @@ struct RefreshSessionTests {
         let session = Session(configuration: configuration, transport: transport)
         #expect(try await Self.get(session) == "yes")
         #expect(transport.startedCount == 3)
-        // The two attempts of the call; the refusal was the interceptor's concern.
+        // The two attempts of the call; the interceptor handled the refusal.
         #expect(adapted.withLock { $0 } == 2)
         #expect(asked.withLock { $0 } == 0)
     }

@@ -2,14 +2,14 @@ import Testing
 
 @testable import Trellis
 
-/// What becomes of calls while a credential is used, refused and renewed.
+/// The state of calls while a credential is used, refused and refreshed.
 struct RefreshStateTests {
     typealias Decision = RefreshState.Decision
 
     enum Step: Sendable {
-        /// A call goes out; `at` is in seconds.
+        /// A call is sent; `at` is in seconds.
         case adapt(UInt64, expired: Bool = false, at: Int = 0, Decision)
-        /// A call was refused with the credential of a version; `nil`: of the present one.
+        /// A call was refused with the credential of a version; `nil` stands for the current version.
         case refuse(UInt64, isCurrent: Bool = true, of: Int? = nil, at: Int = 0, Decision)
         case refreshed(Int, expired: Bool = false, isWanted: Bool = true)
         case failed(Int, isWanted: Bool = true)
@@ -101,7 +101,7 @@ struct RefreshStateTests {
     @Test(arguments: stories)
     func everyCallIsDealtWith(_ story: Story) {
         var state = RefreshState(hasCredential: story.hasCredential, window: story.window)
-        /// What the records of the calls hold, and the refused calls that wait.
+        /// The versions that the records of the calls hold, and the refused calls that wait.
         var (repeated, waiting): ([UInt64: Int], Set<UInt64>) = ([:], [])
         for (index, step) in story.steps.enumerated() {
             switch step {
@@ -146,7 +146,7 @@ struct RefreshStateTests {
         #expect(state.version == 2)
     }
 
-    /// What was refused ends some day, and nobody tells the machine.
+    /// Refused calls leave no entries in the state machine, which is not told of their ends.
     @Test func callsThatWereRefusedLeaveNothingBehind() {
         var state = RefreshState(hasCredential: true, window: nil)
         for call in 1...1000 { _ = state.refuse(UInt64(call), isCurrent: false, ofVersion: 0, at: .zero) }

@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A credential for tests: a bearer token.
+/// A bearer token, as the credential of tests.
 struct Token: AuthenticationCredential, Equatable {
     let text: String
     var requiresRefresh = false
@@ -16,9 +16,9 @@ struct Token: AuthenticationCredential, Equatable {
     }
 }
 
-/// Gives out `token-1`, `token-2` …, when the test lets it.
+/// An authenticator that issues `token-1`, `token-2` …, when the test allows it.
 final class TokenAuthenticator: Authenticator {
-    /// What one refresh does; the number counts from 1 on.
+    /// The body of one refresh; the number of the refresh counts from 1.
     typealias Refresh = @Sendable (Int) async throws -> Token
 
     private let count = Locked(0)
@@ -69,7 +69,7 @@ struct TokenWorld: Sendable {
         session = Session(configuration: configuration, transport: transport)
     }
 
-    /// The token that the server saw, or the status.
+    /// Sends a request, and returns the token that the server received, or the status.
     func get(_ path: String = "") async throws -> String {
         let (data, response) = try await session.data("http://a.example/\(path)")
         return response.status.code == 200 ? String(decoding: data, as: UTF8.self) : "\(response.status.code)"

@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The same file in the hands of the curl command.
+/// Cookie files that the curl command reads and writes.
 @Suite(.timeLimit(.minutes(1)), .enabled(if: Shell.hasCURL, "there is no /usr/bin/curl"))
 struct CookieCURLTests: ~Copyable {
     private let path = NSTemporaryDirectory() + "/trellis-\(UUID().uuidString).txt"
@@ -28,7 +28,7 @@ struct CookieCURLTests: ~Copyable {
         _ = await Shell.output(of: "curl -s -c '\(path)' \(server.url("/set")) >/dev/null")
         let jar = CookieFile(path: path)
         let cookies = await jar.cookies(for: server.url("/deep/x"))
-        // Of equal paths, curl has the newest first.
+        // curl sends the newest cookie of equal paths first.
         #expect(
             cookies.map(\.name).first == "deep"
                 && cookies.map(\.name).sorted() == ["deep", "empty", "lasting", "session"])
@@ -46,7 +46,7 @@ struct CookieCURLTests: ~Copyable {
         await jar.store(["strange=1"], from: "http://127.0.0.2/")
         let sent = await Shell.output(of: "curl -s -b '\(path)' \(server.url("/"))")
         let names = String(decoding: sent, as: UTF8.self).split(separator: "; ").sorted()
-        // To curl, what stays on the machine is secure.
+        // curl treats cookies that stay on the machine as secure.
         #expect(names == ["empty=", "lasting=\"two\"", "secure=1", "session=1"])
     }
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Section 5.1.1. The examples are those that browsers' makers agreed on, and the edges of the grammar.
+/// Cookie dates (section 5.1.1). The examples are those that browser makers agreed on, and the edges of the grammar.
 struct CookieDateTests {
     private static let april = "2017-04-15T21:01:22Z"
 
@@ -59,7 +59,7 @@ struct CookieDateTests {
             "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split(separator: " ")))
 
     @Test func everyDayIsTheCalendars() throws {
-        // A leap year, years before and after, and a century that is none.
+        // A leap year, the years before and after, and a century that is no leap year.
         for start in ["1899-01-01", "1999-01-01", "2096-01-01"] {
             var day = try Date("\(start)T12:00:00Z", strategy: .iso8601)
             for _ in 0..<(5 * 366) {

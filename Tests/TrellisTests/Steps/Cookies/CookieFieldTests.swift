@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// The field that is sent, and what is never shown.
+/// The `Cookie` field that is sent, and the values that descriptions never show.
 struct CookieFieldTests {
     private static func cookies(_ pairs: [(String, String)]) throws -> [Cookie] {
         try pairs.map { try #require(Cookie(name: $0.0, value: $0.1, domain: "a.test")) }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// A jar in a file: what it holds, who else changes it, and what can go wrong with it.
+/// A cookie jar in a file: its content, changes by other processes, and errors.
 @Suite(.timeLimit(.minutes(1)))
 struct CookieFileTests: ~Copyable {
     private let folder: String
@@ -44,7 +44,7 @@ struct CookieFileTests: ~Copyable {
             ])
         #expect(await sent(self.jar()) == "a=1; b=2")
         #expect(await jar.failure == nil)
-        // What has ended goes with the next change.
+        // Expired cookies are removed with the next change.
         clock.advance(by: 60)
         await jar.store(["c=3"], from: url)
         #expect(lines.map { $0.suffix(3) } == ["a\t1", "c\t3"])
@@ -102,7 +102,8 @@ struct CookieFileTests: ~Copyable {
         #expect(lines.count == 50)
     }
 
-    /// A program that ended while it wrote leaves a lock that nobody holds, and half a file beside the whole one.
+    /// A program that crashed while it wrote leaves a stale lock file, and an incomplete file beside the complete one; neither
+    /// stops a jar.
     @Test func whatACrashLeavesIsNoHindrance() async throws {
         try write(["example.com\tFALSE\t/\tFALSE\t0\ta\t1"])
         try Data("half".utf8).write(to: URL(filePath: path + ".new"))
@@ -146,7 +147,7 @@ struct CookieFileTests: ~Copyable {
         #expect(await sent(jar) == "a=1")
         #expect("\(try #require(await jar.failure))".contains("/missing/cookies.txt cannot be used: No such file"))
         await #expect(throws: CookieFile.Failure.self) { try await jar.flush() }
-        // As soon as it can, all is written.
+        // All changes are written as soon as the file can be written.
         try FileManager.default.createDirectory(atPath: folder + "/missing", withIntermediateDirectories: true)
         await jar.store(["b=2"], from: url)
         #expect(await jar.failure == nil)
@@ -161,7 +162,7 @@ struct CookieFileTests: ~Copyable {
         await jar.store(["a=1"], from: url)
         #expect(Cookie.field(await jar.cookies(for: url)) == "a=1")
         #expect(await jar.failure != nil)
-        // Nothing was made of it, and nothing beside it.
+        // The jar has written neither to the pipe nor to a file beside it.
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder) == ["pipe"])
         for path in [folder + ".lock", ".lock", ".new"] { #expect(!FileManager.default.fileExists(atPath: path)) }
     }
@@ -226,13 +227,13 @@ struct CookieFileTests: ~Copyable {
         #expect(cookie.sameSite == .lax && cookie.created == clock.now - 5)
     }
 
-    /// The file has whole seconds, memory has all of it, and nowhere does a cookie live longer than its server said.
+    /// A cookie expires on time in memory, and no later in the file, which has whole seconds.
     @Test func aCookieEndsWhenItsTimeIsOverAndNoLaterInTheFile() async throws {
         clock.advance(by: 0.75)
         let jar = jar()
         await jar.store(["a=1; Max-Age=2; SameSite=Lax"], from: url)
         #expect(lines.first?.contains("\t1700000002\t") == true)
-        // It is the same cookie when it has been in the file.
+        // The cookie keeps its attributes when it is read back from the file.
         await self.jar().store(["b=2"], from: url)
         #expect(await jar.all.first?.sameSite == .lax)
         clock.advance(by: 1.5)
@@ -251,7 +252,8 @@ struct CookieFileTests: ~Copyable {
         #expect(WholeFile.version(path: path) == version)
     }
 
-    /// A task that prefers the executor of a session runs every actor on its engine thread, this one too.
+    /// Files are not read on an engine thread: a task that prefers the executor of a session runs every actor there, the jar
+    /// included.
     @Test func filesAreNotReadOnAnEngineThread() async throws {
         let engine = EngineExecutor()
         let jar = jar()

@@ -3,9 +3,9 @@ import Testing
 
 @testable import Trellis
 
-/// Where a cookie may be set from and is sent to: domains, paths, schemes, prefixes (sections 5.1.3, 5.1.4 and 5.7).
+/// The scope of cookies: domains, paths, schemes, prefixes (sections 5.1.3, 5.1.4 and 5.7).
 struct CookieScopeTests {
-    /// What `http://home.example.org/` sets, and whether a host is sent it.
+    /// The attributes of a cookie of `http://home.example.org/`, a host, and whether the host is sent the cookie.
     static let domains: [(String, String, Bool)] = [
         ("", "home.example.org", true), ("", "hoMe.eXaMplE.org", true), ("", "subdomain.home.example.org", false),
         ("domain=home.example.org", "home.example.org", true),
@@ -41,7 +41,7 @@ struct CookieScopeTests {
         #expect((sent != nil) == isSent)
     }
 
-    /// An address is no name: nothing is below it, and no part of it is a domain.
+    /// The hosts are addresses: an address has no subdomains, and no part of an address is a domain.
     static let addresses: [(String, String, String, Bool)] = [
         ("127.0.0.1", "", "127.0.0.1", true), ("127.0.0.1", "127.0.0.1", "127.0.0.1", true),
         ("127.0.0.1", "0.0.1", "127.0.0.1", false), ("127.0.0.1", "1", "127.0.0.1", false),
@@ -57,11 +57,11 @@ struct CookieScopeTests {
         #expect((sent != nil) == isSent)
     }
 
-    /// What `https://HOST/` sets for a domain, and another host that would be sent it.
+    /// The host that sets a cookie, its domain, another host, and whether the other host is sent the cookie.
     static let supercookies: [(String, String, String, Bool)] = [
         ("shop.co.uk", "co.uk", "other.co.uk", false), ("shop.co.uk", "uk", "other.co.uk", false),
         ("shop.co.uk", "shop.co.uk", "www.shop.co.uk", true), ("me.github.io", "github.io", "you.github.io", false),
-        // A public suffix of itself gets a cookie, for itself alone.
+        // A cookie for a public suffix that the suffix itself sets is kept for that host alone.
         ("github.io", "github.io", "github.io", true), ("github.io", "github.io", "you.github.io", false),
     ]
 
@@ -91,7 +91,7 @@ struct CookieScopeTests {
         ("Path=/dog; Path=", "/cookie", true), ("Path=; Path=/dog", "/cookie", false), ("Path=foo", "/foo", false),
     ]
 
-    /// Set from /cookie/parser, whose own path is /cookie.
+    /// The cookie is set from /cookie/parser, whose default path is /cookie.
     @Test(arguments: paths)
     func pathsAreHeeded(_ attributes: String, _ path: String, _ isSent: Bool) throws {
         let origin = "http://home.example.org"
@@ -126,7 +126,7 @@ struct CookieScopeTests {
         ("__Host-a=b; Secure; Path=/x", false), ("__Host-a=b; Secure; Path=/; Domain=example.org", false),
         ("__hOsT-a=b; Secure; Path=/; Domain=example.org", false), ("__Host-a=b; Secure; Path=/; Domain=", true),
         ("__Hos-a=b", true), ("a__Host-=b", true), ("__Host=b", true),
-        // Without a name, the value could be taken for name and value.
+        // Without a name, the value could be taken for the name and the value.
         ("__Secure-a", false), ("=__Secure-a=b", false), ("=__HOST-a=b; Secure; Path=/", false), ("=__a=b", true),
     ]
 

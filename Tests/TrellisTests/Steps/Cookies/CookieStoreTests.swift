@@ -3,7 +3,8 @@ import Testing
 
 @testable import Trellis
 
-/// What is kept, in which order it is sent, and what goes when there is no room (sections 5.7 and 5.8.3).
+/// The cookies that a store keeps, the order in which they are sent, and the cookies that are evicted when there is no room
+/// (sections 5.7 and 5.8.3).
 struct CookieStoreTests {
     private let clock = WallClock()
 
@@ -21,7 +22,7 @@ struct CookieStoreTests {
             ], from: url)
         #expect(await jar.field(for: url) == "k=4; k=1; k=5; k=0; k=2")
         clock.advance(by: 1)
-        // A new value does not make a cookie younger.
+        // A new value keeps the creation time of a cookie.
         await jar.store(["k=6; Path=/", "n=7; Path=/"], from: url)
         #expect(await jar.field(for: url) == "k=4; k=1; k=5; k=6; k=2; n=7")
         #expect(await jar.all.map(\.value) == ["6", "1", "2", "3", "4", "5", "7"])
@@ -37,7 +38,7 @@ struct CookieStoreTests {
         #expect(await jar.field(for: "http://example.org/") == "a=2")
     }
 
-    // MARK: Ends
+    // MARK: Expiry
 
     static let ends: [(String, Double?)] = [
         ("a=b", nil), ("a=b; Max-Age=10", 10), ("a=b; Max-Age=10; Expires=Fri, 01 Jan 2038 00:00:00 GMT", 10),
@@ -99,11 +100,11 @@ struct CookieStoreTests {
 
     // MARK: Secure cookies are left alone (step 16)
 
-    /// What is there after a secure cookie of `a` was set and then another one from elsewhere.
+    /// The cookies after a secure cookie `a` was set and then another cookie from elsewhere.
     static let overlays: [(String, String, String, [String])] = [
         ("a=x", "https://example.org/", "http://example.org/", ["secret"]),
         ("a=x; Domain=example.org", "https://www.example.org/", "http://other.example.org/", ["secret"]),
-        // The draft does not ask whether one of the two is for its host only.
+        // The draft does not ask whether one of the two cookies is host-only.
         ("a=x", "https://example.org/", "http://www.example.org/", ["secret"]),
         ("a=x", "https://example.org/", "http://other.org/", ["secret", "x"]),
         ("b=x", "https://example.org/", "http://example.org/", ["secret", "x"]),
@@ -129,7 +130,7 @@ struct CookieStoreTests {
         await jar.store(["a=secret; Secure"], from: "https://www.example.org/")
         await jar.store(["a=x; Domain=example.org"], from: "http://other.example.org/")
         #expect(await jar.all.map(\.value) == ["secret"])
-        // Gone, it is nothing to anyone.
+        // After its removal the cookie protects its name no longer.
         await jar.store(["a=; Secure; Max-Age=0"], from: "https://www.example.org/")
         await jar.store(["a=x; Domain=example.org"], from: "http://other.example.org/")
         #expect(await jar.all.map(\.value) == ["x"])
@@ -150,7 +151,7 @@ struct CookieStoreTests {
         await jar.store(["t=1; Secure", "u=1; Secure"], from: "https://example.org/")
         #expect(await jar.all.map(\.name) == ["s", "t", "u"])
         clock.advance(by: 1)
-        // Sent is used.
+        // A cookie that was sent counts as used.
         await jar.store(["s=1; Secure; Path=/x"], from: "https://example.org/")
         #expect(await jar.all.map(\.path) == ["/", "/", "/x"])
         #expect(await jar.all.map(\.name) == ["t", "u", "s"])
@@ -173,16 +174,17 @@ struct CookieStoreTests {
         clock.advance(by: 1)
         for host in 0..<4 { await jar.store(["new=1"], from: "http://h\(host).example.org/") }
         #expect(await jar.all.count == 60)
-        // Five more than the share, the first of which are older than everything but the one that stays.
+        // Five more than the share, the first of which are older than all others but the cookie that stays.
         await jar.store((0..<6).map { "late\($0)=1" }, from: "http://late.example.org/")
         let names = await jar.all.map(\.name)
         #expect(names.count == 60)
         #expect(names.contains("s"))
-        // Five of the big domain go, then the oldest of all.
+        // Five cookies of the big domain are evicted, then the oldest of all.
         #expect(!names.contains("n4") && names.contains("n5") && !names.contains("old"))
     }
 
-    /// The cookies that stay are those of the plain rule, worked out anew each time, whatever was sent and stored before.
+    /// A full store evicts the cookies that a plain model evicts, which is computed anew each time, after any sequence of uses
+    /// and changes.
     @Test func aFullJarLosesTheOneNotUsedForLongest() throws {
         var store = CookieStore(limits: CookieLimits(total: 40), suffixes: .test)
         var model: [(domain: String, used: Date)] = []
@@ -204,7 +206,8 @@ struct CookieStoreTests {
         }
     }
 
-    /// One more cookie in a full jar takes a candidate that is known: the jar is looked through once in an eighth of its size.
+    /// A new cookie in a full store replaces a candidate from a list: the store searches all its cookies only once for an eighth
+    /// of its size.
     @Test func aFullJarIsNotSortedForEachCookie() throws {
         var store = CookieStore(limits: CookieLimits(total: 80), suffixes: .test)
         var left: [Int] = []
@@ -220,7 +223,7 @@ struct CookieStoreTests {
         let lives = [30, 10, 50, 20, 40, 0].shuffled()
         await jar.store(
             lives.map { $0 == 0 ? "n0=session" : "n\($0)=v; Max-Age=\($0)" }, from: "http://example.org/")
-        // A cookie that is stored again expires when its last field says.
+        // A cookie that is stored again expires at the time of its last field.
         await jar.store(["n20=v; Max-Age=60", "n50=v"], from: "http://example.org/")
         var names: [Set<String>] = []
         for _ in 0..<7 {
@@ -238,7 +241,7 @@ struct CookieStoreTests {
         #expect(sent.utf8.count <= 350 && sent.hasPrefix("0=") && sent.hasSuffix("; 2=\(value)"))
     }
 
-    // MARK: Cookies of the caller's
+    // MARK: Cookies of the caller
 
     @Test func ownCookiesAreSentWhereTheySay() async throws {
         let jar = jar()

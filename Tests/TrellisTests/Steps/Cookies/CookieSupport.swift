@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import Trellis
 
-/// Time that stands still until a test moves it.
+/// A wall clock that stands still until a test advances it.
 final class WallClock: Sendable {
     private let seconds = Mutex<Double>(1_700_000_000)
 
@@ -13,14 +13,14 @@ final class WallClock: Sendable {
 }
 
 extension PublicSuffixes {
-    /// A list that does not depend on the machine.
+    /// A list of public suffixes that does not depend on the machine.
     static let test = PublicSuffixes { ["com", "org", "example", "test", "co.uk", "uk", "github.io"].contains($0) }
 }
 
 extension CookieStore {
     static let testURL = "http://home.example.org/cookie-parser?q"
 
-    /// What would be sent with a request to `target` after the fields came from `source`.
+    /// Returns the field of a request to `target` after the fields came from `source`.
     static func sent(
         after fields: [String], from source: String = testURL, to target: String? = nil,
         limits: CookieLimits = CookieLimits()
@@ -39,6 +39,6 @@ extension CookieStore {
 }
 
 extension CookieJar {
-    /// The value of the field for a URL.
+    /// Returns the value of the `Cookie` field for a URL.
     func field(for url: String) async -> String? { Cookie.field(await cookies(for: url)) }
 }

@@ -56,7 +56,7 @@ struct NetscapeCookiesTests {
         #expect(data.starts(with: Array("# Netscape HTTP Cookie File\n".utf8)))
     }
 
-    /// Nothing is below an address, whatever a file says.
+    /// A cookie of an address is host-only, also where the file says otherwise.
     @Test(arguments: ["::1", ".::1", "[::1]", ".[::1]", "127.0.0.1", ".127.0.0.1"])
     func addressesAreForThemselves(_ domain: String) throws {
         let cookie = try #require(read("\(domain)\tTRUE\t/\tFALSE\t0\tn\tv").first)
@@ -65,7 +65,7 @@ struct NetscapeCookiesTests {
         #expect(again.first.map { $0.isSaved(by: cookie) } == true)
     }
 
-    /// The format has whole seconds, and a part of one must not make a life longer.
+    /// Lifetimes are rounded down to whole seconds, the precision of the format, so that no cookie lives longer.
     @Test func aSecondThatHasBegunDoesNotCount() throws {
         let end = Date(timeIntervalSince1970: 1_900_000_000.9)
         let cookie = try #require(Cookie(name: "a", value: "1", domain: "a.test", expires: end))
@@ -78,7 +78,8 @@ struct NetscapeCookiesTests {
         #expect(NetscapeCookies(cookies: [cookie]).data == NetscapeCookies().data)
     }
 
-    /// Latin-1, for example: a value is octets, whatever they mean (RFC 6265bis, section 5.6).
+    /// Octets that are not UTF-8, such as Latin-1: a value is a sequence of octets without an encoding (RFC 6265bis, section
+    /// 5.6).
     @Test(arguments: [
         [0xfc], [0xc3, 0xbc], [0xc3], [0xc3, 0xfc], [0xee, 0xbf, 0xbc], [0xed, 0xa0, 0x80], [0xff, 0xfe],
     ])

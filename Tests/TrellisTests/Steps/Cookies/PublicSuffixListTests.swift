@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// The list that comes with libcurl, where it does.
+/// The public suffix list of libcurl, where libcurl has one.
 @Suite(.enabled(if: PublicSuffixList.isAvailable, "libcurl has loaded no libpsl"))
 struct PublicSuffixListTests {
     @Test(arguments: ["com", "co.uk", "github.io", "local-only-name", "xn--p1ai", "kawasaki.jp", "x.kawasaki.jp"])

@@ -2,8 +2,8 @@ import Testing
 
 @testable import Trellis
 
-/// Section 5.6: what a server sends, and what comes back to it. Many rows are facts of the working group's test suite, with
-/// nameless cookies as the draft has them since.
+/// The parser of `Set-Cookie` (section 5.6), and the cookies that are sent back. Many rows are from the working group's test
+/// suite, with nameless cookies as in the later draft.
 struct SetCookieTests {
     static let fields: [([String], String?)] = [
         (["foo=bar"], "foo=bar"), (["foo"], "foo"), (["foo=bar; version=1;"], "foo=bar"),
@@ -21,7 +21,7 @@ struct SetCookieTests {
         (["\"a=b\"=bar", "\"a=qux"], "\"a=qux"), (["$Version=1; foo=bar"], "$Version=1"), (["!a=bar"], "!a=bar"),
         (["foo=春节回家路·春运"], "foo=春节回家路·春运"), (["春节=b; c"], "春节=b"),
         (["a=%6Fb%0d%0a"], "a=%6Fb%0d%0a"),
-        // Octets count, not characters: these two are written differently.
+        // Names are compared by octets, not by characters: these two names are written differently.
         (["\u{e9}=1", "e\u{301}=2"], "\u{e9}=1; e\u{301}=2"),
     ]
 
@@ -47,7 +47,7 @@ struct SetCookieTests {
         #expect(try CookieStore.sent(after: ["\(name)=\(value)v; Path=/"]) == nil)
     }
 
-    /// White space around it does not count.
+    /// The limit on a cookie excludes the white space around the name and the value.
     @Test func theLimitIsOnWhatIsLeft() throws {
         let value = String(repeating: "v", count: 4095)
         #expect(try CookieStore.sent(after: ["  a  =  \(value)   "]) == "a=\(value)")
@@ -66,7 +66,7 @@ struct SetCookieTests {
         #expect(try #require(SetCookie("a=b\(many) Secure")).isSecure)
     }
 
-    /// "Ignore the cookie-av": one that came before it counts.
+    /// An attribute that is too long is ignored, so that an earlier attribute of the same name counts ("ignore the cookie-av").
     @Test func longAttributesAreAsIfTheyWereNotThere() throws {
         let path = "/" + String(repeating: "p", count: 1023)
         let url = "http://home.example.org\(path)"

@@ -6,7 +6,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A second attempt beside one that is slow.
+/// A second attempt beside a slow one.
 @Suite(.timeLimit(.minutes(1)))
 struct HedgingTests {
     let clock = TestClock()
@@ -24,7 +24,7 @@ struct HedgingTests {
         return Session(configuration: configuration, transport: transport, clock: clock)
     }
 
-    /// Moves the clock on until the next attempt has come.
+    /// Advances the clock until the next attempt starts.
     func hedge(_ session: Session, count: Int = 2) async throws -> ScriptedAttempt {
         while transport.attempts.count < count {
             clock.advance(by: .milliseconds(100))
@@ -198,7 +198,7 @@ struct HedgingTests {
         #expect(policy.mayHedge(Request("/", method: .put, body: .string("x")), sent: nil))
         let keyed = Request("/", method: .post, headers: [.idempotencyKey: "1"])
         #expect(policy.mayHedge(Request("/", method: .post), sent: keyed))
-        // What a redirect has made of it says nothing about it.
+        // The request behind a redirect says nothing about the original request.
         #expect(!policy.mayHedge(Request("/", method: .post), sent: keyed.withMethod(.get)))
     }
 

@@ -6,10 +6,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Sessions that leave hosts alone.
+/// Sessions with a circuit breaker.
 @Suite(.timeLimit(.minutes(1)))
 struct CircuitBreakerStepTests {
-    /// A host that is well or not.
+    /// A host that responds or fails, and a session.
     struct World {
         let clock = TestClock()
         let transport: MockTransport
@@ -94,9 +94,9 @@ struct CircuitBreakerStepTests {
         }
         await #expect(throws: (any Error).self) { try await probe.value }
         try await attempt.wait(for: .cancel)
-        // The permit goes back behind the call's end.
+        // The permit is returned after the call has ended.
         if leaving == .deadline {
-            // Who was asked and did not answer in time has failed.
+            // A host that received the request and did not answer in time counts as failed.
             while breaker.refusal(host: "a.example", at: clock.engineSide.now())?.nextAttempt == nil {
                 await Task.yield()
             }
@@ -177,7 +177,7 @@ struct CircuitBreakerStepTests {
         world.status.withLock { $0 = 200 }
         world.clock.advance(by: .seconds(5))
         let stream = try await world.session.stream("http://a.example/")
-        // Its body is not read yet.
+        // The body of the response has not been read yet.
         #expect(try await world.send().status == .ok)
         _ = try await stream.finalResponse()
     }
@@ -201,7 +201,7 @@ struct CircuitBreakerStepTests {
 }
 
 extension ScriptedAttempt {
-    /// Answers without a body.
+    /// Sets a response without a body.
     func answer(status: Int) {
         connect()
         receiveHead(status: status)

@@ -4,13 +4,13 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A circuit opens, looks and closes.
+/// The states of a circuit: closed, open, half-open.
 struct CircuitTests {
     static func circuit(ratio: Double = 0.5, minimum: Int = 4) -> Circuit {
         Circuit(CircuitRules(failureRatio: ratio, minimumRequests: minimum))
     }
 
-    /// Sends requests with outcomes, in one second; returns how many were let through.
+    /// Sends requests with these outcomes within one second; returns the number of requests that were admitted.
     @discardableResult
     static func send(
         _ outcomes: [CircuitBreaker.Outcome], to circuit: inout Circuit, at second: Double = 100
@@ -32,7 +32,7 @@ struct CircuitTests {
             ([.failure, .failure, .success, .success], 0.5, true),
             ([.failure, .success, .success, .success], 0.5, false),
             ([.success, .success, .failure, .failure], 0.5, true),
-            // A success that makes the record long enough shows how bad it is, too.
+            // A success can open the circuit too, as it completes the minimum number of outcomes.
             ([.failure, .failure, .failure, .success], 0.5, true),
             ([.failure, .failure, .failure, .neutral], 0.5, false),
             ([.failure, .failure, .failure, .failure], 1, true), ([.failure, .failure, .failure, .success], 1, false),
@@ -71,7 +71,7 @@ struct CircuitTests {
         let refusal = try #require(Self.refusal(&circuit, at: 106))
         #expect(refusal.nextAttempt == nil)
         circuit.leave(probe, .success, at: .at(.seconds(107)))
-        // With a clean record.
+        // The record of outcomes is empty again.
         #expect(Self.send([.failure, .failure, .failure], to: &circuit, at: 107) == 3)
         #expect(Self.send([.success], to: &circuit, at: 107) == 1)
     }
@@ -141,7 +141,8 @@ struct CircuitTests {
         #expect(CircuitBreaker.Outcome(status: nil, error: TrellisError(reason)) == outcome)
     }
 
-    /// Before it goes out and behind the head, the time is not what the host was asked for.
+    /// The end of the call's time counts as a failure only while the host owes a response: not before the request is sent, and
+    /// not behind the head.
     @Test(arguments: TrellisError.Phase.allCases)
     func theEndOfTheCallsTimeSaysSomethingWhereAnAnswerWasAwaited(_ phase: TrellisError.Phase) {
         let error = TrellisError(.timedOut(.total), phase: phase)
@@ -164,7 +165,7 @@ struct CircuitTests {
         }
         for number in 0..<20 {
             let permit = try enter("api.example.com")
-            // The last of them makes it the half.
+            // The last failure reaches half of the outcomes.
             breaker.leave(
                 permit, number >= 8 ? .failure : .success, host: "api.example.com", at: clock.engineSide.now())
         }
@@ -179,7 +180,7 @@ struct CircuitTests {
         let now = clock.engineSide.now()
         #expect(throws: TrellisError.self) { try breaker.check(host: "api.example.com", at: now) }
         clock.advance(by: .milliseconds(3250))
-        // A look takes nothing.
+        // A check does not take a permit.
         try breaker.check(host: "api.example.com", at: clock.engineSide.now())
         _ = try enter("api.example.com")
         let second = #expect(throws: TrellisError.self) { try enter("api.example.com") }
@@ -189,7 +190,7 @@ struct CircuitTests {
                 + "a request is under way to see whether it can be closed")
     }
 
-    /// A crawler meets one dead host after the other, and never comes back to any.
+    /// Circuits of dead hosts are removed: a crawler meets one dead host after the other, and never comes back.
     @Test func circuitsOfDeadHostsAreForgotten() throws {
         let breaker = CircuitBreaker(minimumRequests: 1)
         for host in 0..<10_000 {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// What is kept about hosts, and about which.
+/// The state for each host in a table, and the removal of hosts.
 struct HostTableTests {
     struct Counter: HostState {
         var count = 0

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Tokens of a bucket, and who gets them.
+/// The tokens of a bucket, and the waiters that get them.
 struct RateLimitQueueTests {
     typealias Queue = RateLimitQueue<Int>
 
@@ -22,7 +22,7 @@ struct RateLimitQueueTests {
         #expect(queue.nextTurn == .at(.milliseconds(5100)))
         #expect(queue.admit(at: .at(.milliseconds(5099))) == [])
         #expect(queue.admit(at: .at(.milliseconds(5100))) == [3])
-        // A timer that is late does not slow the rate down.
+        // A late timer does not slow the rate down.
         #expect(queue.admit(at: .at(.milliseconds(5350))) == [4, 5])
         #expect(queue.nextTurn == nil)
         #expect(queue.enter(6, at: .at(.milliseconds(5350))) == .waiting(.milliseconds(50)))
@@ -36,14 +36,14 @@ struct RateLimitQueueTests {
         #expect(queue.enter(4, at: .at(.seconds(5))) == .waiting(.seconds(1)))
         queue.giveBack(queue.lastToken)
         #expect(queue.nextTurn == .at(.seconds(5)))
-        // What was never taken is not given back.
+        // A token that was never taken cannot be given back.
         queue.giveBack(queue.lastToken + 1)
         queue.giveBack(0)
         #expect(queue.admit(at: .at(.seconds(5))) == [4])
         #expect(queue.enterAtOnce(at: .at(.seconds(5))) == false)
     }
 
-    /// Those who keep their tokens would have got them too if the others had never come.
+    /// Tokens that are given back never add to the rate: the remaining requests would get their tokens without the others too.
     @Test(arguments: 0..<200)
     func givingBackNeverAddsToTheRate(_ seed: Int) {
         var random = SeededGenerator(seed: UInt64(seed))
@@ -81,7 +81,7 @@ struct RateLimitQueueTests {
         var queue = Self.queue(1)
         _ = queue.enter(0, at: .at(.zero))
         _ = queue.enter(1, at: .at(.zero))
-        // The token of 1 is there, but 1 has not taken it yet.
+        // The token of request 1 is there, but request 1 has not taken it yet.
         #expect(queue.enterAtOnce(at: .at(.milliseconds(1_500))) == false)
         #expect(queue.enter(2, at: .at(.milliseconds(1_500))) == .waiting(.milliseconds(500)))
         #expect(queue.admit(at: .at(.seconds(2))) == [1, 2])
@@ -146,7 +146,7 @@ struct RateLimitQueueTests {
             }
             #expect(queue.waitingCount == waiting.count)
         }
-        // In no span more than the burst and what the rate brings, but for how late the queue was looked at.
+        // Every span admits at most the burst and the earned tokens, but for the delay of the queue's checks.
         for (index, first) in admitted.enumerated() {
             for (count, last) in admitted[index...].prefix(50).enumerated() {
                 #expect(count + 1 <= 3 + (last.time - first.time + 150) / 100 + 1)

@@ -5,7 +5,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Sessions that keep to a rate.
+/// Sessions with a rate limit.
 @Suite(.timeLimit(.minutes(1)))
 struct RateLimitStepTests {
     /// A session whose requests are answered at once.
@@ -26,7 +26,7 @@ struct RateLimitStepTests {
             session = Session(configuration: configuration, transport: transport, clock: clock)
         }
 
-        /// Sends a request that has to wait, behind so many others.
+        /// Sends a request that has to wait behind `count` others.
         func park(
             _ request: Request = Request("http://a.example/"), behind count: Int = 0
         ) async -> Task<Response, any Error> {

@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Requests that wait for their host.
+/// Requests that wait for their host's rate limit.
 struct RateLimiterTests {
     let clock: TestClock
     let engine: EngineExecutor
@@ -20,7 +20,7 @@ struct RateLimiterTests {
         RateLimiter(RateLimit(requestsPerSecond: rate, burst: burst, maximumWait: maximumWait))
     }
 
-    /// Until so many wait.
+    /// Returns when this number of requests wait.
     func settle(_ limiter: RateLimiter, waiting count: Int) async {
         while limiter.waitingCount(host: "a.example") != count { await Task.yield() }
     }
@@ -52,7 +52,7 @@ struct RateLimiterTests {
         try await limiter.enter(host: "a.example", context)
         var tasks: [Task<Void, any Error>] = []
         for number in 0..<50 {
-            // All on one executor, so that the order of their ends is that in which they were let go.
+            // All tasks run on one executor, so that they end in the order in which they were resumed.
             tasks.append(
                 Task(executorPreference: engine) { [context] in
                     try await limiter.enter(host: "a.example", context)
@@ -72,7 +72,7 @@ struct RateLimiterTests {
         await settle(limiter, waiting: 2)
         limiter.giveBack(token, host: "a.example", context)
         await settle(limiter, waiting: 1)
-        // The other one's turn has moved with it, and it is woken then.
+        // The turn of the other request has moved as well, and wakes it then.
         clock.advance(by: .seconds(999))
         #expect(limiter.waitingCount(host: "a.example") == 1)
         clock.advance(by: .seconds(1))
@@ -179,7 +179,7 @@ struct RateLimiterTests {
         #expect(limiter.waitingCount(host: "a.example") == 0)
     }
 
-    /// The next turn at a slow host may be hours away.
+    /// The limiter keeps no task for the next turn when all requests have left: at a slow host the turn may be hours away.
     @Test func noTaskWaitsForATurnWhenAllHaveLeft() async throws {
         let limiter = limiter(1.0 / 3600)
         try await limiter.enter(host: "a.example", context)
@@ -193,7 +193,7 @@ struct RateLimiterTests {
             await #expect(throws: CancellationError.self) { try await task.value }
         }
         #expect(!limiter.hasPump(host: "a.example"))
-        // It goes on for the next one.
+        // The limiter starts again for the next request.
         let last = Task { [context] in _ = try await limiter.enter(host: "a.example", context) }
         await settle(limiter, waiting: 1)
         clock.advance(by: .seconds(3600))

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Which requests can share an answer.
+/// The keys of requests that can share a response.
 struct SingleFlightKeyTests {
     static let url = "http://a.example/?q=1"
     static let fields: HTTPFields = [.accept: "a/b", .userAgent: "x"]
@@ -44,7 +44,7 @@ struct SingleFlightKeyTests {
         #expect(SingleFlightKey(request) != SingleFlightKey(Self.request))
     }
 
-    /// Of each pair Swift says that the texts are equal, and the server gets different bytes.
+    /// Texts that Swift considers equal have different keys, since the server gets different bytes.
     @Test(arguments: [("\u{E9}", "e\u{301}"), ("K", "\u{212A}"), (";", "\u{37E}"), ("\u{C5}", "\u{212B}")])
     func twoSpellingsOfOneTextAreNot(_ one: String, _ other: String) {
         #expect(one == other)

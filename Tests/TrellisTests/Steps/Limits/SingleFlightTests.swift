@@ -6,7 +6,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// One answer for all who ask for the same thing.
+/// The shared response of all calls with the same request.
 @Suite(.timeLimit(.minutes(1)))
 struct SingleFlightTests {
     let clock = TestClock()
@@ -21,7 +21,7 @@ struct SingleFlightTests {
         session = Session(configuration: configuration, transport: transport, clock: clock)
     }
 
-    /// Asks, and returns when so many wait.
+    /// Sends a request, and returns when this number of calls wait.
     func ask(
         _ request: Request = Request("http://a.example/"), waiting count: Int
     ) async -> Task<(Data, Response), any Error> {
@@ -48,7 +48,7 @@ struct SingleFlightTests {
         answer(try await transport.nextAttempt())
         for task in tasks { #expect(String(decoding: try await task.value.0, as: UTF8.self) == "shared") }
         #expect(transport.attempts.count == 1)
-        // The next one is a new one.
+        // The next call starts a new request.
         let next = await ask(waiting: 1)
         answer(try await transport.nextAttempt(), "new")
         #expect(String(decoding: try await next.value.0, as: UTF8.self) == "new")
@@ -88,7 +88,7 @@ struct SingleFlightTests {
 
     @Test func sessionsDoNotShare() async throws {
         var configuration = SessionConfiguration()
-        configuration.defaultHeaderFields[.authorization] = "Bearer other"
+        configuration.defaultHeaders[.authorization] = "Bearer other"
         configuration.steps.aroundCall = [flight]
         let other = Session(configuration: configuration, transport: transport, clock: clock)
         let one = await ask(waiting: 1)
@@ -115,7 +115,7 @@ struct SingleFlightTests {
         for task in tasks { task.cancel() }
         for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
         try await attempt.wait(for: .cancel)
-        // Who comes now does not get what was given up.
+        // A later call does not get the abandoned request.
         let next = await ask(waiting: 1)
         answer(try await transport.nextAttempt())
         _ = try await next.value
@@ -173,7 +173,7 @@ struct SingleFlightTests {
         try await attempt.wait(for: .cancel)
     }
 
-    /// A copy of the table of those that wait would make each that joins cost as much as all before it.
+    /// Joining a flight does not copy the waiters: a copy would make each new waiter cost as much as all before it.
     @Test func joiningCopiesNobody() async throws {
         var tasks: [Task<(Data, Response), any Error>] = []
         var (address, moves) = (UInt(0), 0)
@@ -183,7 +183,7 @@ struct SingleFlightTests {
             if now != address { moves += 1 }
             address = now
         }
-        // It moves as it grows, to twice the size each time.
+        // The table moves only as it grows, to twice the size each time.
         #expect(moves <= 10)
         answer(try await transport.nextAttempt())
         for task in tasks { _ = try await task.value }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Counts of the last while.
+/// Counts of the events in a sliding window of time.
 struct SlidingWindowTests {
     @Test func oldThingsAreForgottenStepByStep() {
         var window = SlidingWindow(length: .seconds(10))
@@ -28,7 +28,7 @@ struct SlidingWindowTests {
         #expect(window.total == 0)
     }
 
-    /// Against a list of all instants.
+    /// The counts equal those of a list of all instants.
     @Test(arguments: 0..<20)
     func itCountsWhatAListWould(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)

@@ -2,9 +2,9 @@ import Testing
 
 @testable import Trellis
 
-/// Who is next.
+/// The order of a waiting line.
 struct WaitingLineTests {
-    /// The order in which everybody goes.
+    /// Returns the identifiers in the order in which they leave the line.
     static func order(_ line: inout WaitingLine<Int>) -> [Int] {
         var order: [Int] = []
         while let id = line.next() { order.append(id) }
@@ -88,7 +88,7 @@ struct WaitingLineTests {
         #expect(Self.order(&line) == model)
     }
 
-    /// The head never goes, for example because its origin is dead.
+    /// Waiters that leave the line free their entries, also behind a head that never advances, for example to a dead origin.
     @Test func whoLeavesBehindAHeadThatNeverGoesLeavesNothingBehind() {
         var line = WaitingLine<Int>()
         line.enter(-1)

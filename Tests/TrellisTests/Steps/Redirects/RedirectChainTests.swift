@@ -3,9 +3,9 @@ import Testing
 
 @testable import Trellis
 
-/// Chains of redirects: how long, and round in circles.
+/// Chains of redirects: their maximum length, and loops.
 struct RedirectChainTests {
-    /// Follows what a server answers until something else happens than a redirect.
+    /// Follows the redirects of a server until another decision ends the chain.
     static func follow(
         _ url: String, method: HTTPRequest.Method = .get, policy: RedirectPolicy = RedirectPolicy(),
         location: (Int, Request) -> (Int, String)?

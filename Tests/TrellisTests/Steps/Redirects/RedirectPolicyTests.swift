@@ -4,9 +4,9 @@ import Testing
 
 @testable import Trellis
 
-/// What follows a redirect, with which method, body and fields.
+/// The request behind a redirect: its method, body and fields.
 struct RedirectPolicyTests {
-    /// What a decision comes to, for tables.
+    /// The outcome of a decision, for tables.
     enum Outcome: Hashable, Sendable {
         case answer
         case follow(String)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Where a `Location` leads, and where it must not.
+/// The target of a `Location`, and the targets that are refused.
 struct RedirectTargetTests {
     typealias Outcome = RedirectPolicyTests.Outcome
 
@@ -18,10 +18,10 @@ struct RedirectTargetTests {
         (".", "https://ann:pw@a.example/x/#top"), ("/../../b", "https://ann:pw@a.example/b#top"),
         ("//a.example/b", "https://ann:pw@a.example/b#top"), ("https://a.example", "https://ann:pw@a.example/#top"),
         ("//b.example/b", "https://b.example/b#top"), ("https://b.example/b#c", "https://b.example/b#c"),
-        // User information of the location's own, for the same origin alone.
+        // The location's own user information counts for the same origin alone.
         ("https://bob:no@a.example/b", "https://bob:no@a.example/b#top"),
         ("//bob@b.example/b", "https://b.example/b#top"),
-        // Spaces and what is not ASCII are encoded; international names, too.
+        // Spaces, characters beyond ASCII and international names are encoded.
         ("/b c", "https://ann:pw@a.example/b%20c#top"),
         ("/ü?é=“x”", "https://ann:pw@a.example/%C3%BC?%C3%A9=%E2%80%9Cx%E2%80%9D#top"),
         ("/%zz", "https://ann:pw@a.example/%zz#top"), ("https://bücher.example/", "https://xn--bcher-kva.example/#top"),
@@ -36,7 +36,7 @@ struct RedirectTargetTests {
         #expect(Self.target("b", of: "y") == "https://a.example/x/b")
     }
 
-    /// RFC 9110, section 10.2.2.
+    /// The fragment of a location without one is that of the original URL (RFC 9110, section 10.2.2).
     @Test(arguments: [
         ("/b", "/a#one", "one"), ("/b#two", "/a#one", "two"), ("/b#", "/a#one", ""), ("/b", "/a", nil),
         ("/b#two", "/a", "two"), ("/b#\u{301}", "/a#one", "\u{301}"),

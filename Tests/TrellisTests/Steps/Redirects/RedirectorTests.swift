@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Who is asked about a redirect, and with what.
+/// The handlers that decide on a redirect, and the arguments that they receive.
 struct RedirectorTests {
     static let request = Request("https://a.example/a", method: .post, body: .string("x"))
         .withAuthorization(bearerToken: "x")

@@ -4,9 +4,9 @@ import Testing
 
 @testable import Trellis
 
-/// Waiting for the network.
+/// Retries that wait for the network.
 struct OfflineRetrierTests {
-    /// What was asked and waited.
+    /// A network that records its checks and waits.
     private final class Network: Sendable {
         let answers: Locked<[Bool]>
         let waits = Locked<[Duration]>([])
@@ -65,7 +65,7 @@ struct OfflineRetrierTests {
 
     @Test(
         arguments: [
-            // There all the time; back after the third pause; away.
+            // The network is there all the time; is back after the third pause; stays away.
             ([true], false, 0), ([false, false, false, true], true, 3), ([false], false, 5),
         ] as [([Bool], Bool, Int)])
     func itLooksUntilTheNetworkIsBack(_ answers: [Bool], _ isBack: Bool, _ pauses: Int) async {

@@ -6,10 +6,10 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// Retries behind redirects: a retry goes on at the hop that failed, and what was answered is not repeated.
+/// Retries behind redirects: a retry starts at the hop that failed, and hops with a response are not repeated.
 @Suite(.timeLimit(.minutes(1)))
 struct RedirectedRetryTests {
-    /// Answers `/form` with a redirect, and `/result` the first time with a failure.
+    /// A server that answers `/form` with a redirect, and `/result` the first time with a failure.
     private final class Site: Sendable {
         private let visits = Locked<[String]>([])
         let status: Int
@@ -127,7 +127,7 @@ struct RedirectedRetryTests {
         let error = await #expect(throws: TrellisError.self) { try await session.data(form) }
         #expect(error?.kind == .tooManyRedirects)
         #expect(site.all == ["POST http://a.example/form"])
-        // With a key it may be.
+        // With an idempotency key the request may be retried.
         _ = try? await session.data(form.withHeader(HTTPField(name: .idempotencyKey, value: "1")))
         #expect(site.all.count == 4)
     }
@@ -143,7 +143,7 @@ struct RedirectedRetryTests {
         #expect(site.all.count == 3)
     }
 
-    /// Sends `old` until it was refused, and then `new`.
+    /// An interceptor that sends `old` until the server refuses it, and then `new`.
     private final class Renewing: RequestInterceptor {
         private let token = Locked("old")
         func adapt(_ request: Request, context: CallContext) async throws -> Request {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// How long a server asks to be left alone (RFC 9110, section 10.2.3).
+/// The wait that a server asks for in `Retry-After` (RFC 9110, section 10.2.3).
 struct RetryAfterTests {
     /// 2026-06-15 00:00:00.
     static let now = HTTPDate(secondsSince1970: 1_781_481_600)
@@ -14,7 +14,7 @@ struct RetryAfterTests {
             ("Mon, 15 Jun 2026 00:00:30 GMT", .seconds(30)), ("Monday, 15-Jun-26 00:00:30 GMT", .seconds(30)),
             ("Mon Jun 15 00:00:30 2026", .seconds(30)), ("Sun, 14 Jun 2026 23:59:59 GMT", .zero),
             ("Thu, 01 Jan 1970 00:00:00 GMT", .zero),
-            // More than can be counted is as long as can be said.
+            // A number above the limit gives the maximum wait.
             ("9223372036854775807", .seconds(1 << 40)), ("9223372036854775808", .seconds(1 << 40)),
             (String(repeating: "9", count: 100), .seconds(1 << 40)),
         ] as [(String, Duration)])

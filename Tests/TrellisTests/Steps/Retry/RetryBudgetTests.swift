@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// How many retries a host gets.
+/// The number of retries that a host gets.
 struct RetryBudgetTests {
     static func account(ratio: Double = 0.1, minimum: Int = 10) -> RetryBudget.Account {
         RetryBudget.Account(ratio: ratio, minimumRetries: minimum, window: .seconds(10))
@@ -41,7 +41,8 @@ struct RetryBudgetTests {
         #expect(Self.withdrawals(&later, at: .at(.seconds(110))) == 0)
     }
 
-    /// An outage of a host that gets 100 requests a second, each of which would be retried twice.
+    /// The budget bounds the retries in an outage of a host that gets 100 requests a second, each of which would be retried
+    /// twice.
     @Test func anOutageIsNotMultiplied() {
         var account = Self.account()
         var retries = 0

@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The policy as an interceptor: keys, budget and deadline.
+/// The retry policy as an interceptor: keys, budget and deadline.
 struct RetryPolicyStepTests {
     static let unavailable = RetryPolicyTests.answer(.get, 503)
 
@@ -65,7 +65,7 @@ struct RetryPolicyStepTests {
         let policy = RetryPolicy(budget: RetryBudget(ratio: 0, minimumRetries: 2, clock: TestClock().engineSide)) { 1 }
         let copy = policy
         #expect(Self.delay(await policy.retry(Self.unavailable, context: .test())) != nil)
-        // Neither costs anything.
+        // Neither of the next two refusals takes from the budget.
         #expect(Self.delay(await policy.retry(Self.unavailable, context: .test(remaining: .zero))) == nil)
         #expect(Self.delay(await policy.retry(RetryPolicyTests.answer(.get, 404), context: .test())) == nil)
         #expect(Self.delay(await copy.retry(Self.unavailable, context: .test())) != nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Trellis
 
-/// Whether and when a request is sent again.
+/// The decision to retry a request, and the delay.
 struct RetryPolicyTests {
     static let now = HTTPDate(secondsSince1970: 1_781_481_600)
 
@@ -30,7 +30,7 @@ struct RetryPolicyTests {
         policy.delay(after: failed, attempt: attempt, random: random, now: now)
     }
 
-    // MARK: What is repeated
+    // MARK: Retried failures
 
     @Test(arguments: [
         (200, false), (400, false), (401, false), (404, false), (408, true), (409, false), (425, false), (429, true),
@@ -38,7 +38,7 @@ struct RetryPolicyTests {
     ])
     func theseStatusesSpeakOfTheMoment(_ status: Int, _ isRetried: Bool) {
         #expect((Self.delay(Self.answer(.get, status)) != nil) == isRetried)
-        // As the error that validation makes of it, too.
+        // The result is the same for the error of a failed validation.
         #expect((Self.delay(Self.failure(.get, .validationFailed(.status(status)), .answered)) != nil) == isRetried)
     }
 
@@ -57,13 +57,13 @@ struct RetryPolicyTests {
             (.connectionFailed(.nameResolution("x")), .connecting, true),
             (.connectionFailed(.unreachable("x")), .connecting, true),
             (.timedOut(.connect), .connecting, true),
-            // Nothing was sent, and nothing will be.
+            // The request sent no bytes, and a retry would fail too.
             (.securityFailed(.handshake("x")), .connecting, false),
             (.securityFailed(.untrusted("x")), .connecting, false),
             (.cancelled(.explicitly), .connecting, false), (.invalidRequest(.url("x")), .composing, false),
             (.timedOut(.total), .queued, false),
             (.limited(.rate(host: "x", wait: .zero, maximumWait: .zero)), .composing, false),
-            // It may have arrived.
+            // The request may have reached the server.
             (.exchangeFailed(.connectionLost), .sending, false), (.timedOut(.responseHead), .sending, false),
             (.exchangeFailed(.receive("x")), .receiving, false),
             (.connectionFailed(.unreachable("x")), .sending, false),
@@ -99,7 +99,7 @@ struct RetryPolicyTests {
         #expect(Self.delay(FailedAttempt(request: request)) == nil)
     }
 
-    // MARK: When
+    // MARK: Delays
 
     @Test(
         arguments: [
