@@ -218,7 +218,7 @@ actor ExchangeActor: EngineActor {
     private func reportEnd() {
         pump?.stop()
         pump = nil
-        // The last bytes on the wire may have delivered nothing, and a later meter must count the same total.
+        // The last bytes on the wire may have decoded to nothing; they are counted so that a later meter gets the same total.
         measureDownload()
         if endsDownloadMeter { downloadMeter?.finish() }
         task = nil

@@ -1,8 +1,8 @@
 /// The state machine of an exchange as a value: the legal events of each phase, and their effects.
 ///
-/// It holds no continuation, task or buffer, and decides nothing about time or networks; the ``ExchangeActor`` performs the
-/// effects. The states that users see are ``RequestState``'s; the progress of an exchange is inside ``Phase/resumed(_:)`` and
-/// ``Phase/suspended(_:)``. Beside its phase an exchange has conditions, which ``handle(_:)-(Condition)`` changes.
+/// The state holds no continuation, task or buffer, and decides nothing about time or networks; the ``ExchangeActor`` performs the
+/// effects. The states that users see are those of ``RequestState``; the progress of an exchange is inside ``Phase/resumed(_:)``
+/// and ``Phase/suspended(_:)``. Beside its phase an exchange has conditions, which ``handle(_:)-(Condition)`` changes.
 package struct ExchangeState: Hashable, Sendable {
     /// The phase of an exchange, with its progress while it is under way.
     package enum Phase: Hashable, Sendable {

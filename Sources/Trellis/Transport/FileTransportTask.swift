@@ -1,7 +1,7 @@
 package import CurlEngine
 
-/// An attempt that reads files itself. Others get their bytes as chunks.
+/// An attempt that reads files itself. Other attempts get the bytes of a file as chunks.
 package protocol FileTransportTask: TransportTask {
-    /// The next bytes of the request's body are those of the file. Room for more is only told of when all are read.
+    /// Sends a file as the next bytes of the request's body. Room for more is only reported when the whole file is read.
     func send(_ file: FileReader)
 }

@@ -15,14 +15,14 @@ package struct LibcurlTransport: Transport {
         return task
     }
 
-    /// How many sockets are open. Engine thread only.
+    /// The number of open sockets. Read on the engine thread only.
     package var openSocketCount: Int { engine.openSocketCount }
 }
 
-/// One transfer of libcurl's as a transport task.
+/// A libcurl transfer as a transport task.
 final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendable {
-    // Unchecked: `transfer` is set once, on the engine thread, before anyone else has the task; after that it is only read,
-    // and what it refers to belongs to the engine thread, on which every member is called.
+    // Unchecked: `transfer` is set once, on the engine thread, before the task is shared; after that it is only read, and the
+    // transfer belongs to the engine thread, on which every member is called.
     private var transfer: Transfer?
     private let events: any TransportEvents
 
@@ -30,7 +30,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
 
     func begin(_ transfer: Transfer) { self.transfer = transfer }
 
-    // MARK: What the exchange asks
+    // MARK: Called by the exchange
 
     func cancel() { transfer?.cancel() }
     func pauseReceiving(_ isPaused: Bool) { transfer?.pauseReceiving(isPaused) }
@@ -50,7 +50,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
 
     var sharesConnection: Bool { transfer?.sharesConnection ?? false }
 
-    // MARK: What libcurl tells
+    // MARK: Called by libcurl
 
     func transferIsConnected() { events.transportIsConnected() }
 

@@ -1,17 +1,17 @@
-/// Which certificates TLS trusts. Always TLS 1.2 or newer.
+/// The certificates that TLS trusts. The version of TLS is always 1.2 or newer.
 public struct TLSConfiguration: Sendable, Hashable {
-    /// A PEM file of certificate authorities that are trusted as well as the system's.
+    /// The path of a PEM file of certificate authorities that are trusted in addition to the system's; `nil`: none.
     public var additionalCertificateAuthorityFile: String?
-    /// Neither certificates nor host names are verified: anyone on the network can read and change everything.
+    /// Indicates whether certificates and host names are not verified: anyone on the network path can read and change everything.
     public private(set) var isInsecure = false
 
-    /// The system's trust, and that in a file if one is given.
+    /// Creates a configuration that trusts the system's certificate authorities, and the authorities in a file if one is given.
     public init(additionalCertificateAuthorityFile: String? = nil) {
         self.additionalCertificateAuthorityFile = additionalCertificateAuthorityFile
     }
 
-    /// **No verification at all.** Anyone on the network path can read and change everything. For experiments on your own
-    /// machine only; for a server with a certificate of your own making, name its authority in
+    /// Returns a configuration **without any verification**. Anyone on the network path can read and change everything. For
+    /// experiments on your own machine only; for a server with a self-made certificate, set its authority in
     /// ``additionalCertificateAuthorityFile`` instead.
     public static func insecureWithoutAnyVerification() -> TLSConfiguration {
         var configuration = TLSConfiguration()

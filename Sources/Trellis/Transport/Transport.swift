@@ -2,10 +2,10 @@ package import CurlEngine
 public import FoundationEssentials
 public import HTTPTypes
 
-/// What carries requests: libcurl, or in tests something that answers without a network.
+/// The layer that sends requests: libcurl, or in tests a stub that responds without a network.
 ///
-/// A transport gets one absolute URL and one hop. Redirects, retries, queues and time limits are the framework's and the
-/// same on every transport.
+/// A transport gets one absolute URL and one hop. Redirects, retries, queues and time limits are handled by the framework, in the
+/// same way for every transport.
 ///
 /// ```swift
 /// struct Teapot: Transport {
@@ -20,16 +20,17 @@ public import HTTPTypes
 public protocol Transport: Sendable {
     /// Starts one attempt. Called on the session's engine thread: return at once.
     ///
-    /// The events come in order, from any thread, one after the other; the last is
+    /// The events must be sent in order, from any thread, one after the other; the last is
+    /// ``TransportEvents/transportDidEnd(_:)``. No events are required after ``TransportTask/cancel()``.
     /// ``TransportEvents/transportDidEnd(_:)``. None need come after ``TransportTask/cancel()``.
     func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask
 }
 
-/// One attempt, as a transport gets it.
+/// The request of one attempt, for a transport.
 public final class TransportRequest: Sendable {
     /// The request, with the session's default fields.
     public let request: Request
-    /// The absolute URL, normalised.
+    /// The normalised absolute URL.
     public var url: String { wire.url.text }
     package let wire: TransferOptions
 
@@ -39,43 +40,45 @@ public final class TransportRequest: Sendable {
     }
 }
 
-/// What an exchange asks of its attempt. Called on the session's engine thread.
+/// An attempt under way, as its exchange controls it. Called on the session's engine thread.
 public protocol TransportTask: AnyObject, Sendable {
-    /// Ends the attempt and closes what it holds.
+    /// Ends the attempt and closes its resources.
     func cancel()
-    /// Stops or goes on receiving; a little may still come after it was stopped.
+    /// Pauses or resumes receiving; a little may still arrive after a pause.
     func pauseReceiving(_ isPaused: Bool)
-    /// Stops or goes on in both directions.
+    /// Pauses or resumes the attempt in both directions.
     func suspend(_ isSuspended: Bool)
-    /// The next chunk of the request's body.
+    /// Sends the next chunk of the request's body.
     func send(_ chunk: Data)
-    /// Stops or goes on sending the request's body, which is a matter of this attempt's bandwidth. An attempt that does not
-    /// count what it sends (``countsSentBody``) is not asked: its chunks come later.
+    /// Pauses or resumes sending the request's body, to limit the bandwidth of this attempt. Not called for an attempt that does
+    /// not count the bytes that it sends (``countsSentBody``): its chunks come later instead.
     func pauseSending(_ isPaused: Bool)
-    /// The request's body is complete.
+    /// Ends the request's body, which is complete.
     func finishSending()
-    /// The rest of the request's body is not to be sent, because its answer has come. The answer goes on; the connection is
-    /// not used again (HTTP/2 and 3: the stream is reset with the end of the answer).
+    /// Drops the rest of the request's body, because its response has come. The response goes on; the connection is not used again
+    /// (HTTP/2 and 3: the stream is reset with the end of the response).
     func stopSending()
-    /// What was measured so far.
+    /// The measurements so far.
     var report: TransportReport { get }
-    /// When bytes last moved, in either direction and in that of the request; `nil`: not known.
+    /// The instants at which bytes last moved, in either direction and in that of the request; `nil`: not known.
     var activity: TransportActivity? { get }
-    /// Whether the attempt could send more of the request's body at once, and has none of it: the body's source is what is waited
-    /// for then, and not the peer. No limit on idle time is held against that.
+    /// Indicates whether the attempt could send more of the request's body at once, but has no bytes of it: it waits for the
+    /// body's source then, and not for the peer. The limit on idle time does not apply to that wait.
     var awaitsBody: Bool { get }
-    /// Whether the attempt tells of the bytes of the request's body that it takes
-    /// (``TransportEvents/transportDidSendBody(_:)``); otherwise a chunk counts as sent when it is handed over.
+    /// Indicates whether the attempt reports the bytes of the request's body that it takes
+    /// (``TransportEvents/transportDidSendBody(_:)``); otherwise a chunk counts as sent when it is passed to ``send(_:)``.
     var countsSentBody: Bool { get }
-    /// Bytes of the answer's body that have come so far, before decoding; `nil`: not known.
+    /// The number of bytes of the response's body that have come so far, before decoding; `nil`: not known.
     var receivedBodyBytes: Int64? { get }
-    /// Whether other requests can share the connection, as over HTTP/2 and HTTP/3. Asked when it is connected.
+    /// Indicates whether other requests can share the connection, as over HTTP/2 and HTTP/3. Read when the attempt is connected.
     var sharesConnection: Bool { get }
 }
 
-/// When bytes last moved.
+/// The instants at which bytes of an attempt last moved.
 public struct TransportActivity: Sendable {
+    /// The last move in either direction.
     package let last: EngineInstant
+    /// The last move of the request's bytes.
     package let lastSend: EngineInstant
 
     package init(last: EngineInstant, lastSend: EngineInstant) {
@@ -85,58 +88,58 @@ public struct TransportActivity: Sendable {
 }
 
 extension TransportTask {
-    /// Nothing.
+    /// Does nothing.
     public func pauseSending(_ isPaused: Bool) {}
-    /// Not known: the peer is waited for.
+    /// `false`: not known, so that the attempt counts as waiting for the peer.
     public var awaitsBody: Bool { false }
-    /// It does not.
+    /// `false`: the attempt does not report the bytes that it takes.
     public var countsSentBody: Bool { false }
-    /// Not known.
+    /// `nil`: not known.
     public var receivedBodyBytes: Int64? { nil }
-    /// Nothing: no more chunks come, which may do.
+    /// Does nothing: no more chunks come, which may be enough.
     public func stopSending() {}
-    /// Nothing was measured.
+    /// An empty report.
     public var report: TransportReport { TransportReport() }
-    /// Not known.
+    /// `nil`: not known.
     public var activity: TransportActivity? { nil }
-    /// They cannot.
+    /// `false`: other requests cannot share the connection.
     public var sharesConnection: Bool { false }
 }
 
-/// What an attempt tells its exchange. Call it from any thread, one call after the other.
+/// The receiver of an attempt's events: its exchange. Call its methods from any thread, one call after the other.
 public protocol TransportEvents: AnyObject, Sendable {
-    /// The connection is ready and the request goes out now.
+    /// Tells the exchange that the connection is ready and the request goes out now.
     func transportIsConnected()
-    /// A head with a status of 1xx has come.
+    /// Tells the exchange that a head with a status of 1xx has come.
     func transportDidReceiveInformational(_ head: ResponseHead)
-    /// The final head has come.
+    /// Tells the exchange that the final head has come.
     func transportDidReceiveHead(_ head: ResponseHead)
-    /// Bytes of the decoded body have come.
+    /// Tells the exchange that bytes of the decoded body have come.
     func transportDidReceiveBody(_ bytes: RawSpan)
-    /// There is room for more of the request's body.
+    /// Tells the exchange that there is room for more of the request's body.
     func transportNeedsBody()
-    /// So many bytes more of the request's body are on their way. Only from attempts that count them
-    /// (``TransportTask/countsSentBody``).
+    /// Tells the exchange that a further number of bytes of the request's body is on its way. Called only by attempts that count
+    /// them (``TransportTask/countsSentBody``).
     func transportDidSendBody(_ count: Int)
-    /// The attempt is over.
+    /// Tells the exchange that the attempt has ended.
     func transportDidEnd(_ end: TransportEnd)
 }
 
 extension TransportEvents {
-    /// Nobody wants to know.
+    /// Does nothing.
     public func transportDidSendBody(_ count: Int) {}
 }
 
-/// How an attempt ended.
+/// The end of an attempt.
 public struct TransportEnd: Sendable {
-    /// Why it failed, `nil` if the response is whole.
+    /// The reason why the attempt failed; `nil`: the response is whole.
     public var failure: TransportFailure?
-    /// The fields after the body.
+    /// The trailer fields, which follow the body.
     public var trailers: HTTPFields
-    /// What was measured.
+    /// The measurements of the attempt.
     public var report: TransportReport
 
-    /// An end.
+    /// Creates the end of an attempt.
     public init(
         failure: TransportFailure? = nil, trailers: HTTPFields = [:], report: TransportReport = TransportReport()
     ) {
@@ -146,15 +149,16 @@ public struct TransportEnd: Sendable {
     }
 }
 
-/// Why an attempt failed.
+/// The reason why an attempt failed.
 public struct TransportFailure: Error, Sendable {
-    /// What goes into the error that the caller gets.
+    /// The reason for the error that the caller gets.
     public var reason: TrellisError.Reason
-    /// It was the connection that failed, not this request on it: if it was a kept one, another may do.
+    /// Indicates whether the connection failed, not this request on it: if the connection was reused, another one may work.
     public var isOfConnection = false
-    /// The server has said that it did not process the request (RFC 9113, sections 6.8 and 8.7), so that any may be sent again.
+    /// Indicates whether the server reported that it did not process the request (RFC 9113, sections 6.8 and 8.7), so that any
+    /// request may be sent again.
     public var isUnprocessed = false
 
-    /// A failure.
+    /// Creates a failure.
     public init(_ reason: TrellisError.Reason) { self.reason = reason }
 }

@@ -1,7 +1,7 @@
 import CurlEngine
 
 extension TransportFailure {
-    /// The one place where the engine's failures become the framework's.
+    /// Creates a failure from a failure of the engine.
     init(_ failure: EngineFailure) {
         self.init(Self.reason(failure))
         isOfConnection = failure.isOfConnection

@@ -1,28 +1,28 @@
 package import CurlEngine
 
-/// What a transport measured of one attempt. Times are nanoseconds from the start of the attempt; zero: it did not come to that,
-/// or the connection was reused.
+/// The measurements of a transport for one attempt. Times are nanoseconds from the start of the attempt; zero: the step was not
+/// reached, or the connection was reused.
 public struct TransportReport: Sendable, Hashable {
-    /// The name was resolved.
+    /// The time at which the name was resolved.
     public var nameLookup: Int64 = 0
-    /// TCP was connected.
+    /// The time at which TCP was connected.
     public var connect: Int64 = 0
-    /// TLS was done.
+    /// The time at which the TLS handshake was complete.
     public var tls: Int64 = 0
-    /// The first byte of the response.
+    /// The time of the first byte of the response.
     public var firstByte: Int64 = 0
-    /// Bytes of head and body sent.
+    /// The number of bytes of head and body that were sent.
     public var bytesSent: Int64 = 0
-    /// Bytes of heads and body received, before decoding.
+    /// The number of bytes of heads and body that were received, before decoding.
     public var bytesReceived: Int64 = 0
-    /// No connection was made.
+    /// Indicates whether an existing connection was reused.
     public var reusedConnection = false
     /// The peer's address.
     public var peerHost = ""
     /// The peer's port.
     public var peerPort = 0
 
-    /// A report of nothing.
+    /// Creates an empty report.
     public init() {}
 
     package init(_ report: TransferReport) {

@@ -1,17 +1,17 @@
-/// Who gives requests their slots: the session. Called on the engine thread.
+/// The queue in which requests get their connection slots: the session's. Called on the engine thread.
 protocol Admission: AnyObject, Sendable {
-    /// The request wants a slot. It is given one through ``ExchangeActor/admit(isExploring:)``, now or later.
+    /// Asks for a slot for the request, which is given through ``ExchangeActor/admit(isExploring:)``, now or later.
     func enter(_ request: ExchangeActor)
-    /// A request that went ahead of others is connected.
+    /// Reports whether the first connection to an origin can be shared, for the requests that wait for it.
     func explored(_ request: ExchangeActor, isShared: Bool)
-    /// The request no longer wants one.
+    /// Gives up the request's wait for a slot.
     func leave(_ request: ExchangeActor)
-    /// The request is answered with a redirect before there is a call that follows it.
+    /// Notes that the request is answered with a redirect before there is a call that follows it.
     func willFollow(_ request: ExchangeActor)
-    /// The request gives its slot back.
+    /// Gives the request's slot back.
     func release(_ request: ExchangeActor)
-    /// The request has ended, with or without a slot.
+    /// Removes a request that has ended, with or without a slot.
     func didEnd(_ request: ExchangeActor)
-    /// What keeps the request waiting, for errors.
+    /// Returns the reason why the request waits, for errors.
     func reasonForWaiting(_ request: ExchangeActor) -> String
 }

@@ -1,32 +1,35 @@
-/// Who may use a connection now, as a value: within an origin by priority and then first come, first served, and in turns
-/// between origins.
+/// The queue of requests that wait for a connection, as a value: within an origin by priority and then first come, first served,
+/// and in turns between origins.
 ///
-/// An origin that waits has a turn, and keeps it while it has no room of its own; where several have room, the one with the
-/// earliest turn goes, and gets a new one behind all others. Only origins that have room of their own stand in a heap, and what
-/// gives an origin room puts it there: an event costs O(log n) in the number of origins that wait, and O(1) where none does.
+/// A waiting origin has a turn, and keeps it while the limit per origin leaves it no room; of several origins with room, the one
+/// with the earliest turn goes, and gets a new turn behind all others. Only origins with room are in a heap, and each event that
+/// makes room for an origin adds it: an event costs O(log n) in the number of waiting origins, and O(1) if none waits.
 struct AdmissionQueue<ID: Hashable> {
-    /// Streams that share a connection where requests are multiplexed.
+    /// The number of streams that share a connection if requests are multiplexed.
     static var streamsPerConnection: Int { 100 }
 
-    /// What is known of an origin's connections.
+    /// The known kind of an origin's connections.
     private enum Sharing: Equatable {
+        /// No connection has shown yet whether it can be shared.
         case unknown
-        /// A request has gone ahead to see whether others can share its connection; they wait for it to be connected.
+        /// A first request is connecting to find out whether others can share its connection; the others wait for it.
         case explored(by: ID)
-        /// A request each.
+        /// Each connection carries one request at a time.
         case exclusive
-        /// Many requests each.
+        /// Each connection carries many requests.
         case shared
     }
 
+    /// An origin, with its active and waiting requests.
     private struct Origin {
         let name: String
+        /// The number of requests that have a slot.
         var active = 0
         var sharing = Sharing.unknown
         var line = WaitingLine<ID>()
-        /// The lower, the earlier it goes. Given when it begins to wait and each time that it has gone.
+        /// The turn of the origin: the lowest goes first. Given when the origin begins to wait and each time that it has gone.
         var turn: UInt64 = 0
-        /// What it stands in line for.
+        /// The room for which the origin is in a heap.
         var standing = Room.none
 
         var isMultiplexed: Bool { sharing == .shared }
@@ -34,27 +37,27 @@ struct AdmissionQueue<ID: Hashable> {
         var connections: Int { isMultiplexed ? (active + streamsPerConnection - 1) / streamsPerConnection : active }
     }
 
-    /// What an origin has for one more request, whatever the others have.
+    /// The room that an origin has for one more request, regardless of the other origins.
     private enum Room: Equatable {
         case none
-        /// A stream on a connection that is there anyway.
+        /// A stream on a connection that exists already.
         case stream
-        /// A connection more, within its own limit.
+        /// One more connection, within the limit per origin.
         case connection
     }
 
-    /// Where a request stands or has stood: asked for by name once, on entering. Holds for an origin while a request of its
-    /// waits or has a slot.
+    /// The place of a request: the index of its origin, found by name once, on entering. Valid while a request of the origin waits
+    /// or has a slot.
     struct Place: Hashable {
         fileprivate let index: Int
     }
 
-    /// What entering came to.
+    /// The result of entering the queue.
     struct Entry: Hashable {
         let place: Place
-        /// A slot was given at once.
+        /// A Boolean value: a slot was given at once.
         let isAdmitted: Bool
-        /// The request goes ahead of others to its origin; ``explored(_:at:isShared:)`` is waited for.
+        /// A Boolean value: the request is the first to its origin, and must report through ``explored(_:at:isShared:)``.
         let isExploring: Bool
     }
 
@@ -62,32 +65,32 @@ struct AdmissionQueue<ID: Hashable> {
     private var origins: [Origin] = []
     private var indices: [String: Int] = [:]
     private var freeIndices: [Int] = []
-    /// Connections that the active requests take.
+    /// The number of connections that the active requests use.
     private var connections = 0
     private var lastTurn: UInt64 = 0
-    /// Origins that have waiting requests and room for a stream, by their turns.
+    /// The origins that have waiting requests and room for a stream, by their turns.
     private var wantingStreams = KeyedHeap<Int, UInt64>()
-    /// Origins that have waiting requests and room for a connection, as soon as the session has one, by their turns.
+    /// The origins that have waiting requests and room for a connection, once the session has one, by their turns.
     private var wantingConnections = KeyedHeap<Int, UInt64>()
 
     init(limits: ConnectionLimits) { self.limits = limits }
 
-    /// Requests that wait.
+    /// The number of waiting requests.
     private(set) var waitingCount = 0
 
-    /// What was compared so far to find out whose turn it is. Tests hold the cost of an event against it.
+    /// The number of comparisons so far to find the next origin. Tests check the cost of an event with it.
     var comparisons: Int { wantingStreams.comparisons + wantingConnections.comparisons }
 
-    /// Requests of an origin that have a slot.
+    /// Returns the number of requests of an origin that have a slot.
     func activeCount(at place: Place) -> Int { origins[place.index].active }
 
-    /// Connections to an origin that are in use.
+    /// Returns the number of connections to an origin that are in use.
     func connectionCount(at place: Place) -> Int { origins[place.index].connections }
 
-    /// How many requests go to their origin before one that waits.
+    /// Returns the number of requests that go to their origin before a waiting one.
     func countAhead(of id: ID, at place: Place) -> Int { origins[place.index].line.countAhead(of: id) ?? 0 }
 
-    /// Whether the first connection to an origin is being made, and everybody waits for it.
+    /// Returns whether the first connection to an origin is being made, for which all its other requests wait.
     func isBeingExplored(_ place: Place) -> Bool {
         if case .explored = origins[place.index].sharing { true } else { false }
     }
@@ -96,8 +99,8 @@ struct AdmissionQueue<ID: Hashable> {
 
     /// Asks for a slot.
     ///
-    /// - Parameter mayShare: The request can share a connection with others. Where nobody is connected yet, one goes ahead,
-    ///   so that a burst does not open a connection for each.
+    /// - Parameter mayShare: A Boolean value: the request can share a connection with others. If the origin has no connection yet,
+    ///   one request connects first, so that a burst does not open a connection for each.
     mutating func enter(
         _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal
     ) -> Entry {
@@ -115,7 +118,7 @@ struct AdmissionQueue<ID: Hashable> {
         return Entry(place: Place(index: index), isAdmitted: false, isExploring: false)
     }
 
-    /// Gives up waiting.
+    /// Removes a waiting request; does nothing if the request does not wait.
     mutating func leave(_ id: ID, at place: Place) {
         let index = place.index
         guard origins[index].line.leave(id) else { return }
@@ -125,7 +128,7 @@ struct AdmissionQueue<ID: Hashable> {
         forgetIfUnused(index)
     }
 
-    /// The request that went ahead is connected. Returns who gets a slot now.
+    /// Reports that the first request to an origin is connected. Returns the requests that get a slot now.
     mutating func explored(_ id: ID, at place: Place, isShared: Bool) -> [ID] {
         let index = place.index
         guard origins[index].sharing == .explored(by: id) else { return [] }
@@ -133,15 +136,15 @@ struct AdmissionQueue<ID: Hashable> {
         return admitWaiting(after: index)
     }
 
-    /// Gives a slot back. Returns who gets one now.
+    /// Gives a slot back. Returns the requests that get one now.
     ///
-    /// - Parameter isShared: Whether the connection was one that requests share; `nil` where that never became known.
+    /// - Parameter isShared: A Boolean value: the connection was one that requests share; `nil`: that never became known.
     mutating func release(_ id: ID, at place: Place, isShared: Bool?) -> [ID] {
         let index = place.index
         if let isShared {
             setSharing(index, isShared ? .shared : .exclusive)
         } else if origins[index].sharing == .explored(by: id) {
-            // Those who wait find out for themselves, all at once.
+            // The waiting requests find out for themselves, all at once.
             origins[index].sharing = origins[index].line.isEmpty ? .unknown : .exclusive
         }
         changeActive(index, by: -1)
@@ -152,7 +155,7 @@ struct AdmissionQueue<ID: Hashable> {
 
     // MARK: Turns
 
-    /// Gives slots to those that wait, after something has changed at an origin.
+    /// Gives slots to waiting requests, after an origin has changed. Returns the requests that get one.
     private mutating func admitWaiting(after changed: Int) -> [ID] {
         guard waitingCount > 0 else { return [] }
         stand(changed)
@@ -167,7 +170,7 @@ struct AdmissionQueue<ID: Hashable> {
         return admitted
     }
 
-    /// The origin that goes next, of those that can.
+    /// Returns the origin with the earliest turn of the origins that have room; `nil`: none has.
     private func nextOrigin() -> Int? {
         let stream = wantingStreams.first
         guard connections < limits.total, let connection = wantingConnections.first else { return stream?.member }
@@ -175,13 +178,13 @@ struct AdmissionQueue<ID: Hashable> {
         return stream.member
     }
 
-    /// Puts an origin behind all others.
+    /// Gives an origin a new turn behind all others.
     private mutating func takeTurn(_ index: Int) {
         lastTurn += 1
         origins[index].turn = lastTurn
     }
 
-    /// Puts an origin where it belongs, by its turn.
+    /// Moves an origin to the heap for its present room, by its turn.
     private mutating func stand(_ index: Int) {
         let standing = origins[index].line.isEmpty ? Room.none : room(index)
         if standing != .stream, origins[index].standing == .stream { wantingStreams.remove(index) }
@@ -194,6 +197,7 @@ struct AdmissionQueue<ID: Hashable> {
         }
     }
 
+    /// Returns the room that an origin has for one more request.
     private func room(_ index: Int) -> Room {
         if case .explored = origins[index].sharing { return .none }
         if origins[index].isMultiplexed, origins[index].active % Self.streamsPerConnection != 0 { return .stream }
@@ -223,7 +227,7 @@ struct AdmissionQueue<ID: Hashable> {
 
     // MARK: Origins
 
-    /// How many unused origins are remembered, because programs come back to them.
+    /// The number of unused origins that are remembered, because programs return to them.
     private static var rememberedOrigins: Int { 256 }
 
     private mutating func index(of name: String) -> Int {

@@ -1,9 +1,9 @@
-/// A binary heap of members, each with a key; the member with the lowest key comes first. It knows where each member is, so that
-/// adding, moving and removing one cost O(log n).
+/// A binary heap of members, each with a key; the member with the lowest key comes first. The heap stores the place of each
+/// member, so that adding, moving and removing one cost O(log n).
 struct KeyedHeap<Member: Hashable, Key: Comparable> {
     private var nodes: [(key: Key, member: Member)] = []
     private var places: [Member: Int] = [:]
-    /// Keys that were compared so far. Tests hold the cost of an operation against it.
+    /// The number of key comparisons so far. Tests check the cost of an operation with it.
     private(set) var comparisons = 0
 
     var isEmpty: Bool { nodes.isEmpty }
@@ -15,7 +15,7 @@ struct KeyedHeap<Member: Hashable, Key: Comparable> {
 
     func contains(_ member: Member) -> Bool { places[member] != nil }
 
-    /// Adds a member, or moves it where it is there already.
+    /// Adds a member, or moves it if the heap has it already.
     mutating func set(_ member: Member, to key: Key) {
         if let index = places[member] {
             nodes[index].key = key
@@ -27,7 +27,7 @@ struct KeyedHeap<Member: Hashable, Key: Comparable> {
         }
     }
 
-    /// Takes a member out; `false` where it is not there.
+    /// Removes a member. Returns `false` if the heap does not have it.
     @discardableResult
     mutating func remove(_ member: Member) -> Bool {
         guard let index = places.removeValue(forKey: member) else { return false }
@@ -37,12 +37,12 @@ struct KeyedHeap<Member: Hashable, Key: Comparable> {
             places[last.member] = index
             settle(index)
         }
-        // The memory of a crowd goes with it.
+        // Releases the memory of a large heap once it is empty.
         if nodes.isEmpty, nodes.capacity > 64 { (nodes, places) = ([], [:]) }
         return true
     }
 
-    /// Takes the member with the lowest key out.
+    /// Removes and returns the member with the lowest key; `nil`: the heap is empty.
     mutating func popFirst() -> Member? {
         guard let member = nodes.first?.member else { return nil }
         remove(member)

@@ -1,24 +1,27 @@
-/// Who waits, and who is next, as a value: first come, first served among those of one priority, and the higher priority first.
+/// A line of waiting members, as a value: the higher priority first, and first come, first served within a priority.
 ///
-/// Nobody waits for ever: whoever is first of a priority goes when ``patience`` others of higher ones have gone before.
+/// A member's wait is limited: the first member of a priority goes after ``patience`` members of higher priorities have gone
+/// before it.
 struct WaitingLine<ID: Hashable> {
-    /// How many others may go before the first of a lower priority.
+    /// The number of members that may go before the first of a lower priority.
     static var patience: Int { 8 }
 
+    /// The waiting members of one priority.
     fileprivate struct Lane {
-        /// Spots of members that have left: so many are of no account.
+        /// The number of vacated spots up to which a lane is not compacted.
         static var slack: Int { 64 }
 
-        /// In the order of their coming. The ticket of a member that left is negative; the first spot is never such a one. Spots of
-        /// members that left are never more than those of members that wait, and ``slack``.
+        /// The spots in the order of arrival. The ticket of a member that left is negative; the first spot is never such a spot.
+        /// Vacated spots are never more than the waiting members and ``slack`` together.
         var spots: [(ticket: Int, id: ID)] = []
+        /// The index of the first spot.
         var first = 0
-        /// Members that wait.
+        /// The number of waiting members.
         var count = 0
-        /// How many others have gone while somebody waited here.
+        /// The number of members of higher priorities that have gone while a member waited here.
         var overtaken = 0
 
-        /// The spot of a ticket, or the one where it would be.
+        /// Returns the index of a ticket's spot, or the index at which it would be.
         func place(of ticket: Int) -> Int {
             var (low, high) = (first, spots.count)
             while low < high {
@@ -28,25 +31,26 @@ struct WaitingLine<ID: Hashable> {
             return low
         }
 
-        /// Takes a member out; its spot goes when it is the first one, or when there are too many like it.
+        /// Removes a member; its spot is released if it is the first, or if there are too many vacated spots.
         mutating func vacate(_ place: Int) {
             count -= 1
             if count == 0 { return self = Lane() }
             spots[place].ticket = -spots[place].ticket
             while spots[first].ticket < 0 { first += 1 }
             guard spots.count > 2 * count + Self.slack else { return }
-            // As many have left as are moved, so that each costs a constant.
+            // As many members have left as spots are moved, so that the cost for each is constant.
             spots.removeAll { $0.ticket < 0 }
             first = 0
         }
     }
 
+    /// The number and the lane of a waiting member.
     private struct Ticket: Sendable {
         let number: Int
         let lane: Int
     }
 
-    /// By priority, the highest first; made when somebody waits.
+    /// The lanes by priority, the highest first; created when the first member waits.
     private var lanes: [Lane] = []
     private var tickets: [ID: Ticket] = [:]
     private var lastNumber = 0
@@ -55,7 +59,7 @@ struct WaitingLine<ID: Hashable> {
 
     var isEmpty: Bool { tickets.isEmpty }
 
-    /// Waits; an ID that waits already, at the end.
+    /// Adds a member at the end of its priority; a member that waits already moves there.
     mutating func enter(_ id: ID, _ priority: RequestPriority = .normal) {
         if lanes.isEmpty { lanes = RequestPriority.allCases.map { _ in Lane() } }
         leave(id)
@@ -66,7 +70,7 @@ struct WaitingLine<ID: Hashable> {
         lanes[lane].count += 1
     }
 
-    /// Gives up waiting; `false` for somebody who did not wait.
+    /// Removes a member. Returns `false` if the member did not wait.
     @discardableResult
     mutating func leave(_ id: ID) -> Bool {
         guard let ticket = tickets.removeValue(forKey: id) else { return false }
@@ -75,7 +79,7 @@ struct WaitingLine<ID: Hashable> {
         return true
     }
 
-    /// Takes out who is next.
+    /// Removes and returns the next member; `nil`: the line is empty.
     mutating func next() -> ID? {
         guard let lane = nextLane() else { return nil }
         let id = lanes[lane].spots[lanes[lane].first].id
@@ -87,18 +91,19 @@ struct WaitingLine<ID: Hashable> {
         return id
     }
 
-    /// Who is next.
+    /// The next member; `nil`: the line is empty.
     var first: ID? { nextLane().map { lanes[$0].spots[lanes[$0].first].id } }
 
-    /// Spots that are held in memory, with those of members that left.
+    /// The number of spots in memory, vacated spots included.
     var spotCount: Int { lanes.reduce(0) { $0 + $1.spots.count } }
 
-    /// The memory of a crowd goes with it.
+    /// Releases the memory of a long line once it is empty.
     private mutating func forgetCrowd() {
         if tickets.isEmpty, tickets.capacity > Lane.slack { tickets = [:] }
     }
 
-    /// How many go before somebody: more where some in between have left, but never more than wait.
+    /// Returns the number of members ahead of a member; too high if members in between have left, but never more than wait; `nil`:
+    /// the member does not wait.
     func countAhead(of id: ID) -> Int? {
         guard let ticket = tickets[id] else { return nil }
         let lane = lanes[ticket.lane]
@@ -106,7 +111,7 @@ struct WaitingLine<ID: Hashable> {
         return lanes[..<ticket.lane].reduce(min(spots, lane.count - 1)) { $0 + $1.count }
     }
 
-    /// How many would go before somebody who came now.
+    /// Returns the number of members that would be ahead of a new member.
     func countAhead(of priority: RequestPriority) -> Int {
         lanes.isEmpty ? 0 : lanes[...Self.lane(priority)].reduce(0) { $0 + $1.count }
     }

@@ -1,7 +1,7 @@
 import CurlEngine
 
-/// Lets transfers go on as a ``BandwidthShare`` says, at its own times. Lives on the engine thread, and has a timer only while
-/// somebody waits.
+/// The gate that pauses and resumes transfers as a ``BandwidthShare`` decides. Lives on the engine thread, and has a timer only
+/// while a transfer waits.
 actor BandwidthGate: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let residence: EngineResidence
@@ -15,7 +15,8 @@ actor BandwidthGate: EngineActor {
         share = BandwidthShare(limit, at: EngineInstant(nanoseconds: 0))
     }
 
-    /// `true`: the transfer may move bytes; otherwise it hears of it through ``ExchangeEntry/bandwidthIsGranted(by:)``.
+    /// Adds a transfer. Returns `true` if it may move bytes; otherwise the transfer is resumed through
+    /// ``ExchangeEntry/bandwidthIsGranted(by:)``.
     func join(_ request: ExchangeActor) -> Bool {
         members[ObjectIdentifier(request)] = request
         let mayGo = share.join(ObjectIdentifier(request), at: executor.now)
@@ -23,14 +24,14 @@ actor BandwidthGate: EngineActor {
         return mayGo
     }
 
-    /// The transfer has moved bytes. The result is as for ``join(_:)``.
+    /// Counts bytes that the transfer has moved. The result is as for ``join(_:)``.
     func spend(_ bytes: Int, by request: ExchangeActor) -> Bool {
         let mayGoOn = share.spend(bytes, by: ObjectIdentifier(request), at: executor.now)
         if !mayGoOn { setTimer() }
         return mayGoOn
     }
 
-    /// The transfer is over.
+    /// Removes a transfer that has ended.
     func leave(_ request: ExchangeActor) {
         guard members.removeValue(forKey: ObjectIdentifier(request)) != nil else { return }
         share.leave(ObjectIdentifier(request))
@@ -48,6 +49,7 @@ actor BandwidthGate: EngineActor {
         if timer.deadline != next { executor.engineLoop.set(timer, at: next) }
     }
 
+    /// Resumes the transfers whose turn has come.
     func grant() {
         let granted = share.grants(at: executor.now)
         setTimer()
@@ -59,7 +61,7 @@ extension BandwidthGate: EngineTimerTarget {
     nonisolated func timerIsDue() { onEngineThread.grant() }
 }
 
-/// How a gate is entered from code that runs on its engine thread anyway. Every call traps on any other thread.
+/// The entry into a ``BandwidthGate`` from code on its engine thread. Every method traps on any other thread.
 protocol BandwidthEntry: AnyObject, Sendable {
     func join(_ request: ExchangeActor) -> Bool
     func spend(_ bytes: Int, by request: ExchangeActor) -> Bool

@@ -1,20 +1,22 @@
 import CurlEngine
 
-/// A limit on bytes in a second, shared fairly between its members, as a value that is driven by instants.
+/// A limit in bytes per second, shared fairly between its members, as a value that is driven by instants.
 ///
-/// A member that wants to move bytes joins, and may go when it is granted a quantum, which is taken out of the limit at that
-/// moment. What it moves beyond its quantum, because bytes come in buffers, is taken out too. Then it waits for its next turn,
-/// which is that of whoever has moved the fewest bytes; who comes back from a rest has no claim to what it did not use. No more
-/// is ever granted than the limit brings, and nothing is held back while somebody waits.
+/// A member that wants to move bytes joins, and may move them when it is granted a quantum, which is subtracted from the limit at
+/// that moment. Bytes beyond the quantum, which a member moves because bytes come in buffers, are subtracted too. Then the member
+/// waits for its next turn, which goes to the member that has moved the fewest bytes; a member that returns from a pause has no
+/// claim to the bytes that it did not use. The grants never exceed the limit, and no granted bytes are held back while a member
+/// waits.
 struct BandwidthShare<Member: Hashable> {
     private struct Account {
-        /// Granted and not used.
+        /// The bytes that were granted and not used.
         var allowance: Int64 = 0
-        /// Bytes moved, with those that it did not want to move while others did.
+        /// The bytes moved, including a credit for the bytes that others moved while this member was absent.
         var moved: Int64
     }
 
-    /// The fewer bytes a member has moved, the earlier its turn; of equals, the one goes first that has waited for longer.
+    /// The order of turns: the fewer bytes a member has moved, the earlier its turn; of equal members, the one that has waited
+    /// longer.
     private struct Turn: Comparable {
         let moved: Int64
         let ticket: UInt64
@@ -23,15 +25,17 @@ struct BandwidthShare<Member: Hashable> {
     }
 
     private let limit: BandwidthLimit
+    /// The bytes that a member is granted in one turn.
     private let quantum: Int64
+    /// The time by which a grant may precede ``full``, in nanoseconds: the time of a burst without a quantum.
     private let patience: UInt64
     private var accounts: [Member: Account] = [:]
-    /// The members that wait.
+    /// The waiting members, by their turns.
     private var waiting = KeyedHeap<Member, Turn>()
     private var lastTicket: UInt64 = 0
-    /// When everything that was granted will have been brought in, and a burst is possible again.
+    /// The instant at which the limit has made up for all granted bytes, and a whole burst is possible again.
     private var full: EngineInstant
-    /// What whoever had the last turn had moved before.
+    /// The bytes that the member with the last turn had moved before it.
     private var level: Int64 = 0
 
     init(_ limit: BandwidthLimit, at now: EngineInstant) {
@@ -43,12 +47,12 @@ struct BandwidthShare<Member: Hashable> {
 
     var memberCount: Int { accounts.count }
 
-    /// What was compared so far to find out whose turn it is. Tests hold the cost of a turn against it.
+    /// The number of comparisons so far to find the next member. Tests check the cost of a turn with it.
     var comparisons: Int { waiting.comparisons }
 
     // MARK: Members
 
-    /// A transfer wants to move bytes. `true`: it may; otherwise it is named by ``grants(at:)``, like all that wait already.
+    /// Adds a member. Returns `true` if it may move bytes; otherwise ``grants(at:)`` returns it later, like all waiting members.
     mutating func join(_ member: Member, at now: EngineInstant) -> Bool {
         let isAlone = waiting.isEmpty
         accounts[member] = Account(moved: level)
@@ -56,7 +60,7 @@ struct BandwidthShare<Member: Hashable> {
         return isAlone && !grants(at: now).isEmpty
     }
 
-    /// Bytes have moved. `true`: more may; otherwise the member is named by ``grants(at:)``.
+    /// Counts moved bytes. Returns `true` if the member may move more; otherwise ``grants(at:)`` returns it later.
     mutating func spend(_ bytes: Int, by member: Member, at now: EngineInstant) -> Bool {
         guard var account = accounts[member] else { return true }
         account.moved += Int64(bytes)
@@ -71,7 +75,7 @@ struct BandwidthShare<Member: Hashable> {
         return false
     }
 
-    /// The transfer is over; what it did not use is there for the others.
+    /// Removes a member; its unused bytes are available to the others.
     mutating func leave(_ member: Member) {
         guard let account = accounts.removeValue(forKey: member) else { return }
         waiting.remove(member)
@@ -89,7 +93,7 @@ struct BandwidthShare<Member: Hashable> {
 
     // MARK: Turns
 
-    /// Who may go now.
+    /// Grants a quantum to each member whose turn has come, and returns these members.
     mutating func grants(at now: EngineInstant) -> [Member] {
         var granted: [Member] = []
         while let next = nextGrant, next <= now, let member = waiting.popFirst() {
@@ -101,7 +105,7 @@ struct BandwidthShare<Member: Hashable> {
         return granted
     }
 
-    /// When the next one may go; `nil`: nobody waits.
+    /// The instant of the next grant; `nil`: no member waits.
     var nextGrant: EngineInstant? {
         guard !waiting.isEmpty else { return nil }
         return EngineInstant(nanoseconds: full.nanoseconds - min(patience, full.nanoseconds))
@@ -111,7 +115,7 @@ struct BandwidthShare<Member: Hashable> {
         full = max(full, now).advanced(byNanoseconds: Self.time(of: bytes, limit))
     }
 
-    /// How long the limit needs to bring so many bytes, in nanoseconds, rounded up.
+    /// Returns the time in nanoseconds, rounded up, in which the limit allows a number of bytes.
     private static func time(of bytes: Int64, _ limit: BandwidthLimit) -> UInt64 {
         guard bytes > 0 else { return 0 }
         let (high, low) = UInt64(bytes).multipliedFullWidth(by: 1_000_000_000)

@@ -5,14 +5,14 @@ struct SessionFlow: Sendable {
     private let upload: BandwidthGate?
     private let download: BandwidthGate?
 
-    /// `nil` where there is no limit.
+    /// Creates the gates of the limits; `nil`: there is no limit.
     init?(_ limits: BandwidthLimits, executor: EngineExecutor) {
         guard !limits.isEmpty else { return nil }
         upload = limits.upload.map { BandwidthGate($0, executor: executor) }
         download = limits.download.map { BandwidthGate($0, executor: executor) }
     }
 
-    /// The limits of a request: its own, and those of its session.
+    /// Returns the limits of a request: its own, and its session's; `nil`: there are none.
     static func flow(of request: Request, in session: SessionFlow?, executor: EngineExecutor) -> TransferFlow? {
         let own = SessionFlow(request.bandwidth, executor: executor)
         return TransferFlow(

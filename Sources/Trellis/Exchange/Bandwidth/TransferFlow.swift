@@ -1,8 +1,8 @@
 import CurlEngine
 
-/// What limits the speed of a request, where anything does.
+/// The bandwidth limits of one request in both directions.
 struct TransferFlow {
-    /// The limits in one direction, and which of them hold the transfer up at this moment.
+    /// The gates in one direction, and the gates that pause the transfer at this moment.
     struct Direction {
         let gates: [BandwidthGate]
         private var closed: [ObjectIdentifier] = []
@@ -15,11 +15,12 @@ struct TransferFlow {
 
         mutating func open(_ gate: BandwidthGate) { closed.removeAll { $0 == ObjectIdentifier(gate) } }
 
-        /// Asks all for leave to go.
+        /// Joins all gates, and closes the gates that grant no bytes yet.
         mutating func join(_ request: ExchangeActor) {
             for gate in gates where !gate.onEngineThread.join(request) { close(gate) }
         }
 
+        /// Counts moved bytes at all gates, and closes the gates that grant no more.
         mutating func spend(_ bytes: Int, _ request: ExchangeActor) {
             for gate in gates where !gate.onEngineThread.spend(bytes, by: request) {
                 open(gate)
@@ -30,13 +31,14 @@ struct TransferFlow {
 
     var sending: Direction
     var receiving: Direction
+    /// A Boolean value: the request has joined its gates.
     var hasJoined = false
-    /// The transport was told that nothing may be sent.
+    /// A Boolean value: the transport was told to pause sending.
     var isSendingPaused = false
-    /// Bytes of the answer's body that were counted.
+    /// The number of bytes of the response's body that were counted.
     var received: Int64 = 0
 
-    /// `nil` where there is no limit.
+    /// Creates the limits from gates; `nil`: there is no gate.
     init?(sending: [BandwidthGate], receiving: [BandwidthGate]) {
         guard !sending.isEmpty || !receiving.isEmpty else { return nil }
         self.sending = Direction(sending)

@@ -1,17 +1,18 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The body between the engine thread, which fills it, and one reader, who empties it at a pace of its own.
+/// The buffer of a response's body between the engine thread, which fills it, and one reader, which empties it at its own pace.
 ///
-/// While the reader is busy, what comes is joined, so that a fast body is few large chunks. Above ``highWater`` the transfer
-/// is paused until the reader has taken half of it: so much memory, the chunk that is being read, and what libcurl had read
-/// already, is what a stream holds.
+/// Bytes that arrive while the reader is busy are joined, so that a fast body is delivered in few large chunks. Above
+/// ``highWater`` the transfer is paused until the reader has taken half of the bytes. A stream therefore holds at most
+/// ``highWater`` bytes, the chunk that is being read, and the bytes that libcurl had read already.
 final class BodyInbox: Sendable {
-    /// The transfer is paused when so many bytes wait.
+    /// The number of waiting bytes at which the transfer is paused: 1 MiB.
     static let highWater = 1 << 20
-    /// It goes on when no more than so many do.
+    /// The number of waiting bytes at or below which a paused transfer is resumed.
     private static let lowWater = highWater / 2
-    /// A reader that waits is woken at once for so many bytes; for fewer, when the engine has nothing else to do.
+    /// The number of bytes for which a waiting reader is woken at once; for fewer, it is woken when the engine has nothing else to
+    /// do.
     static let eagerWake = 512 << 10
 
     private struct State: ~Copyable {
@@ -22,22 +23,23 @@ final class BodyInbox: Sendable {
         var isAbandoned = false
     }
 
-    /// What the engine thread does after it added bytes.
+    /// The action of the engine thread after it has added bytes.
     struct Consequence {
-        /// When to wake the reader through ``wake()``.
+        /// The time to wake the reader through ``wake()``.
         var wake: Wake
-        /// The transfer must be paused.
+        /// A Boolean value: the transfer must be paused.
         var mustPause: Bool
-        /// The bytes could not be stored.
+        /// A Boolean value: there was no memory to store the bytes.
         var isOutOfMemory: Bool
     }
 
+    /// The time to wake the reader: never, when the engine has nothing else to do, or at once.
     enum Wake { case never, soon, now }
 
     private let state = Locked(State())
-    /// Lets the transfer go on.
+    /// Resumes the paused transfer.
     private let whenDrained: @Sendable () -> Void
-    /// Ends the transfer, because nobody reads any more.
+    /// Ends the transfer, because the reader was cancelled.
     private let whenAbandoned: @Sendable () -> Void
 
     init(whenDrained: @escaping @Sendable () -> Void, whenAbandoned: @escaping @Sendable () -> Void) {
@@ -47,6 +49,7 @@ final class BodyInbox: Sendable {
 
     // MARK: Engine side
 
+    /// Adds bytes, and returns what the engine thread must do; drops the bytes if the reader was cancelled.
     func append(_ bytes: RawSpan) -> Consequence {
         state.withLock { state in
             guard !state.isAbandoned else { return Consequence(wake: .never, mustPause: false, isOutOfMemory: false) }
@@ -64,7 +67,7 @@ final class BodyInbox: Sendable {
         }
     }
 
-    /// Hands what has come to the reader that waits for it.
+    /// Passes the waiting bytes to the reader that waits for them.
     func wake() {
         let (reader, next) = state.withLock { state -> (CheckedContinuation<Data?, any Error>?, Next) in
             guard state.bytes.count > 0, let reader = state.reader else { return (nil, .wait) }
@@ -76,7 +79,7 @@ final class BodyInbox: Sendable {
         if mustDrain { whenDrained() }
     }
 
-    /// No more bytes come. What waits is still read first.
+    /// Ends the body. The reader still gets the waiting bytes first.
     func finish(_ end: Result<Response, any Error>) {
         let (reader, chunk) = state.withLock { state -> (CheckedContinuation<Data?, any Error>?, Data?) in
             guard state.end == nil else { return (nil, nil) }
@@ -92,7 +95,7 @@ final class BodyInbox: Sendable {
 
     // MARK: Reader's side
 
-    /// Whether no more bytes come.
+    /// A Boolean value: the body has ended, and no more bytes come.
     var hasEnded: Bool { state.withLock { $0.end != nil } }
 
     private enum Next {
@@ -102,9 +105,10 @@ final class BodyInbox: Sendable {
         case busy
     }
 
-    /// The next chunk, `nil` at the end.
+    /// Returns the next chunk; `nil` at the end.
     ///
-    /// - Throws: `CancellationError` in a cancelled task, which ends the transfer; or why the transfer failed.
+    /// - Throws: `CancellationError` in a cancelled task, which ends the transfer; the error with which the transfer failed;
+    ///   ``TrellisError`` if another reader waits.
     func next() async throws -> Data? {
         if Task.isCancelled { return try abandon() }
         switch poll() {
@@ -125,7 +129,7 @@ final class BodyInbox: Sendable {
     private func poll() -> Next {
         state.withLock { state in
             if state.bytes.count > 0 { return Self.take(&state) }
-            // Bytes may have been dropped since, so that the end is not this reader's.
+            // Bytes may have been dropped since the cancellation, so that this reader must not get the end of a whole body.
             if state.isAbandoned { return .end(.failure(CancellationError())) }
             if let end = state.end { return .end(end) }
             return state.reader == nil ? .wait : .busy
@@ -173,7 +177,7 @@ final class BodyInbox: Sendable {
         throw CancellationError()
     }
 
-    /// The response with its trailers and final metrics. What nobody has read of the body is read and dropped.
+    /// Returns the response with its trailers and final metrics. Reads and drops the unread rest of the body.
     func finalResponse() async throws -> Response {
         while try await next() != nil {}
         guard let end = state.withLock({ $0.end }) else { throw CancellationError() }
@@ -186,6 +190,6 @@ extension BodyInbox: EngineDelivery {
 }
 
 extension Result where Success == Response {
-    /// The end of a body: no chunk, or the error.
+    /// The end of a body for its reader: `nil` instead of a chunk, or the error.
     fileprivate var withoutValue: Result<Data?, Failure> { map { _ -> Data? in nil } }
 }

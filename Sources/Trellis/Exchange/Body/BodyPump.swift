@@ -1,21 +1,21 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Brings the chunks of a request's body to the transport, one whenever it has room.
+/// The pump that passes the chunks of a request's body to the transport, one whenever the transport has room.
 ///
-/// The source runs in a task of its own, off the engine thread, that ends with the request: nobody waits for a source that
-/// does not notice its cancellation.
+/// The source runs in a task of its own, off the engine thread, that is cancelled with the exchange; the exchange does not wait
+/// for a source that ignores its cancellation.
 final class BodyPump: Sendable {
     private struct State {
         var hasRoom = true
-        /// A file is on its way to the transport, whose room up to now is for that file.
+        /// A Boolean value: a file is on its way to the transport, whose room up to now is meant for that file.
         var handsOver = false
         var isStopped = false
         var waiter: CheckedContinuation<Void, any Error>?
         var task: Task<Void, Never>?
     }
 
-    /// The request, which does not live longer because its source does.
+    /// A weak reference to the exchange, so that the source does not keep it alive.
     private struct Target: Sendable {
         weak let request: ExchangeActor?
         init(_ request: ExchangeActor) { self.request = request }
@@ -23,7 +23,9 @@ final class BodyPump: Sendable {
 
     private let state = Locked(State())
 
-    /// - Parameter readsFiles: The transport takes a file for its bytes.
+    /// Starts the source.
+    ///
+    /// - Parameter readsFiles: A Boolean value: the transport reads the bytes of a file itself.
     init(_ source: PreparedRequest.StreamedBody, into request: ExchangeActor, readsFiles: Bool) {
         let target = Target(request)
         let task = Task { [self] in
@@ -61,7 +63,7 @@ final class BodyPump: Sendable {
         }
     }
 
-    /// Opens the file, and closes it here too: by then the transport has let go of it.
+    /// Sends a file. Opens and closes the file here; the transport no longer uses it by then.
     private func send(fileAt path: String, length: Int64, to target: Target) async throws {
         let file = try await FileChunks.open(path, length: length)
         defer { withExtendedLifetime(file) {} }
@@ -71,7 +73,7 @@ final class BodyPump: Sendable {
         try await awaitRoom()
     }
 
-    /// The transport gets the file now, and has room again when it has read all of it.
+    /// Notes that the transport gets the file now, and has room again when it has read all of it.
     func willHandOver() { state.withLock { $0.handsOver = false } }
 
     /// Waits until the transport can take another chunk.
@@ -94,7 +96,7 @@ final class BodyPump: Sendable {
         }
     }
 
-    /// The transport can take another chunk.
+    /// Resumes the source, because the transport can take another chunk.
     func transportHasRoom() {
         let waiter = state.withLock { state -> CheckedContinuation<Void, any Error>? in
             if state.handsOver { return nil }
@@ -108,7 +110,7 @@ final class BodyPump: Sendable {
         waiter?.resume()
     }
 
-    /// Ends the source.
+    /// Cancels the source.
     func stop() {
         let (waiter, task) = state.withLock { state in
             state.isStopped = true

@@ -1,14 +1,14 @@
 import CurlEngine
 import FoundationEssentials
 
-/// A file as the chunks of a body. Read on a thread that may wait for a disk.
+/// A file as the chunks of a body. Read on a thread that may block on a disk.
 enum FileChunks {
-    /// Bytes in a chunk.
+    /// The size of a chunk in bytes: 256 KiB.
     static let chunkSize = 256 << 10
 
-    /// The size of a regular, readable file.
+    /// Returns the size of a regular, readable file in bytes.
     ///
-    /// - Parameter sizes: Where it was found before; otherwise this may wait for a disk.
+    /// - Parameter sizes: The sizes that were found before; a size that is missing there is asked for, which may block on a disk.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``.
     static func size(ofFileAt path: String, _ sizes: FileSizes? = nil) throws(TrellisError) -> Int64 {
         if let size = try sizes?[path] { return size }
@@ -29,7 +29,7 @@ enum FileChunks {
         }
     }
 
-    /// Opens the file, of which `length` bytes are to be sent.
+    /// Opens the file to send its first `length` bytes.
     static func open(_ path: String, length: Int64) async throws(TrellisError) -> FileReader {
         try await waiting(path) { () throws(FileReader.Failure) in try FileReader(path: path, length: length) }
     }

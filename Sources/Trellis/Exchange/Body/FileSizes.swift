@@ -1,10 +1,10 @@
 import CurlEngine
 
-/// The sizes of the files of a body, found on a thread that may wait for a disk: neither the pool nor the engine thread may.
+/// The sizes of the files of a body, found on a thread that may block on a disk: neither the pool nor the engine thread may.
 struct FileSizes: Sendable {
     private let sizes: [String: Result<Int64, TrellisError>]
 
-    /// Asks for the size of each file, once. What cannot be sent is an error when its size is looked up.
+    /// Asks for the size of each file, once. A file that cannot be sent throws its error when its size is looked up.
     ///
     /// - Throws: `CancellationError` in a cancelled task, without waiting for the disk.
     init(of body: RequestBody?) async throws {
@@ -24,7 +24,7 @@ struct FileSizes: Sendable {
         }
     }
 
-    /// The size of a file, `nil` where it was not among those of the body.
+    /// The size of a file in bytes; `nil`: the file is not part of the body.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``.
     subscript(path: String) -> Int64? {
@@ -33,12 +33,12 @@ struct FileSizes: Sendable {
 }
 
 extension Request {
-    /// The disk has to be asked before the body can be sent.
+    /// A Boolean value: the size of a file has to be asked of a disk before the body can be sent.
     var hasFiles: Bool { body?.source.hasFiles ?? false }
 }
 
 extension RequestBody.Source {
-    /// The body is a file, or a form with one.
+    /// A Boolean value: the body is a file, or a form with one.
     var hasFiles: Bool {
         switch self {
         case .data, .stream: false

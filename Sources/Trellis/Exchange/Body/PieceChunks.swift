@@ -1,23 +1,24 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The pieces of a body as chunks, one after the other; files are read like ``FileChunks``.
+/// The pieces of a body as chunks, one after the other; files are read as by ``FileChunks``.
 struct PieceChunks: Sendable {
+    /// A source in the body, with its length.
     private struct Piece {
         let source: RequestBody.Source
-        /// `nil`: not known.
+        /// The length in bytes; `nil`: not known.
         let length: Int64?
     }
 
     private let pieces: [Piece]
-    /// The length of all, where that of each is known.
+    /// The length of all pieces in bytes; `nil`: the length of one is not known.
     let length: Int64?
 
-    /// Takes the pieces apart.
+    /// Splits forms among the sources into their pieces, and finds the lengths of all pieces.
     ///
-    /// - Parameter sizes: Of the files; without it this asks for them, and may wait for a disk.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; of kind ``TrellisError/Kind/invalidRequest`` where the
-    ///   lengths cannot be those of a body.
+    /// - Parameter sizes: The sizes of the files; sizes that are missing are asked for, which may block on a disk.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; of kind ``TrellisError/Kind/invalidRequest`` if a length is
+    ///   negative or their sum overflows.
     init(_ sources: [RequestBody.Source], _ sizes: FileSizes? = nil) throws(TrellisError) {
         var pieces: [Piece] = []
         for source in sources {
@@ -33,7 +34,7 @@ struct PieceChunks: Sendable {
         length = try Self.length(of: pieces)
     }
 
-    /// The sum, `nil` where one of the lengths is not known.
+    /// Returns the sum of the lengths in bytes; `nil`: one of them is not known.
     private static func length(of pieces: [Piece]) throws(TrellisError) -> Int64? {
         var (total, isKnown) = (Int64(0), true)
         for piece in pieces {
@@ -48,7 +49,7 @@ struct PieceChunks: Sendable {
         return isKnown ? total : nil
     }
 
-    /// Looks whether a body can have the length that its maker has announced.
+    /// Checks that the length that a body's source announces is not negative.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest``.
     static func check(length: Int64?) throws(TrellisError) {
@@ -56,7 +57,7 @@ struct PieceChunks: Sendable {
         throw TrellisError(.invalidRequest(.body("its length is \(length)")))
     }
 
-    /// All can be sent a second time.
+    /// A Boolean value: all pieces can be sent a second time.
     var isReplayable: Bool {
         pieces.allSatisfy { if case .stream(_, let isReplayable, _) = $0.source { isReplayable } else { true } }
     }
@@ -79,7 +80,8 @@ struct PieceChunks: Sendable {
         }
     }
 
-    /// Every stream has to keep what it promised: what one has too much must not pass for what the next has too little.
+    /// Sends a stream, and checks that its chunks have the announced length, so that surplus bytes of one stream cannot make up
+    /// for missing bytes of the next.
     private static func send(
         _ chunks: RequestBody.Chunks, length: Int64?, _ send: @escaping @Sendable (Data) async throws -> Void
     ) async throws {
