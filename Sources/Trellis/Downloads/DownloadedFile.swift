@@ -17,8 +17,8 @@ public struct DownloadedFile: Sendable {
     public let response: Response
     /// The number of interruptions after which the download resumed by itself.
     public let interruptions: Int
-    /// The metrics of all requests together: ``Metrics/attempts`` and bytes are sums, ``Metrics/total`` is the time from the call
-    /// to the end, and the other values are those of the first response.
+    /// The metrics of all requests together: ``Metrics/attemptCount`` and bytes are sums, ``Metrics/total`` is the time from the
+    /// call to the end, and the other values are those of the first response.
     public let metrics: Metrics
 }
 

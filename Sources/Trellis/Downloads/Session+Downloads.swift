@@ -19,7 +19,7 @@ extension Session {
     ///
     /// An interrupted download resumes by itself. Unless the request has ``Request/timeouts`` of its own, a download has no limit
     /// in total; ``Timeouts/idle`` holds in any case. For progress, suspension and resume data see
-    /// ``downloadRequest(_:to:checksum:options:)``.
+    /// ``downloadRequest(_:to:checksum:options:headers:timeouts:interceptor:)``.
     ///
     /// - Parameters:
     ///   - request: The request. Only a plain `GET` can be resumed after an interruption.

@@ -5,8 +5,8 @@ import HTTPTypes
 /// One request on the wire, from its start to its end. Lives on the engine thread of its session, where libcurl's callbacks enter
 /// it without a hop.
 ///
-/// The verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:)``, ``resume()``, ``suspend()`` and ``cancel(_:)``
-/// from any thread; the session calls ``admit(isExploring:)``, the transport the `TransportEvents`.
+/// The verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:inbox:)``, ``resume()``, ``suspend()`` and
+/// ``cancel(_:)`` from any thread; the session calls ``admit(isExploring:)``, the transport the `TransportEvents`.
 /// All changes of the state go through ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
 actor ExchangeActor: EngineActor {
     nonisolated let executor: EngineExecutor

@@ -1,6 +1,6 @@
 /// A response with a status that is not accepted, whose body describes the error in the server's own format.
 ///
-/// Thrown by `decoding(_:orError:)`. A body that is not of that format, such as a proxy's page, results in a plain
+/// Thrown by ``DataRequest/decode(_:orError:decoder:)``. A body that is not of that format, such as a proxy's page, results in a plain
 /// ``TrellisError``.
 ///
 /// ```swift

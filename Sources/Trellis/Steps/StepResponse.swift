@@ -30,8 +30,9 @@ public struct StepResponse: Sendable {
         self.init(response: Response(head: head, url: request.url), body: body)
     }
 
-    /// The body in chunks, which can be read once. For ``Session/data(_:)`` and its like the body is already in memory, for
-    /// ``Session/stream(_:)`` it arrives as it is read: a step that reads it must return a new response.
+    /// The body in chunks, which can be read once. For ``Session/data(_:headers:timeouts:interceptor:)`` and its like the
+    /// body is already in memory, for ``Session/stream(_:headers:timeouts:interceptor:)`` it arrives as it is read: a step that
+    /// reads it must return a new response.
     public var body: ResponseBody { ResponseBody(reader) }
 
     /// The body, if it is in memory; `nil`: the body is still to come.

@@ -17,7 +17,7 @@ extension Session {
         try await upload(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Sends a form that a closure builds: otherwise as ``upload(multipart:to:)-(MultipartFormData,_)``.
+    /// Sends a form that a closure builds: otherwise as ``upload(multipart:to:headers:timeouts:interceptor:)``.
     ///
     /// ```swift
     /// let (data, response) = try await session.upload(to: "https://example.com/pictures") { form in

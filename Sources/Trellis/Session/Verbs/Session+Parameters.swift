@@ -1,7 +1,7 @@
 public import HTTPTypes
 
-/// Requests from their parts. Each method returns a ``DataRequest`` that has not started yet, like ``request(_:)``; an error in
-/// its parts is thrown when its response is asked for.
+/// Requests from their parts. Each method returns a ``DataRequest`` that has not started yet, like
+/// ``request(_:headers:timeouts:interceptor:)``; an error in its parts is thrown when its response is asked for.
 ///
 /// For other verbs, make the same request as a value: `session.stream(try Request(url).withParameters(search))`.
 extension Session {
@@ -71,7 +71,7 @@ extension Session {
 /// Requests from their parts, with a list of fields: `headers: [.accept("text/html"), .authorization(bearerToken: token)]`.
 extension Session {
     /// Returns a handle on a request without parameters, with a list of fields: otherwise as
-    /// ``request(_:method:headers:modifier:)-(_,_,HTTPFields,_)``.
+    /// ``request(_:method:headers:timeouts:interceptor:modifier:)-(_,_,HTTPFields,_,_,_)``.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: [HTTPField],
         timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
@@ -81,7 +81,7 @@ extension Session {
     }
 
     /// Returns a handle on a request with parameters and a list of fields: otherwise as
-    /// ``request(_:method:parameters:encoder:headers:modifier:)-(_,_,_,_,HTTPFields,_)``.
+    /// ``request(_:method:parameters:encoder:headers:timeouts:interceptor:modifier:)-(_,_,_,_,HTTPFields,_,_,_)``.
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
         encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: [HTTPField],
@@ -93,7 +93,7 @@ extension Session {
     }
 
     /// Returns a handle on a request with a dictionary of parameters and a list of fields: otherwise as
-    /// ``request(_:method:parameters:encoding:headers:modifier:)-(_,_,_,_,HTTPFields,_)``.
+    /// ``request(_:method:parameters:encoding:headers:timeouts:interceptor:modifier:)-(_,_,_,_,HTTPFields,_,_,_)``.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
         encoding: some ParameterEncoding = URLEncoding.default, headers: [HTTPField],

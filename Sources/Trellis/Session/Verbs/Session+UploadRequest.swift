@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// Handles on requests with a body; ``request(_:)-(RequestConvertible)`` makes handles on requests without one. Nothing is sent
+/// Handles on requests with a body; ``request(_:headers:timeouts:interceptor:)`` makes handles on requests without one. Nothing is sent
 /// before the response is asked for or ``DataRequest/resume()`` is called. The verbs that send at once are named `upload`.
 ///
 /// A retry or a redirect sends the body again if its source allows that (``RequestBody/isReplayable``); otherwise it is an error
@@ -24,7 +24,8 @@ extension Session {
         self.request(BodyAdded(body: body, request: request), headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Returns a handle on a request with bytes in memory as its body: otherwise as ``uploadRequest(_:to:)-(RequestBody,_)``.
+    /// Returns a handle on a request with bytes in memory as its body: otherwise as
+    /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
         _ data: Data, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -32,7 +33,8 @@ extension Session {
         uploadRequest(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Returns a handle on a request with a file as its body: otherwise as ``uploadRequest(_:to:)-(RequestBody,_)``.
+    /// Returns a handle on a request with a file as its body: otherwise as
+    /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
         fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -41,7 +43,7 @@ extension Session {
     }
 
     /// Returns a handle on a request with chunks from an asynchronous sequence, which can be sent once, as its body: otherwise as
-    /// ``uploadRequest(_:to:)-(RequestBody,_)``.
+    /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     ///
     /// - Parameter length: The number of bytes, if it is known.
     public func uploadRequest<Chunks: AsyncSequence & Sendable>(
@@ -51,7 +53,8 @@ extension Session {
         uploadRequest(.stream(chunks, length: length), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Returns a handle on a request with a form as its body: otherwise as ``uploadRequest(_:to:)-(RequestBody,_)``.
+    /// Returns a handle on a request with a form as its body: otherwise as
+    /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
         multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -60,7 +63,7 @@ extension Session {
     }
 
     /// Returns a handle on a request with a form that a closure builds: otherwise as
-    /// ``uploadRequest(multipart:to:)-(MultipartFormData,_)``. An error that the closure throws is thrown when the response is
+    /// ``uploadRequest(multipart:to:headers:timeouts:interceptor:)``. An error that the closure throws is thrown when the response is
     /// asked for.
     public func uploadRequest(
         to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,

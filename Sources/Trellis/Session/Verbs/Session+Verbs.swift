@@ -54,7 +54,8 @@ extension Session {
             BodyAdded(body: body, request: request).asRequest().adjusted(headers, timeouts, interceptor)).pair
     }
 
-    /// Sends a request with bytes in memory as its body: otherwise as ``upload(_:to:)-(RequestBody,_)``.
+    /// Sends a request with bytes in memory as its body: otherwise as
+    /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func upload(
         _ data: Data, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
@@ -62,7 +63,8 @@ extension Session {
         try await upload(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Sends a request with a file as its body: otherwise as ``upload(_:to:)-(RequestBody,_)``.
+    /// Sends a request with a file as its body: otherwise as
+    /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func upload(
         fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:],
         timeouts: Timeouts? = nil,
@@ -71,7 +73,8 @@ extension Session {
         try await upload(.file(path), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Sends a request with chunks from an asynchronous sequence as its body: otherwise as ``upload(_:to:)-(RequestBody,_)``.
+    /// Sends a request with chunks from an asynchronous sequence as its body: otherwise as
+    /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     ///
     /// - Parameter length: The number of bytes, if it is known.
     public func upload<Chunks: AsyncSequence & Sendable>(

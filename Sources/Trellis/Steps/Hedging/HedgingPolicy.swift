@@ -15,7 +15,7 @@
 /// connection, is given another delay: a second attempt would wait behind it.
 ///
 /// Each attempt goes through adapters, redirects and limits separately, and has a number of its own in events, errors and
-/// ``Metrics/attempts``.
+/// ``Metrics/attemptCount``.
 public struct HedgingPolicy: Sendable {
     /// The time without a response after which another attempt begins, and each further one.
     public var delay: Duration
