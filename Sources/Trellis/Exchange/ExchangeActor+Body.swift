@@ -35,8 +35,8 @@ extension ExchangeActor {
     }
 
     /// A Boolean value: all bytes that the source has provided are sent, and the source owes more. The peer is not idle then, and
-    /// its idle time starts afterwards. The limits apply again once the peer has begun to respond, whatever the source does: an
-    /// older libcurl does not notice the end of a connection on which sending is paused.
+    /// its idle time starts afterwards. The limits apply again once the peer has begun to respond, even if the source owes more:
+    /// an older libcurl does not notice the end of a connection on which sending is paused.
     var awaitsSource: Bool { head == nil && !isBodySent && state.expectation != .awaited && task?.awaitsBody == true }
 
     /// Ends the source, and sends nothing more, because the response shows that the rest of the body is not wanted.

@@ -38,7 +38,8 @@ extension ExchangeActor {
 }
 
 extension ExchangeActor {
-    /// Ends the exchange at the deadline of its call, whatever its own time is: a handle's exchange may have been started later.
+    /// Ends the exchange at the deadline of its call, which may be earlier than its own: a handle's exchange may have been started
+    /// later.
     func totalIsOver() {
         var error = TrellisError(.timedOut(.total))
         if state.progress == .queued { error.detail = admission.reasonForWaiting(self) }

@@ -2,11 +2,11 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// One request on the wire, from its start to its end. Lives on the engine thread of its session, where libcurl's callbacks enter
-/// it without a hop.
+/// The actor of one request on the wire, from its start to its end. Lives on the engine thread of its session, where libcurl's
+/// callbacks enter it without a hop.
 ///
 /// The verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:inbox:)``, ``resume()``, ``suspend()`` and
-/// ``cancel(_:)`` from any thread; the session calls ``admit(isExploring:)``, the transport the `TransportEvents`.
+/// ``cancel(_:)`` from any thread; the session calls ``admit(isProbing:)``, the transport the `TransportEvents`.
 /// All changes of the state go through ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
 actor ExchangeActor: EngineActor {
     nonisolated let executor: EngineExecutor
@@ -45,7 +45,7 @@ actor ExchangeActor: EngineActor {
     /// A Boolean value: the transport was told to pause receiving.
     var isReceivingPaused = false
     /// A Boolean value: other requests wait until the connection of this one shows whether it can be shared.
-    private var isExploring = false
+    private var isProbing = false
     /// A Boolean value: the request's body is complete, or nothing more of it is sent.
     var isBodySent = true
     /// The number of bytes of the request's body that the transport has taken in this attempt.
@@ -132,9 +132,9 @@ actor ExchangeActor: EngineActor {
 
     /// Gives the exchange its slot.
     ///
-    /// - Parameter isExploring: A Boolean value: other requests wait until this one's connection shows whether it can be shared.
-    func admit(isExploring: Bool) {
-        self.isExploring = isExploring
+    /// - Parameter isProbing: A Boolean value: other requests wait until this one's connection shows whether it can be shared.
+    func admit(isProbing: Bool) {
+        self.isProbing = isProbing
         handle(.admit)
     }
 
@@ -307,9 +307,9 @@ actor ExchangeActor: EngineActor {
 
     /// Reports whether the first connection to an origin can be shared, for the requests that wait for it.
     private func reportConnection(isShared: Bool) {
-        guard isExploring else { return }
-        isExploring = false
-        admission.explored(self, isShared: isShared)
+        guard isProbing else { return }
+        isProbing = false
+        admission.probed(self, isShared: isShared)
     }
 
     func received(_ head: ResponseHead) {
@@ -318,7 +318,7 @@ actor ExchangeActor: EngineActor {
         if uploadMeter != nil { noteInlineBody() }
         if downloadMeter != nil { expectDownload() }
         // Some transports do not report that they are connected.
-        if isExploring { reportConnection(isShared: usedSharedConnection ?? false) }
+        if isProbing { reportConnection(isShared: usedSharedConnection ?? false) }
         lastMove = executor.now
         if head.status.isRedirect, prepared.history == nil, !isPartOfCall { admission.willFollow(self) }
         handle(.head)

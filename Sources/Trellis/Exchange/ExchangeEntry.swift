@@ -5,7 +5,7 @@ protocol ExchangeEntry: AnyObject, Sendable {
     func begin(collecting reply: Reply<CollectedResponse>)
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox)
     func cancel(_ error: any Error)
-    func admit(isExploring: Bool)
+    func admit(isProbing: Bool)
     func connected()
     func received(_ head: ResponseHead)
     func receivedInformational(_ head: ResponseHead)

@@ -71,7 +71,7 @@ package struct ExchangeState: Hashable, Sendable {
         package static let startTransport = Effects(rawValue: 1 << 4)
         /// Stops the traffic.
         package static let pauseTransport = Effects(rawValue: 1 << 5)
-        /// Lets the traffic go on.
+        /// Resumes the traffic.
         package static let resumeTransport = Effects(rawValue: 1 << 6)
         /// Resumes the waiter for the head.
         package static let reportHead = Effects(rawValue: 1 << 7)

@@ -9,7 +9,8 @@ import CurlEngine
 /// ```
 ///
 /// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream,
-/// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``; bodies are not written, and fields at the level ``Level/headers`` alone. An error that a step of
+/// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``; bodies are not written, and fields at the level
+/// ``Level/headers`` alone. An error that a step of
 /// your own throws is written as it describes itself. Control characters are escaped, so that one event is one line.
 ///
 /// The lines are written one after the other on threads that may wait, so that a slow reader holds up neither the session nor other

@@ -40,7 +40,7 @@ public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
     ///     percent-encoded) is the name and the password.
     ///   - username: The name; takes precedence over a name in the URL.
     ///   - password: The password; takes precedence over a password in the URL.
-    ///   - authentication: The authentication scheme. No other scheme is tried, whatever the proxy asks for.
+    ///   - authentication: The authentication scheme. No other scheme is tried, even if the proxy asks for one.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a URL with another scheme, without a host, or with
     ///   a path, query or fragment; of kind ``TrellisError/Kind/invalidRequest`` for a control character in the name or the
     ///   password, or a colon in the name for ``Authentication/basic``; the errors of the URL's own conversion.

@@ -15,7 +15,7 @@ actor SessionActor: EngineActor {
     private var calls: [ObjectIdentifier: RequestActor] = [:]
     /// The requests without steps that were answered with a redirect: the calls that follow the redirects are about to start.
     private var redirected: Set<ObjectIdentifier> = []
-    /// The errors of those that were cancelled before their calls have started.
+    /// The errors of the requests that were cancelled after a redirect, before the calls that follow it have started.
     private var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
     /// The work made of several calls that has started and has not ended, also while none of its requests is under way.
     private var work: [ObjectIdentifier: any SessionWork] = [:]
@@ -62,14 +62,14 @@ actor SessionActor: EngineActor {
             id, origin: request.prepared.queue, mayShare: mayShare,
             priority: request.prepared.transportRequest.request.priority)
         requests[id] = Member(request: request, place: entry.place)
-        if entry.isAdmitted { request.onEngineThread.admit(isExploring: entry.isExploring) }
+        if entry.isAdmitted { request.onEngineThread.admit(isProbing: entry.isProbing) }
     }
 
     /// Admits the waiting exchanges for which the first connection to their origin has room.
-    func explored(_ request: ExchangeActor, isShared: Bool) {
+    func probed(_ request: ExchangeActor, isShared: Bool) {
         let id = ObjectIdentifier(request)
         guard let place = requests[id]?.place else { return }
-        admit(queue.explored(id, at: place, isShared: isShared))
+        admit(queue.probed(id, at: place, isShared: isShared))
     }
 
     /// Hands slots on, each in an engine job of its own, because the caller that released the slot is in the middle of its work.
@@ -83,7 +83,7 @@ actor SessionActor: EngineActor {
     private func admit(_ member: Member) {
         let id = ObjectIdentifier(member.request)
         if requests[id] != nil {
-            member.request.onEngineThread.admit(isExploring: false)
+            member.request.onEngineThread.admit(isProbing: false)
         } else {
             // The exchange ended before it was told of its slot.
             admit(queue.release(id, at: member.place, isShared: nil))
@@ -152,7 +152,7 @@ actor SessionActor: EngineActor {
     /// Returns the reason why an exchange waits, for errors.
     func reasonForWaiting(_ request: ExchangeActor) -> String {
         guard let place = requests[ObjectIdentifier(request)]?.place else { return "" }
-        if queue.isBeingExplored(place) { return "the first connection to \(request.prepared.origin) is being made" }
+        if queue.isBeingProbed(place) { return "the first connection to \(request.prepared.origin) is being made" }
         let count = queue.connectionCount(at: place)
         let reason =
             count >= limits.perOrigin

@@ -59,7 +59,8 @@ public struct SessionConfiguration: Sendable {
     public var eventMonitors: [any EventMonitor] = []
     /// The number of events that may wait for each observer, 4,096 unless set; the oldest are dropped beyond that.
     public var eventBufferSize = 4096
-    /// The path of a Unix domain socket that all requests go to, whatever the host in their URL; takes precedence over ``proxy``.
+    /// The path of a Unix domain socket that all requests go to, regardless of the host in their URL; takes precedence over
+    /// ``proxy``.
     public var unixSocketPath: String?
     /// The HTTP proxy that all requests go through, without exception, requests to this machine included; `nil` for none. The
     /// proxy settings of the environment (`http_proxy`, `no_proxy` and the like) are never used.

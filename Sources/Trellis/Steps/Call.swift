@@ -9,7 +9,7 @@ package enum Delivery: Sendable {
     case stream
 }
 
-/// One call: its fixed properties, and the record of its progress.
+/// A call: its fixed properties, and the record of its progress.
 final class Call: Sendable {
     /// The number of the call in its process; later calls have higher ones.
     let id: UInt64
@@ -94,7 +94,7 @@ struct CallRecord: Sendable {
     var renewals: [ObjectIdentifier: Int] = [:]
 }
 
-/// One exchange of a request: a request on the wire, in one of its attempts.
+/// An exchange of a request: a request on the wire, in one of its attempts.
 public struct RequestExchange: Sendable {
     /// The number of the attempt, from 1. Redirects belong to the attempt that received them.
     public let attempt: Int
@@ -114,7 +114,8 @@ extension Call {
             guard let known = record.exchanges, !known.contains(where: { $0.id == id }) else { return }
             record.exchanges?.append(
                 RequestExchange(
-                    attempt: attempt, request: prepared.transportRequest.request, metrics: metrics ?? Metrics(), id: id))
+                    attempt: attempt, request: prepared.transportRequest.request, metrics: metrics ?? Metrics(), id: id)
+            )
         }
     }
 

@@ -1,9 +1,9 @@
 /// The queue in which requests get their connection slots: the session's. Called on the engine thread.
 protocol Admission: AnyObject, Sendable {
-    /// Asks for a slot for the request, which is given through ``ExchangeActor/admit(isExploring:)``, now or later.
+    /// Asks for a slot for the request, which is given through ``ExchangeActor/admit(isProbing:)``, now or later.
     func enter(_ request: ExchangeActor)
     /// Reports whether the first connection to an origin can be shared, for the requests that wait for it.
-    func explored(_ request: ExchangeActor, isShared: Bool)
+    func probed(_ request: ExchangeActor, isShared: Bool)
     /// Gives up the request's wait for a slot.
     func leave(_ request: ExchangeActor)
     /// Notes that the request is answered with a redirect before there is a call that follows it.

@@ -10,10 +10,10 @@ struct AdmissionQueue<ID: Hashable> {
 
     /// The known kind of an origin's connections.
     private enum Sharing: Equatable {
-        /// No connection has shown yet whether it can be shared.
+        /// The kind is not known before the first connection.
         case unknown
         /// A first request is connecting to find out whether others can share its connection; the others wait for it.
-        case explored(by: ID)
+        case probed(by: ID)
         /// Each connection carries one request at a time.
         case exclusive
         /// Each connection carries many requests.
@@ -42,7 +42,7 @@ struct AdmissionQueue<ID: Hashable> {
         case none
         /// A stream on a connection that exists already.
         case stream
-        /// One more connection, within the limit per origin.
+        /// A new connection, within the limit per origin.
         case connection
     }
 
@@ -57,8 +57,8 @@ struct AdmissionQueue<ID: Hashable> {
         let place: Place
         /// A Boolean value: a slot was given at once.
         let isAdmitted: Bool
-        /// A Boolean value: the request is the first to its origin, and must report through ``explored(_:at:isShared:)``.
-        let isExploring: Bool
+        /// A Boolean value: the request is the first to its origin, and must report through ``probed(_:at:isShared:)``.
+        let isProbing: Bool
     }
 
     private let limits: ConnectionLimits
@@ -91,8 +91,8 @@ struct AdmissionQueue<ID: Hashable> {
     func countAhead(of id: ID, at place: Place) -> Int { origins[place.index].line.countAhead(of: id) ?? 0 }
 
     /// Returns whether the first connection to an origin is being made, for which all its other requests wait.
-    func isBeingExplored(_ place: Place) -> Bool {
-        if case .explored = origins[place.index].sharing { true } else { false }
+    func isBeingProbed(_ place: Place) -> Bool {
+        if case .probed = origins[place.index].sharing { true } else { false }
     }
 
     // MARK: Coming and going
@@ -106,16 +106,16 @@ struct AdmissionQueue<ID: Hashable> {
     ) -> Entry {
         let index = index(of: origin)
         if origins[index].line.isEmpty, hasRoom(index) {
-            let isExploring = mayShare && origins[index].active == 0 && origins[index].sharing != .exclusive
-            if isExploring { origins[index].sharing = .explored(by: id) }
+            let isProbing = mayShare && origins[index].active == 0 && origins[index].sharing != .exclusive
+            if isProbing { origins[index].sharing = .probed(by: id) }
             changeActive(index, by: 1)
-            return Entry(place: Place(index: index), isAdmitted: true, isExploring: isExploring)
+            return Entry(place: Place(index: index), isAdmitted: true, isProbing: isProbing)
         }
         if origins[index].line.isEmpty { takeTurn(index) }
         origins[index].line.enter(id, priority)
         waitingCount += 1
         stand(index)
-        return Entry(place: Place(index: index), isAdmitted: false, isExploring: false)
+        return Entry(place: Place(index: index), isAdmitted: false, isProbing: false)
     }
 
     /// Removes a waiting request; does nothing if the request does not wait.
@@ -129,9 +129,9 @@ struct AdmissionQueue<ID: Hashable> {
     }
 
     /// Reports that the first request to an origin is connected. Returns the requests that get a slot now.
-    mutating func explored(_ id: ID, at place: Place, isShared: Bool) -> [ID] {
+    mutating func probed(_ id: ID, at place: Place, isShared: Bool) -> [ID] {
         let index = place.index
-        guard origins[index].sharing == .explored(by: id) else { return [] }
+        guard origins[index].sharing == .probed(by: id) else { return [] }
         setSharing(index, isShared ? .shared : .exclusive)
         return admitWaiting(after: index)
     }
@@ -143,7 +143,7 @@ struct AdmissionQueue<ID: Hashable> {
         let index = place.index
         if let isShared {
             setSharing(index, isShared ? .shared : .exclusive)
-        } else if origins[index].sharing == .explored(by: id) {
+        } else if origins[index].sharing == .probed(by: id) {
             // The waiting requests find out for themselves, all at once.
             origins[index].sharing = origins[index].line.isEmpty ? .unknown : .exclusive
         }
@@ -199,7 +199,7 @@ struct AdmissionQueue<ID: Hashable> {
 
     /// Returns the room that an origin has for one more request.
     private func room(_ index: Int) -> Room {
-        if case .explored = origins[index].sharing { return .none }
+        if case .probed = origins[index].sharing { return .none }
         if origins[index].isMultiplexed, origins[index].active % Self.streamsPerConnection != 0 { return .stream }
         return origins[index].connections < limits.perOrigin ? .connection : .none
     }

@@ -37,7 +37,7 @@ extension Pipeline {
         return nil
     }
 
-    /// Returns the delay, or `nil` if the deadline comes first. Throws if the body cannot be sent again.
+    /// Returns the delay; `nil`: the deadline comes first. Throws an error if the body cannot be sent again.
     func mayRetry(_ failed: FailedAttempt, of request: Request, after delay: Duration) throws -> Duration? {
         if let remaining = context.remainingTime, delay >= remaining { return nil }
         guard request.body?.isReplayable ?? true else { throw failed.isNotReplayable }

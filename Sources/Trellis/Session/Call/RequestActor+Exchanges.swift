@@ -52,7 +52,9 @@ extension RequestActor {
 
     /// Returns a response in memory with the verdict of the conditions of the first reader, if it has any.
     nonisolated func judged(_ answer: StepResponse) async -> StepResponse {
-        guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else { return answer }
+        guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else {
+            return answer
+        }
         var whole = Answer(request: sentRequest, response: answer.response, body: body)
         whole.observer = call.observer
         var judged = answer

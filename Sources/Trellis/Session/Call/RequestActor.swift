@@ -2,8 +2,8 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// One call of a session, from its creation to its end: its state, its readers, its deadline and its exchanges under way. Lives on
-/// the engine thread, like its exchanges.
+/// The actor of a call, from its creation to its end, with its state, its readers, its deadline and its exchanges under way. Lives
+/// on the engine thread, like its exchanges.
 ///
 /// A verb runs the call in the caller's task (``run(_:)``). A handle runs it in a task of its own, for any number of readers
 /// (``answer(_:)``). Either way the ``Pipeline`` performs the call, and this actor ends it at its deadline, with its session and
@@ -25,7 +25,7 @@ actor RequestActor: EngineActor {
     /// while the session drains.
     nonisolated let isInFlight: Bool
     /// A Boolean value: the task that performs a handle's call was started.
-    private nonisolated let hasBegun = Atomic(false)
+    nonisolated let hasBegun = Atomic(false)
 
     private var state = RequestState.initialized
     private var timer: EngineTimer?
@@ -88,15 +88,15 @@ actor RequestActor: EngineActor {
         return try await conclude(result)
     }
 
-    private nonisolated func perform() async -> Result<StepResponse, any Error> {
+    nonisolated func perform() async -> Result<StepResponse, any Error> {
         do { return .success(try await Pipeline(self).run()) } catch { return .failure(error) }
     }
 
-    /// Performs the call in a task that the deadline can cancel, whatever a step waits for. The task begins at once on the
-    /// caller's thread, so that steps which do not suspend cross no thread; the caller waits for its end.
+    /// Performs the call in a task that the deadline can cancel, even while a step waits. The task begins at once on a thread of
+    /// the pool, so that steps which do not suspend cross no further thread; the caller waits for its end.
     @concurrent
     private nonisolated func performInTask() async -> Result<StepResponse, any Error> {
-        // The new task would not know.
+        // The new task does not inherit the cancellation of this one.
         if Task.isCancelled { return .failure(CancellationError()) }
         let work = Task.immediate { await perform() }
         keep(work)
@@ -104,7 +104,7 @@ actor RequestActor: EngineActor {
     }
 
     /// Keeps the task so that it can be cancelled when the call must end; cancels it now if the result is decided already.
-    private nonisolated func keep(_ work: Task<Result<StepResponse, any Error>, Never>) {
+    nonisolated func keep(_ work: Task<Result<StepResponse, any Error>, Never>) {
         let isDecided = call.record.withLock { record in
             if !record.isDecided { record.work = work }
             return record.isDecided
@@ -123,78 +123,11 @@ actor RequestActor: EngineActor {
         return try result.get()
     }
 
-    // MARK: Called by handles, from anywhere
-
-    /// Returns the response to one more reader. Starts the call, unless it was started. A cancelled task leaves the call to the other
-    /// readers; with the last of them the call ends.
-    ///
-    /// - Parameter conditions: The reader's conditions of the response; `nil`: it accepts any.
-    nonisolated func answer(_ conditions: ReadingConditions?) async throws -> StepResponse {
-        let reader = Self.readerCount.add(1, ordering: .relaxed).newValue
-        return try await withTaskCancellationHandler {
-            try await withReply { reply in
-                executor.submit { self.onEngineThread.wait(reader, with: reply, conditions) }
-                begin()
-            }
-        } onCancel: {
-            executor.submit { self.onEngineThread.leave(reader) }
-        }
-    }
-
-    /// As ``answer(_:)``, for a reader that accepts any response.
-    nonisolated func answer() async throws -> StepResponse { try await answer(nil) }
-
-    private static let readerCount = Atomic<UInt64>(0)
-
-    /// Starts the call, or resumes it.
-    ///
-    /// - Parameter conditions: The conditions of all readers; `nil`: the readers accept any response.
-    nonisolated func resume(_ conditions: ReadingConditions? = nil) {
-        enter { request in
-            request.start(conditions)
-            request.streamedExchange?.resume()
-        }
-        begin()
-    }
-
-    nonisolated func suspend() {
-        enter { request in
-            request.handle(.suspend)
-            request.streamedExchange?.suspend()
-        }
-    }
-
-    nonisolated func end(_ error: any Error) {
-        enter { request in
-            request.cancel(error)
-            request.streamedExchange?.cancel(error)
-        }
-    }
-
-    /// The exchange whose body is still read, of a stream whose head has been handed over.
-    private var streamedExchange: (any ExchangeEntry)? {
-        guard call.delivery == .stream, state == .finished, let exchange, !exchange.onEngineThread.isEnded else { return nil }
-        return exchange.onEngineThread
-    }
-
-    /// Starts a task that performs the call, once. Priority and task-local values are those of the first task that asks.
-    private nonisolated func begin() {
-        guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
-        call.begin()
-        executor.submit { self.onEngineThread.setTimer() }
-        keep(
-            Task(executorPreference: globalConcurrentExecutor) {
-                let result = await self.perform()
-                self.executor.submit { self.onEngineThread.arrive(result) }
-                return result
-            })
-    }
-
     // MARK: On the engine thread
 
     var currentState: RequestState { state }
 
-    /// Adds a waiting reader, and starts the call for the first one; answers at once if the call has ended.
+    /// Adds a waiting reader, and starts the call for the first one; resumes the reader at once if the call has ended.
     func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?) {
         let hasLeft = early.remove(reader) != nil
         if let result { return reply.resume(with: hasLeft ? .failure(CancellationError()) : result) }
@@ -378,7 +311,7 @@ actor RequestActor: EngineActor {
         return true
     }
 
-    private func handle(_ event: RequestState.Event) {
+    func handle(_ event: RequestState.Event) {
         switch state.handle(event) {
         case .nothing: break
         case .pauseExchanges:

@@ -1,8 +1,9 @@
 import HTTPTypes
 
 extension Request {
-    /// Returns the request with the fields, time limits and interceptor that a verb was given: fields replace those of the same name,
-    /// time limits those that they name, and the interceptor runs behind the session's and the request's own.
+    /// Returns the request with the fields, time limits and interceptor that were passed to a verb: fields replace the request's
+    /// fields of the same name, time limits the limits of the same name, and the interceptor runs after the session's and the
+    /// request's own.
     @inline(__always)
     func adjusted(
         _ headers: HTTPFields, _ timeouts: Timeouts?, _ interceptor: (any RequestInterceptor)?

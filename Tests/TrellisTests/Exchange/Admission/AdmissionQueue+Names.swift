@@ -4,7 +4,7 @@
 struct NamedQueue<ID: Hashable> {
     private var queue: AdmissionQueue<ID>
     private var places: [String: AdmissionQueue<ID>.Place] = [:]
-    private var exploring: Set<ID> = []
+    private var probing: Set<ID> = []
 
     init(limits: ConnectionLimits) { queue = AdmissionQueue(limits: limits) }
 
@@ -17,20 +17,20 @@ struct NamedQueue<ID: Hashable> {
     ) -> Bool {
         let entry = queue.enter(id, origin: origin, mayShare: mayShare, priority: priority)
         places[origin] = entry.place
-        if entry.isExploring { exploring.insert(id) }
+        if entry.isProbing { probing.insert(id) }
         return entry.isAdmitted
     }
 
     func countAhead(of id: ID, origin: String) -> Int? { places[origin].map { queue.countAhead(of: id, at: $0) } }
 
-    func isExploring(_ id: ID) -> Bool { exploring.contains(id) }
+    func isProbing(_ id: ID) -> Bool { probing.contains(id) }
 
     mutating func leave(_ id: ID, origin: String) {
         if let place = places[origin] { queue.leave(id, at: place) }
     }
 
-    mutating func explored(_ id: ID, origin: String, isShared: Bool) -> [ID] {
-        places[origin].map { queue.explored(id, at: $0, isShared: isShared) } ?? []
+    mutating func probed(_ id: ID, origin: String, isShared: Bool) -> [ID] {
+        places[origin].map { queue.probed(id, at: $0, isShared: isShared) } ?? []
     }
 
     mutating func release(_ id: ID, origin: String, isShared: Bool?) -> [ID] {

@@ -56,7 +56,7 @@ struct AdmissionQueueCostTests {
         var most = 0
         for origin in 0..<Self.originCount {
             let before = queue.comparisons
-            #expect(queue.explored(origin, at: places[origin], isShared: true) == [Self.originCount + origin])
+            #expect(queue.probed(origin, at: places[origin], isShared: true) == [Self.originCount + origin])
             most = max(most, queue.comparisons - before)
         }
         #expect(most <= Self.fewComparisons)

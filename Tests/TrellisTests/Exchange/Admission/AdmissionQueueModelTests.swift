@@ -54,7 +54,7 @@ struct AdmissionQueueModelTests {
         }
     }
 
-    /// The queue gives slots to the same requests in the same order as ``PlainAdmission``, multiplexing and exploring included.
+    /// The queue gives slots to the same requests in the same order as ``PlainAdmission``, multiplexing and probing included.
     @Test(arguments: 0..<60)
     func slotsGoToTheSameRequestsInTheSameOrderAsByThePlainRules(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
@@ -97,8 +97,8 @@ struct AdmissionQueueModelTests {
             case 4 where !active.isEmpty:
                 let (explorer, origin) = active[Int.random(in: 0..<active.count, using: &random)]
                 let isShared = Bool.random(using: &random)
-                let admitted = queue.explored(explorer, origin: origin, isShared: isShared)
-                #expect(admitted == plain.explored(explorer, origin: origin, isShared: isShared))
+                let admitted = queue.probed(explorer, origin: origin, isShared: isShared)
+                #expect(admitted == plain.probed(explorer, origin: origin, isShared: isShared))
                 admit(admitted)
             case 5 where !waiting.isEmpty:
                 let (gone, origin) = waiting.remove(at: Int.random(in: 0..<waiting.count, using: &random))

@@ -145,11 +145,11 @@ struct AdmissionQueueTests {
         var queue = Self.queue()
         let admitted = (1...3).map { queue.enter("a\($0)", origin: "a", mayShare: true) }
         #expect(admitted == [true, false, false])
-        #expect(queue.isExploring("a1"))
-        #expect(!queue.isExploring("a2"))
-        #expect(queue.explored("a2", origin: "a", isShared: true).isEmpty, "it did not go ahead")
-        #expect(queue.explored("a1", origin: "a", isShared: true) == ["a2", "a3"])
-        #expect(queue.explored("a1", origin: "a", isShared: true).isEmpty, "once is enough")
+        #expect(queue.isProbing("a1"))
+        #expect(!queue.isProbing("a2"))
+        #expect(queue.probed("a2", origin: "a", isShared: true).isEmpty, "it did not go ahead")
+        #expect(queue.probed("a1", origin: "a", isShared: true) == ["a2", "a3"])
+        #expect(queue.probed("a1", origin: "a", isShared: true).isEmpty, "once is enough")
     }
 
     @Test(arguments: [true, false])
@@ -171,7 +171,7 @@ struct AdmissionQueueTests {
     @Test func anOriginThatNoLongerMultiplexesHasItsLimitBack() {
         var queue = Self.queue(perOrigin: 2)
         _ = queue.enter("a0", origin: "a", mayShare: true)
-        _ = queue.explored("a0", origin: "a", isShared: true)
+        _ = queue.probed("a0", origin: "a", isShared: true)
         let isAdmitted = queue.enter("a1", origin: "a", mayShare: true)
         #expect(isAdmitted)
         _ = queue.release("a0", origin: "a", isShared: false)

@@ -34,7 +34,7 @@ struct PlainAdmission {
 
     mutating func leave(_ id: Int, origin: String) { origins[origin]?.line.removeAll { $0 == id } }
 
-    mutating func explored(_ id: Int, origin: String, isShared: Bool) -> [Int] {
+    mutating func probed(_ id: Int, origin: String, isShared: Bool) -> [Int] {
         guard origins[origin]?.explorer == id else { return [] }
         learn(origin, isShared)
         return admitted()

@@ -1,0 +1,72 @@
+import CurlEngine
+import Synchronization
+
+/// The functions that handles call, from any thread.
+extension RequestActor {
+    /// Returns the response to one more reader. Starts the call, unless it was started. A cancelled task leaves the call to the other
+    /// readers; with the last of them the call ends.
+    ///
+    /// - Parameter conditions: The reader's conditions of the response; `nil`: it accepts any.
+    nonisolated func answer(_ conditions: ReadingConditions?) async throws -> StepResponse {
+        let reader = Self.readerCount.add(1, ordering: .relaxed).newValue
+        return try await withTaskCancellationHandler {
+            try await withReply { reply in
+                executor.submit { self.onEngineThread.wait(reader, with: reply, conditions) }
+                begin()
+            }
+        } onCancel: {
+            executor.submit { self.onEngineThread.leave(reader) }
+        }
+    }
+
+    /// Returns the response to one more reader, which accepts any response: otherwise as ``answer(_:)``.
+    nonisolated func answer() async throws -> StepResponse { try await answer(nil) }
+
+    private static let readerCount = Atomic<UInt64>(0)
+
+    /// Starts the call, or resumes it.
+    ///
+    /// - Parameter conditions: The conditions of all readers; `nil`: the readers accept any response.
+    nonisolated func resume(_ conditions: ReadingConditions? = nil) {
+        enter { request in
+            request.start(conditions)
+            request.streamedExchange?.resume()
+        }
+        begin()
+    }
+
+    nonisolated func suspend() {
+        enter { request in
+            request.handle(.suspend)
+            request.streamedExchange?.suspend()
+        }
+    }
+
+    nonisolated func end(_ error: any Error) {
+        enter { request in
+            request.cancel(error)
+            request.streamedExchange?.cancel(error)
+        }
+    }
+
+    /// The exchange whose body is still read, of a stream whose head has been handed over.
+    private var streamedExchange: (any ExchangeEntry)? {
+        guard call.delivery == .stream, currentState == .finished, let exchange, !exchange.onEngineThread.isEnded else {
+            return nil
+        }
+        return exchange.onEngineThread
+    }
+
+    /// Starts a task that performs the call, once. Priority and task-local values are those of the first task that asks.
+    nonisolated func begin() {
+        guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
+        call.begin()
+        executor.submit { self.onEngineThread.setTimer() }
+        keep(
+            Task(executorPreference: globalConcurrentExecutor) {
+                let result = await self.perform()
+                self.executor.submit { self.onEngineThread.arrive(result) }
+                return result
+            })
+    }
+}
