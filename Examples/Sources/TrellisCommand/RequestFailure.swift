@@ -38,7 +38,7 @@ struct RequestFailure: Error {
                 self.init(Self.kind(error.kind), error.description)
             }
             isRetryable = error.isRetryable
-            attempts = error.attempt
+            attempts = error.attemptCount
             redirects = error.redirects
             response = error.response
             metrics = error.metrics

@@ -79,7 +79,7 @@ struct CallRecord: Sendable {
     /// A Boolean value: the call's result is decided, by its task or by its actor, whichever came first.
     var isDecided = false
     /// The task that performs the call, if it has a task of its own.
-    var work: Task<Result<StepResponse, any Error>, Never>?
+    var work: Task<Void, Never>?
     /// The last request on the wire.
     var sent: PreparedRequest?
     /// The reason why the call waits besides a connection, for errors.

@@ -66,7 +66,6 @@ extension RequestActor {
             Task(executorPreference: globalConcurrentExecutor) {
                 let result = await self.perform()
                 self.executor.submit { self.onEngineThread.arrive(result) }
-                return result
             })
     }
 }

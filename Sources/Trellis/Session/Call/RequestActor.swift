@@ -80,31 +80,35 @@ actor RequestActor: EngineActor {
         if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
         call.begin()
         executor.submit { self.onEngineThread.startInCallersTask() }
-        let result = await withTaskCancellationHandler {
-            await steps.haveUserCode || call.request.waitsForDisk ? performInTask() : perform()
+        return try await withTaskCancellationHandler {
+            try await steps.haveUserCode || call.request.waitsForDisk
+                ? withReply { performInTask($0) } : performHere()
         } onCancel: {
             executor.submit { self.onEngineThread.cancel(CancellationError()) }
         }
-        return try await conclude(result)
     }
 
     nonisolated func perform() async -> Result<StepResponse, any Error> {
         do { return .success(try await Pipeline(self).run()) } catch { return .failure(error) }
     }
 
-    /// Performs the call in a task that the deadline can cancel, even while a step waits. The task begins at once on a thread of
-    /// the pool, so that steps which do not suspend cross no further thread; the caller waits for its end.
-    @concurrent
-    private nonisolated func performInTask() async -> Result<StepResponse, any Error> {
-        // The new task does not inherit the cancellation of this one.
-        if Task.isCancelled { return .failure(CancellationError()) }
-        let work = Task.immediate { await perform() }
-        keep(work)
-        return await work.value
+    /// Performs the call in the caller's task itself: all that it waits for ends with the exchange.
+    @inline(never)
+    private nonisolated func performHere() async throws -> StepResponse {
+        let result = await perform()
+        return try await withReply { conclude(result, to: $0) }
     }
 
-    /// Keeps the task so that it can be cancelled when the call must end; cancels it now if the result is decided already.
-    nonisolated func keep(_ work: Task<Result<StepResponse, any Error>, Never>) {
+    /// Performs the call in a task that the deadline can cancel, whatever a step waits for. The task begins at once on the caller's
+    /// thread, unless that belongs to an actor, so that steps which do not suspend cross no thread. The caller waits for its end.
+    private nonisolated func performInTask(_ reply: Reply<StepResponse>) {
+        // The new task would not know.
+        if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
+        keep(Task.immediate { conclude(await perform(), to: reply) })
+    }
+
+    /// Keeps the task for the moment when the call must end, which may have come already.
+    nonisolated func keep(_ work: Task<Void, Never>) {
         let isDecided = call.record.withLock { record in
             if !record.isDecided { record.work = work }
             return record.isDecided
@@ -112,15 +116,13 @@ actor RequestActor: EngineActor {
         if isDecided { work.cancel() }
     }
 
-    /// Decides on the result of a call in its caller's task, unless the actor has already ended the call.
-    private nonisolated func conclude(_ result: Result<StepResponse, any Error>) async throws -> StepResponse {
-        guard decide() else {
-            return try await withReply { reply in executor.submit { self.onEngineThread.report(to: reply) } }
-        }
+    /// Decides on the result of a verb's call, unless the actor has ended the call before, and resumes the caller with it.
+    private nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
+        guard decide() else { return executor.submit { self.onEngineThread.report(to: reply) } }
         let result = result.mapError(completed)
         tellEnd(result)
         executor.submit { self.onEngineThread.settle(result) }
-        return try result.get()
+        reply.resume(with: result)
     }
 
     // MARK: On the engine thread
