@@ -67,3 +67,10 @@ public final class TestClock: Clock {
     /// Adds a closure to call each time that the clock is moved.
     func onAdvance(_ wake: @escaping Wake) { wakes.withLock { $0.append(wake) } }
 }
+
+extension TestClock {
+    /// Waits until the clock was moved by a duration.
+    ///
+    /// - Throws: `CancellationError` in a cancelled task.
+    package func pause(for duration: Duration) async throws { try await sleep(until: now.advanced(by: duration)) }
+}

@@ -63,3 +63,6 @@ extension Request {
         setting(\.bandwidth, to: BandwidthLimits(upload: upload, download: download))
     }
 }
+
+/// An object that another part of the framework keeps with a request, opaque to the request itself.
+package protocol RequestAttachment: AnyObject, Sendable {}

@@ -41,3 +41,43 @@ public struct LineSequence: AsyncSequence, Sendable {
         mutating func feed() async throws -> Bool { try await reader.feed() }
     }
 }
+
+/// The lines of a body as bytes, for lines that are not text, or for a parser of bytes. The ends of the lines are not part of them;
+/// the bytes after the last end are a line if there are any.
+///
+/// An error, including the error for a line that is too long, ends the transfer, and so does leaving the loop.
+public struct LineBytesSequence: AsyncSequence, Sendable {
+    /// A line without its end.
+    public typealias Element = [UInt8]
+
+    private let body: ResponseBody
+    private let ends: LineEnds
+    private let limit: Int
+
+    init(_ body: ResponseBody, endingAt ends: LineEnds, limit: Int) {
+        self.body = body
+        self.ends = ends
+        self.limit = limit
+    }
+
+    /// Returns an iterator that reads the body.
+    public func makeAsyncIterator() -> Iterator {
+        Iterator(BodyReader(LineMachine(endingAt: ends, limit: limit), body))
+    }
+
+    /// The iterator over the lines. A line above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
+    public struct Iterator: StagedIterator {
+        /// A line without its end.
+        public typealias Element = [UInt8]
+
+        private var reader: BodyReader<LineMachine<[UInt8]>>
+
+        fileprivate init(_ reader: BodyReader<LineMachine<[UInt8]>>) { self.reader = reader }
+
+        @usableFromInline
+        mutating func take() throws -> [UInt8]? { try reader.take() }
+
+        @usableFromInline
+        mutating func feed() async throws -> Bool { try await reader.feed() }
+    }
+}

@@ -38,3 +38,42 @@ struct LineSplitter {
     /// Returns the last line of the body, if the body does not end with the end of a line.
     mutating func finish() throws(TrellisError) -> [UInt8]? { try scan.finish() }
 }
+
+/// The character sequences that end a line of text. The end is not part of the line.
+public enum LineEnds: Sendable, Hashable, CaseIterable {
+    /// LF, CRLF and CR, as text files, logs and most protocols use them. The default.
+    case standard
+    /// LF and CRLF. A CR elsewhere is part of its line, as NDJSON requires.
+    case lineFeed
+    /// LF, CRLF, CR, and Unicode's NEL (U+0085), LINE SEPARATOR (U+2028) and PARAGRAPH SEPARATOR (U+2029), as encoded in UTF-8.
+    /// Section 5.8 of the Unicode Standard calls them the new line functions.
+    case unicode
+}
+
+/// A type that a line can be returned as.
+protocol LineContent {
+    /// Creates a line from its bytes, without the end of the line.
+    init(line bytes: Span<UInt8>)
+}
+
+extension String: LineContent {
+    /// Creates a line of text. Bytes that are not UTF-8 become U+FFFD.
+    init(line bytes: Span<UInt8>) { self.init(utf8: bytes) }
+}
+
+extension [UInt8]: LineContent {
+    init(line bytes: Span<UInt8>) { self.init(copying: bytes) }
+}
+
+/// A parser that splits a body into lines.
+struct LineMachine<Line: LineContent>: BodyMachine {
+    private var splitter: LineSplitter
+
+    init(endingAt ends: LineEnds, limit: Int) { splitter = LineSplitter(endingAt: ends, limit: limit) }
+
+    mutating func append(_ chunk: Data) { splitter.append(chunk) }
+
+    mutating func next() throws -> Line? { try splitter.next { Line(line: $0) } }
+
+    mutating func finish() throws -> Line? { try splitter.finish().map { Line(line: $0.span) } }
+}

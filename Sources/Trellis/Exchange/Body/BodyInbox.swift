@@ -193,3 +193,14 @@ extension Result where Success == Response {
     /// The end of a body for its reader: `nil` instead of a chunk, or the error.
     fileprivate var withoutValue: Result<Data?, Failure> { map { _ -> Data? in nil } }
 }
+
+/// The destination of a response's body.
+enum ResponseSink {
+    /// The whole body is collected in memory.
+    case memory
+    /// The body is passed to a reader as it arrives.
+    case stream(BodyInbox)
+}
+
+/// A response with its whole body.
+typealias CollectedResponse = (Data, Response)
