@@ -74,11 +74,3 @@ final class RequestOwner: Sendable {
         }
     }
 }
-
-extension ExchangeActor {
-    /// Returns the response with its whole body, and the request that it answers.
-    nonisolated func answer() async throws -> Answer {
-        let (body, response) = try await collected()
-        return Answer(request: prepared.transportRequest.request, response: response, body: body)
-    }
-}

@@ -28,9 +28,11 @@ extension Session {
         let exchange = makeExchange(
             try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID()),
             readers: conditions)
-        let answer = try await exchange.answer()
-        guard answer.response.status.isRedirect else { return answer }
-        let first = StepResponse(response: answer.response, body: answer.body ?? Data())
+        let (body, response) = try await exchange.collected()
+        guard response.status.isRedirect else {
+            return Answer(request: exchange.prepared.transportRequest.request, response: response, body: body)
+        }
+        let first = StepResponse(response: response, body: body)
         return try await makeRequest(request, .memory, start: start, first: exchange, answered: first)
             .runCollecting(conditions)
     }
