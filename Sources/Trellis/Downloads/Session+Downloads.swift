@@ -29,7 +29,8 @@ extension Session {
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose download ends at once.
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
-        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:],
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DownloadedFile {
         try await downloadRequest(
@@ -56,7 +57,8 @@ extension Session {
     ///   - options: The options of the download.
     public func downloadRequest(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
-        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:],
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
         handle(

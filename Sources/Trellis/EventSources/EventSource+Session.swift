@@ -18,7 +18,8 @@ extension Session {
     ///     ends the sequence.
     public func serverSentEvents(
         _ request: some RequestConvertible, reconnecting reconnection: EventSourceReconnection = .init(),
-        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, headers: HTTPFields = [:],
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil,
         whenAnswered: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {

@@ -55,10 +55,13 @@ struct RequestLogTests {
         let logged = Logged(.headers, until: "200 0 ms") { _ in
             MockResponse(headers: [.contentType: "text/plain", .setCookie: "a=s3cret"])
         }
-        _ = try await logged.session.data("http://a.example/", headers: [.authorization: "Bearer s3cret", .accept: "a/b"])
+        _ = try await logged.session.data(
+            "http://a.example/", headers: [.authorization: "Bearer s3cret", .accept: "a/b"])
         let lines = try await logged.written()
         let sent = try #require(lines.first { $0.contains(" queued ") })
-        #expect(sent.contains("Accept: a/b") && sent.contains("User-Agent: ") && sent.contains("Authorization: Bearer REDACTED"))
+        #expect(
+            sent.contains("Accept: a/b") && sent.contains("User-Agent: ")
+                && sent.contains("Authorization: Bearer REDACTED"))
         let received = try #require(lines.first { $0.contains(" head 200 ") })
         #expect(received.contains("Content-Type: text/plain") && received.contains("Set-Cookie: REDACTED"))
         #expect(!lines.joined().contains("s3cret"))

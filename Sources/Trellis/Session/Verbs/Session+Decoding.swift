@@ -47,7 +47,8 @@ extension Session {
     ///   - encoding: The encoding; unless given, the one that ``StringResponseSerializer`` finds.
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func string(
-        _ request: some RequestConvertible, encoding: String.Encoding? = nil, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, encoding: String.Encoding? = nil, headers: HTTPFields = [:],
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> String {
         try await read(

@@ -11,7 +11,8 @@ extension Session {
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` before anything is sent if a part's file is missing,
     ///   unreadable or a directory; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
-        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:],
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await upload(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
@@ -31,7 +32,8 @@ extension Session {
     ) async throws -> (Data, Response) {
         var form = MultipartFormData()
         try build(&form)
-        return try await upload(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        return try await upload(
+            .multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 }
 

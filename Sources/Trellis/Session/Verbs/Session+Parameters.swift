@@ -76,7 +76,8 @@ extension Session {
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: [HTTPField],
         timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
-        request(url, method: method, headers: HTTPFields(headers), timeouts: timeouts,
+        request(
+            url, method: method, headers: HTTPFields(headers), timeouts: timeouts,
             interceptor: interceptor, modifier: modifier)
     }
 

@@ -21,7 +21,8 @@ extension Session {
         _ body: RequestBody, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
-        self.request(BodyAdded(body: body, request: request), headers: headers, timeouts: timeouts, interceptor: interceptor)
+        self.request(
+            BodyAdded(body: body, request: request), headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
     /// Returns a handle on a request with bytes in memory as its body: otherwise as
@@ -36,7 +37,8 @@ extension Session {
     /// Returns a handle on a request with a file as its body: otherwise as
     /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
-        fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:],
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         uploadRequest(.file(path), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
@@ -47,16 +49,20 @@ extension Session {
     ///
     /// - Parameter length: The number of bytes, if it is known.
     public func uploadRequest<Chunks: AsyncSequence & Sendable>(
-        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = [:],
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest where Chunks.Element: DataProtocol {
-        uploadRequest(.stream(chunks, length: length), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+        uploadRequest(
+            .stream(chunks, length: length), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor
+        )
     }
 
     /// Returns a handle on a request with a form as its body: otherwise as
     /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
-        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:],
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         uploadRequest(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
@@ -72,7 +78,8 @@ extension Session {
         var form = MultipartFormData()
         do {
             try build(&form)
-            return uploadRequest(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
+            return uploadRequest(
+                .multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
         } catch {
             return DataRequest(.failure(error), session: self)
         }

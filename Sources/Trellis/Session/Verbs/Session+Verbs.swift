@@ -51,7 +51,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await answer(
-            BodyAdded(body: body, request: request).asRequest().adjusted(headers, timeouts, interceptor)).pair
+            BodyAdded(body: body, request: request).asRequest().adjusted(headers, timeouts, interceptor)
+        ).pair
     }
 
     /// Sends a request with bytes in memory as its body: otherwise as

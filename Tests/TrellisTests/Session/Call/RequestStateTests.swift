@@ -9,7 +9,10 @@ struct RequestStateTests {
         let event: RequestState.Event
         let phase: RequestState
         let effect: RequestState.Effect
-        init(_ path: [RequestState.Event], _ event: RequestState.Event, _ phase: RequestState, _ effect: RequestState.Effect) {
+        init(
+            _ path: [RequestState.Event], _ event: RequestState.Event, _ phase: RequestState,
+            _ effect: RequestState.Effect
+        ) {
             (self.path, self.event, self.phase, self.effect) = (path, event, phase, effect)
         }
     }
