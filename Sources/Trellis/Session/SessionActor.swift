@@ -16,7 +16,7 @@ actor SessionActor: EngineActor {
     /// The requests without steps that were answered with a redirect: the calls that follow the redirects are about to start.
     private var redirected: Set<ObjectIdentifier> = []
     /// The errors of the requests that were cancelled after a redirect, before the calls that follow it have started.
-    private var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
+    private(set) var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
     /// The work made of several calls that has started and has not ended, also while none of its requests is under way.
     private var work: [ObjectIdentifier: any SessionWork] = [:]
     /// The continuations of ``shutDown(drainingFor:)``, resumed when nothing is left.
@@ -95,7 +95,11 @@ actor SessionActor: EngineActor {
         let id = ObjectIdentifier(request)
         // An exchange that was suspended and resumed at the moment when it was given a slot may have asked twice.
         if let place = requests.removeValue(forKey: id)?.place { queue.leave(id, at: place) }
-        if request.onEngineThread.failure != nil { redirected.remove(id) }
+        // No call follows an exchange that has failed; its identity may be a later exchange's.
+        if request.onEngineThread.failure != nil {
+            redirected.remove(id)
+            cancelledRedirects[id] = nil
+        }
         resumeIfEmpty()
     }
 

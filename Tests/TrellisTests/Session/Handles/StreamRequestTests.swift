@@ -107,6 +107,20 @@ struct StreamRequestTests {
         #expect(try await later.value == 200)
     }
 
+    /// An exchange whose redirect was still being received leaves no error behind for a later exchange at the same address.
+    @Test func cancellingARedirectThatIsStillReceivedLeavesNothing() async throws {
+        let scripted = Scripted()
+        let task = Task { [session = scripted.session] in try await session.data("http://localhost/a") }
+        let exchange = try await scripted.transport.nextAttempt()
+        exchange.connect()
+        exchange.receiveHead(status: 302)
+        await scripted.session.settle()
+        await scripted.session.cancelAllRequests()
+        let error = await #expect(throws: TrellisError.self) { try await task.value }
+        #expect(error?.reason == .cancelled(.explicitly))
+        #expect(await scripted.session.actor.cancelledRedirects.isEmpty)
+    }
+
     @Test func whatAVerbIsGivenIsAddedToTheRequest() async throws {
         let transport = MockTransport { _ in MockResponse() }
         let session = Session(transport: transport)
