@@ -1,5 +1,5 @@
 /// An actor that runs on an engine thread.
-package protocol EngineActor: Actor {
+@usableFromInline package protocol EngineActor: Actor {
     /// The executor on whose thread the actor runs.
     nonisolated var executor: EngineExecutor { get }
     /// The ``EngineExecutor/residence`` of the executor, stored because the runtime asks for it at every entry.
@@ -8,7 +8,7 @@ package protocol EngineActor: Actor {
 
 /// An executor in the form that the runtime asks for. The actor that stores this value keeps the executor too.
 @safe
-package struct EngineResidence: Sendable {
+@usableFromInline package struct EngineResidence: Sendable {
     fileprivate let executor: UnownedSerialExecutor
 }
 
@@ -20,26 +20,35 @@ extension EngineExecutor {
 extension EngineActor {
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe residence.executor }
 
-    /// Enters the actor from code that runs on its engine thread anyway: a callback of libcurl, a timer, another actor there.
-    /// Traps on any other thread.
+    /// Runs `body` in the actor as soon as the engine thread is free, after everything that was submitted before. The caller may
+    /// be on any thread.
     ///
-    /// The method is `assumeIsolated` with a shorter check: it asks the thread, not the runtime.
-    @inline(__always)
-    package nonisolated func onEngine<Result: Sendable>(_ body: (isolated Self) -> Result) -> Result {
-        typealias Free = (Self) -> Result
-        executor.checkIsolated()
-        return withoutActuallyEscaping(body) { body in
-            // The standard library does the same: isolation has been checked, and is part of the type alone.
-            unsafe unsafeBitCast(body, to: Free.self)(self)
-        }
+    /// Code that is on the engine thread already calls the actor's methods through a protocol to which the actor conforms with
+    /// `@preconcurrency`: such a call traps on any other thread. A method with a closure, such as `assumeIsolated`, would cost an
+    /// allocation for every call.
+    @inlinable @inline(__always)
+    package nonisolated func submit(_ body: @escaping @Sendable (isolated Self) -> Void) {
+        executor.submit(EngineEntry(self, body))
+    }
+}
+
+/// A call of an actor that waits to run on the actor's engine thread.
+@safe
+@usableFromInline package struct EngineEntry: Sendable {
+    private let actor: any Actor
+    private let body: @Sendable (AnyObject) -> Void
+
+    /// A closure as a stored value, so that a cast changes its type alone.
+    private struct Isolated<Owner: EngineActor> { let body: @Sendable (isolated Owner) -> Void }
+    private struct Erased { let body: @Sendable (AnyObject) -> Void }
+
+    @usableFromInline
+    package init<Owner: EngineActor>(_ actor: Owner, _ body: @escaping @Sendable (isolated Owner) -> Void) {
+        self.actor = actor
+        // Isolation is a part of the type alone, and every class instance is passed as one reference.
+        self.body = unsafe unsafeBitCast(Isolated(body: body), to: Erased.self).body
     }
 
-    /// Enters the actor: at once on its engine thread, and as soon as that thread is free from any other.
-    package nonisolated func enter(_ body: @escaping @Sendable (isolated Self) -> Void) {
-        if executor.isCurrent {
-            onEngine(body)
-        } else {
-            executor.submit { self.onEngine(body) }
-        }
-    }
+    /// Runs the call. Called on the engine thread of the actor.
+    func run() { body(actor) }
 }

@@ -6,7 +6,7 @@ import CCurl
 /// The executor is a `TaskExecutor` too: a task that prefers it crosses no thread on its way into a session and back. The thread
 /// starts with the first work and ends with ``shutDown()``. Work that comes later still runs, serially, on a short-lived thread,
 /// so that no task waits for ever.
-package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
+@usableFromInline package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
     // Unchecked: `queue` has its lock, and `loop`, `batch` and `position` are only touched on the engine thread, of which
     // there is never more than one at a time (`WorkQueue.thread` sees to that).
     private let queue = Locked(WorkQueue())
@@ -24,10 +24,13 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
 
     // MARK: Work
 
-    package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
+    @usableFromInline package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
 
     /// Runs `body` on the engine thread as soon as that thread is free. Calls and jobs run in the order in which they were added.
-    package func submit(_ body: @escaping @Sendable () -> Void) { add(.call(body)) }
+    @usableFromInline package func submit(_ body: @escaping @Sendable () -> Void) { add(.call(body)) }
+
+    /// Runs the call of an actor as soon as the engine thread is free.
+    @usableFromInline package func submit(_ entry: EngineEntry) { add(.entry(entry)) }
 
     private func add(_ work: EngineWork) {
         switch queue.withLock({ $0.add(work) }) {
@@ -49,9 +52,9 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
     /// Indicates whether the caller is on the engine thread.
     package var isCurrent: Bool { EngineThread.isCurrent(self) }
 
-    package func isIsolatingCurrentContext() -> Bool? { isCurrent }
+    @usableFromInline package func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
-    package func checkIsolated() {
+    @usableFromInline package func checkIsolated() {
         precondition(isCurrent, "This must run on the engine thread of its session")
     }
 
@@ -175,6 +178,7 @@ package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sen
         case .job(let job):
             unsafe job.runSynchronously(
                 isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+        case .entry(let entry): entry.run()
         case .call(let body): body()
         }
     }

@@ -2,7 +2,9 @@
 enum EngineWork: Sendable {
     /// A job of an actor that lives on the engine thread, or of a task that prefers it.
     case job(UnownedJob)
-    /// A plain call, for entering an actor without a task.
+    /// A call of an actor that lives on the engine thread.
+    case entry(EngineEntry)
+    /// A call of a function.
     case call(@Sendable () -> Void)
 }
 

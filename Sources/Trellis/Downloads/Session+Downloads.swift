@@ -99,7 +99,7 @@ extension Session {
                 resumeData: resumeData)
             var operation = try DownloadOperation(call, session: self, run: run)
             guard await actor.begin(run) else { throw TrellisError(.cancelled(.sessionShutDown)) }
-            defer { actor.enter { $0.didEnd(run) } }
+            defer { actor.submit { $0.didEnd(run) } }
             return try await operation.download()
         }
         return DownloadRequest(DownloadOwner(run))

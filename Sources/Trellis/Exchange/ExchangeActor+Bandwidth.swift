@@ -55,6 +55,10 @@ extension ExchangeActor {
         updateTimer()
     }
 
+    func needsBody(for attempt: ExchangeState.Attempt) {
+        if isPresent(attempt) { roomForBody() }
+    }
+
     /// Tells the pump that the transport has room for a chunk, unless a bandwidth limit must grant bytes first.
     func roomForBody() {
         owesRoom = flow?.sending.isHeld == true && task?.countsSentBody == false

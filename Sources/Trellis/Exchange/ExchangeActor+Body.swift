@@ -16,7 +16,7 @@ extension ExchangeActor {
         guard pump === self.pump else { return }
         lastMove = executor.now
         task?.send(chunk)
-        if task?.countsSentBody == false { sentBody(chunk.count) }
+        if task?.countsSentBody == false { countSentBody(chunk.count) }
     }
 
     func send(_ file: FileReader, from pump: BodyPump) {

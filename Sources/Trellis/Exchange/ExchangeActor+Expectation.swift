@@ -12,7 +12,8 @@ extension ExchangeActor {
     }
 
     /// Keeps an informational head; status 100 ends the body's wait.
-    func receivedInformational(_ head: ResponseHead) {
+    func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
+        guard isPresent(attempt) else { return }
         informational.append(head)
         prepared.history?.tell(.informational(head))
         if head.status.code == 100 { endContinueWait(.permitBody) }
@@ -63,7 +64,7 @@ extension ExchangeActor {
         task = nil
         isReceivingPaused = false
         // The transport is in a callback, and starts nothing new before the callback has returned.
-        executor.submit { [self] in onEngine { $0.startWithoutExpectation() } }
+        submit { $0.startWithoutExpectation() }
     }
 
     private func startWithoutExpectation() {
@@ -84,7 +85,7 @@ private final class ContinueTimerTarget: EngineTimerTarget {
 
     init(_ request: ExchangeActor) { self.request = request }
 
-    func timerIsDue() { request.onEngine { $0.endContinueWait(.permitBody) } }
+    func timerIsDue() { request.onEngineThread.endContinueWait(.permitBody) }
 }
 
 extension TransportRequest {

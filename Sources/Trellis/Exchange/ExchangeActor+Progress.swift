@@ -15,7 +15,11 @@ extension ExchangeActor {
     }
 
     /// Counts bytes of the body that the transport has taken.
-    func sentBody(_ count: Int) {
+    func didSendBody(_ count: Int, in attempt: ExchangeState.Attempt) {
+        if isPresent(attempt) { countSentBody(count) }
+    }
+
+    func countSentBody(_ count: Int) {
         sentBodyBytes += Int64(count)
         uploadMeter?.advance(by: count)
         if flow != nil { countSent(count) }

@@ -1,50 +1,22 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The events of the transport, from any thread.
-///
-/// Events of an attempt that was dropped, because the server did not meet its expectation, are ignored: ``LaterAttempt`` receives
-/// the events of the attempt that replaced it.
+/// The events of the transport, from any thread: at once on the engine thread, where libcurl calls, and otherwise as soon as that
+/// thread is free.
 extension ExchangeActor: TransportEvents {
-    nonisolated func transportIsConnected() {
-        if executor.isCurrent { return first?.connected() ?? () }
-        enter { $0.first?.connected() }
-    }
+    nonisolated func transportIsConnected() { connected(in: .first) }
 
-    nonisolated func transportDidReceiveInformational(_ head: ResponseHead) {
-        enter { if $0.first != nil { $0.receivedInformational(head) } }
-    }
+    nonisolated func transportDidReceiveInformational(_ head: ResponseHead) { receivedInformational(head, in: .first) }
 
-    nonisolated func transportDidReceiveHead(_ head: ResponseHead) {
-        if executor.isCurrent { return first?.received(head) ?? () }
-        enter { $0.first?.received(head) }
-    }
+    nonisolated func transportDidReceiveHead(_ head: ResponseHead) { received(head, in: .first) }
 
-    nonisolated func transportDidReceiveBody(_ bytes: RawSpan) {
-        if executor.isCurrent { return first?.received(bytes) ?? () }
-        let copy = [UInt8](copying: bytes)
-        enter { request in
-            if let first = request.first { copy.withBytes { first.received($0) } }
-        }
-    }
+    nonisolated func transportDidReceiveBody(_ bytes: RawSpan) { received(bytes, in: .first) }
 
-    nonisolated func transportNeedsBody() { enter { if $0.first != nil { $0.roomForBody() } } }
+    nonisolated func transportNeedsBody() { needsBody(in: .first) }
 
-    nonisolated func transportDidSendBody(_ count: Int) {
-        if executor.isCurrent { return first?.sentBody(count) ?? () }
-        enter { $0.first?.sentBody(count) }
-    }
+    nonisolated func transportDidSendBody(_ count: Int) { sentBody(count, in: .first) }
 
-    nonisolated func transportDidEnd(_ end: TransportEnd) {
-        if executor.isCurrent { return first?.ended(end) ?? () }
-        enter { $0.first?.ended(end) }
-    }
-
-    /// The exchange, on its engine thread, as long as its first attempt is its present one.
-    private nonisolated var first: (any ExchangeEntry)? {
-        let request = onEngineThread
-        return request.expectation == .dropped ? nil : request
-    }
+    nonisolated func transportDidEnd(_ end: TransportEnd) { ended(end, in: .first) }
 }
 
 /// The receiver of the transport's events for the attempt that is sent without an expectation, after the first one was dropped.
@@ -53,27 +25,57 @@ final class LaterAttempt: TransportEvents {
 
     init(_ request: ExchangeActor) { self.request = request }
 
-    func transportIsConnected() { enter { $0.connected() } }
+    func transportIsConnected() { request.connected(in: .later) }
 
-    func transportDidReceiveInformational(_ head: ResponseHead) { enter { $0.receivedInformational(head) } }
+    func transportDidReceiveInformational(_ head: ResponseHead) { request.receivedInformational(head, in: .later) }
 
-    func transportDidReceiveHead(_ head: ResponseHead) { enter { $0.received(head) } }
+    func transportDidReceiveHead(_ head: ResponseHead) { request.received(head, in: .later) }
 
-    func transportDidReceiveBody(_ bytes: RawSpan) {
-        if request.executor.isCurrent { return request.onEngineThread.received(bytes) }
-        let copy = [UInt8](copying: bytes)
-        enter { request in copy.withBytes { request.received($0) } }
+    func transportDidReceiveBody(_ bytes: RawSpan) { request.received(bytes, in: .later) }
+
+    func transportNeedsBody() { request.needsBody(in: .later) }
+
+    func transportDidSendBody(_ count: Int) { request.sentBody(count, in: .later) }
+
+    func transportDidEnd(_ end: TransportEnd) { request.ended(end, in: .later) }
+}
+
+extension ExchangeActor {
+    fileprivate nonisolated func connected(in attempt: ExchangeState.Attempt) {
+        guard executor.isCurrent else { return submit { $0.isConnected(in: attempt) } }
+        onEngineThread.isConnected(in: attempt)
     }
 
-    func transportNeedsBody() { request.enter { $0.roomForBody() } }
+    fileprivate nonisolated func receivedInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
+        guard executor.isCurrent else { return submit { $0.receiveInformational(head, in: attempt) } }
+        onEngineThread.receiveInformational(head, in: attempt)
+    }
 
-    func transportDidSendBody(_ count: Int) { enter { $0.sentBody(count) } }
+    fileprivate nonisolated func received(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
+        guard executor.isCurrent else { return submit { $0.receive(head, in: attempt) } }
+        onEngineThread.receive(head, in: attempt)
+    }
 
-    func transportDidEnd(_ end: TransportEnd) { enter { $0.ended(end) } }
+    fileprivate nonisolated func received(_ bytes: RawSpan, in attempt: ExchangeState.Attempt) {
+        guard executor.isCurrent else {
+            let copy = [UInt8](copying: bytes)
+            return submit { request in copy.withBytes { request.receive($0, in: attempt) } }
+        }
+        onEngineThread.receive(bytes, in: attempt)
+    }
 
-    private func enter(_ body: @escaping @Sendable (any ExchangeEntry) -> Void) {
-        let executor = request.executor
-        if executor.isCurrent { return body(request.onEngineThread) }
-        executor.submit { [request] in body(request.onEngineThread) }
+    fileprivate nonisolated func needsBody(in attempt: ExchangeState.Attempt) {
+        guard executor.isCurrent else { return submit { $0.needsBody(for: attempt) } }
+        onEngineThread.needsBody(for: attempt)
+    }
+
+    fileprivate nonisolated func sentBody(_ count: Int, in attempt: ExchangeState.Attempt) {
+        guard executor.isCurrent else { return submit { $0.didSendBody(count, in: attempt) } }
+        onEngineThread.didSendBody(count, in: attempt)
+    }
+
+    fileprivate nonisolated func ended(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
+        guard executor.isCurrent else { return submit { $0.didEnd(end, in: attempt) } }
+        onEngineThread.didEnd(end, in: attempt)
     }
 }

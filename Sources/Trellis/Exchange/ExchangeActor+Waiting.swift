@@ -6,7 +6,7 @@ extension ExchangeActor {
     nonisolated func collected() async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                executor.submit { self.onEngineThread.begin(collecting: reply) }
+                submit { $0.begin(collecting: reply) }
             }
         } onCancel: {
             cancelWithTask()
@@ -17,7 +17,7 @@ extension ExchangeActor {
     nonisolated func head(inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                executor.submit { self.onEngineThread.begin(awaitingHead: reply, inbox: inbox) }
+                submit { $0.begin(awaitingHead: reply, inbox: inbox) }
             }
         } onCancel: {
             cancelWithTask()
@@ -26,6 +26,6 @@ extension ExchangeActor {
 
     /// Cancels the exchange because the task that waits for it was cancelled.
     nonisolated func cancelWithTask() {
-        executor.submit { self.onEngineThread.cancel(CancellationError()) }
+        submit { $0.cancel(CancellationError()) }
     }
 }

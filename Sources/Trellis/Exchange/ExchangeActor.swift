@@ -171,8 +171,8 @@ actor ExchangeActor: EngineActor {
             task?.cancel()
         }
         if effects.contains(.leaveQueue) { admission.leave(self) }
-        if effects.contains(.releaseSlot) { admission.release(self) }
-        if effects.contains(.enterQueue) { admission.enter(self) }
+        if effects.contains(.releaseSlot) { admission.release(self, isShared: usedSharedConnection) }
+        if effects.contains(.enterQueue) { enterQueue() }
         if effects.contains(.startTransport) { startTransport() }
         if effects.contains(.pauseTransport) { task?.suspend(true) }
         if effects.contains(.resumeTransport) {
@@ -184,6 +184,15 @@ actor ExchangeActor: EngineActor {
         if effects.contains(.stopBody) { dropBody() }
         if effects.contains(.reportHead) { reportHead() }
         if effects.contains(.reportEnd) { reportEnd() }
+    }
+
+    private func enterQueue() {
+        switch admission.enter(self, isPartOfCall: isPartOfCall) {
+        case .admitted(let isProbing): admit(isProbing: isProbing)
+        case .waiting: break
+        // Submitted, because the exchange is in the middle of the event that has entered it.
+        case .refused: submit { $0.cancel(TrellisError(.cancelled(.sessionShutDown))) }
+        }
     }
 
     private func startTransport() {
@@ -228,7 +237,7 @@ actor ExchangeActor: EngineActor {
             executor.engineLoop.cancel(timer)
             self.timer = nil
         }
-        admission.didEnd(self)
+        admission.didEnd(self, hasFailed: failure != nil)
         deliver(outcome())
     }
 
@@ -292,13 +301,20 @@ actor ExchangeActor: EngineActor {
 
     // MARK: Called by the transport
 
+    /// Indicates whether an event of an attempt counts: events of an attempt that was dropped, because the server did not meet its
+    /// expectation, are ignored.
+    func isPresent(_ attempt: ExchangeState.Attempt) -> Bool {
+        (attempt == .later) == (state.expectation == .dropped)
+    }
+
     func fail(_ error: any Error) {
         guard !state.isEnded else { return }
         failure = error
         handle(.fail)
     }
 
-    func connected() {
+    func isConnected(in attempt: ExchangeState.Attempt) {
+        guard isPresent(attempt) else { return }
         lastMove = executor.now
         if state.expectation == .awaited { beginContinueWait() }
         reportConnection(isShared: task?.sharesConnection ?? false)
@@ -312,8 +328,8 @@ actor ExchangeActor: EngineActor {
         admission.probed(self, isShared: isShared)
     }
 
-    func received(_ head: ResponseHead) {
-        guard !state.isEnded, takeWordOnBody(head) else { return }
+    func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
+        guard isPresent(attempt), !state.isEnded, takeWordOnBody(head) else { return }
         self.head = head
         if uploadMeter != nil { noteInlineBody() }
         if downloadMeter != nil { expectDownload() }
@@ -324,8 +340,8 @@ actor ExchangeActor: EngineActor {
         handle(.head)
     }
 
-    func received(_ bytes: RawSpan) {
-        guard state.progress == .receiving else { return }
+    func receive(_ bytes: RawSpan, in attempt: ExchangeState.Attempt) {
+        guard isPresent(attempt), state.progress == .receiving else { return }
         bodyCount += bytes.byteCount
         lastMove = executor.now
         if flow != nil { countReceived(bytes) }
@@ -355,8 +371,8 @@ actor ExchangeActor: EngineActor {
         }
     }
 
-    func ended(_ end: TransportEnd) {
-        guard !state.isEnded else { return }
+    func didEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
+        guard isPresent(attempt), !state.isEnded else { return }
         self.end = end
         if let failure = end.failure {
             return mayRestart(after: failure) ? restart() : fail(TrellisError(reason(for: failure)))

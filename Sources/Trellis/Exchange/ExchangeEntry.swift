@@ -3,14 +3,17 @@ import CurlEngine
 /// The entry into an ``ExchangeActor`` from code on its engine thread. Every member traps on any other thread.
 protocol ExchangeEntry: AnyObject, Sendable {
     func begin(collecting reply: Reply<CollectedResponse>)
+    func endContinueWait(_ condition: ExchangeState.Condition)
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox)
     func cancel(_ error: any Error)
     func admit(isProbing: Bool)
-    func connected()
-    func received(_ head: ResponseHead)
-    func receivedInformational(_ head: ResponseHead)
-    func received(_ bytes: RawSpan)
-    func ended(_ end: TransportEnd)
+    func isConnected(in attempt: ExchangeState.Attempt)
+    func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt)
+    func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt)
+    func receive(_ bytes: RawSpan, in attempt: ExchangeState.Attempt)
+    func needsBody(for attempt: ExchangeState.Attempt)
+    func didSendBody(_ count: Int, in attempt: ExchangeState.Attempt)
+    func didEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt)
     func timerFired()
     func totalIsOver()
     func finishesDownloadMeter()
@@ -19,23 +22,17 @@ protocol ExchangeEntry: AnyObject, Sendable {
     func joinCall()
     func resume()
     func suspend()
-    func sentBody(_ count: Int)
     func measureUpload(with meter: ProgressBroadcaster)
     func measureDownload(with meter: ProgressBroadcaster)
     func bandwidthIsGranted(by gate: BandwidthGate)
-    var isPartOfCall: Bool { get }
-    var expectation: ExchangeState.Expectation { get }
     var failure: (any Error)? { get }
     var isEnded: Bool { get }
-    var usedSharedConnection: Bool? { get }
 }
 
 extension ExchangeActor: @preconcurrency ExchangeEntry {
     nonisolated var onEngineThread: any ExchangeEntry { self }
 
     var isEnded: Bool { state.isEnded }
-
-    var expectation: ExchangeState.Expectation { state.expectation }
 
     /// A Boolean value: the connection is one that requests share, over HTTP/2 and HTTP/3 if libcurl multiplexes reliably; `nil`:
     /// no head has come.

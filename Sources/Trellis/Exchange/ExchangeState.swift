@@ -32,6 +32,14 @@ package struct ExchangeState: Hashable, Sendable {
         case receiving
     }
 
+    /// The attempts of an exchange that the transport can report on.
+    package enum Attempt: Hashable, Sendable {
+        /// The first attempt, and its restarts after a lost connection.
+        case first
+        /// The attempt without the expectation, after the first one was dropped.
+        case later
+    }
+
     /// An event that may change the phase.
     package enum Event: Hashable, Sendable, CaseIterable {
         /// The user starts or resumes the exchange.

@@ -54,15 +54,15 @@ actor SessionActor: EngineActor {
 
     /// Asks for a connection slot, and admits the exchange if there is one; refuses the exchange after the shutdown, unless a call
     /// in flight sends it.
-    func enter(_ request: ExchangeActor) {
-        guard !isShutDown || request.onEngineThread.isPartOfCall else { return request.refuseAfterShutDown() }
+    func enter(_ request: ExchangeActor, isPartOfCall: Bool) -> AdmissionResult {
+        guard !isShutDown || isPartOfCall else { return .refused }
         let id = ObjectIdentifier(request)
         let mayShare = request.prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
         let entry = queue.enter(
             id, origin: request.prepared.queue, mayShare: mayShare,
             priority: request.prepared.transportRequest.request.priority)
         requests[id] = Member(request: request, place: entry.place)
-        if entry.isAdmitted { request.onEngineThread.admit(isProbing: entry.isProbing) }
+        return entry.isAdmitted ? .admitted(isProbing: entry.isProbing) : .waiting
     }
 
     /// Admits the waiting exchanges for which the first connection to their origin has room.
@@ -76,7 +76,7 @@ actor SessionActor: EngineActor {
     private func admit(_ ids: [ObjectIdentifier]) {
         for id in ids {
             guard let member = requests[id] else { continue }
-            executor.submit { [self] in onEngine { $0.admit(member) } }
+            submit { $0.admit(member) }
         }
     }
 
@@ -91,12 +91,12 @@ actor SessionActor: EngineActor {
     }
 
     /// Removes an exchange that has ended.
-    func didEnd(_ request: ExchangeActor) {
+    func didEnd(_ request: ExchangeActor, hasFailed: Bool) {
         let id = ObjectIdentifier(request)
         // An exchange that was suspended and resumed at the moment when it was given a slot may have asked twice.
         if let place = requests.removeValue(forKey: id)?.place { queue.leave(id, at: place) }
         // No call follows an exchange that has failed; its identity may be a later exchange's.
-        if request.onEngineThread.failure != nil {
+        if hasFailed {
             redirected.remove(id)
             cancelledRedirects[id] = nil
         }
@@ -146,10 +146,10 @@ actor SessionActor: EngineActor {
     }
 
     /// Takes an exchange's slot back, and hands the slot on.
-    func release(_ request: ExchangeActor) {
+    func release(_ request: ExchangeActor, isShared: Bool?) {
         let id = ObjectIdentifier(request)
         guard let place = requests[id]?.place else { return }
-        let next = queue.release(id, at: place, isShared: request.onEngineThread.usedSharedConnection)
+        let next = queue.release(id, at: place, isShared: isShared)
         if !next.isEmpty { admit(next) }
     }
 
@@ -206,7 +206,7 @@ actor SessionActor: EngineActor {
         }
     }
 
-    private func endDrain() {
+    func endDrain() {
         hasDrained = true
         cancelAll(TrellisError(.cancelled(.sessionShutDown)))
     }
@@ -228,7 +228,7 @@ actor SessionActor: EngineActor {
 
 /// Ends the drain when the time for it is over.
 extension SessionActor: EngineTimerTarget {
-    nonisolated func timerIsDue() { onEngine { $0.endDrain() } }
+    nonisolated func timerIsDue() { callsOnEngineThread.endDrain() }
 }
 
 /// Exchanges call the admission on the engine thread, where the actor lives too.
@@ -244,14 +244,9 @@ protocol SessionWork: AnyObject, Sendable {
 protocol CallAdmission: AnyObject, Sendable {
     func begin(_ call: RequestActor, following request: ExchangeActor?) -> TrellisError?
     func didEnd(_ call: RequestActor)
+    func endDrain()
 }
 
 extension SessionActor: @preconcurrency CallAdmission {
     nonisolated var callsOnEngineThread: any CallAdmission { self }
-}
-
-extension ExchangeActor {
-    fileprivate nonisolated func refuseAfterShutDown() {
-        executor.submit { self.onEngineThread.cancel(TrellisError(.cancelled(.sessionShutDown))) }
-    }
 }

@@ -76,7 +76,7 @@ struct EngineExecutorTests {
     @Test func anActorIsEnteredInTheOrderOfTheCalls() async {
         let engine = EngineExecutor()
         let resident = Resident(engine)
-        for number in 0..<100 { resident.enter { $0.note(number) } }
+        for number in 0..<100 { resident.submit { $0.note(number) } }
         #expect(await resident.notes == Array(0..<100))
         await engine.shutDown()
     }

@@ -50,8 +50,7 @@ struct IsolationTests {
 
     @Test func enteringTheActorFromAnotherThreadTraps() async {
         await #expect(processExitsWith: .failure) {
-            let session = Session()
-            session.actor.onEngine { _ in }
+            Session().actor.callsOnEngineThread.endDrain()
         }
     }
 
@@ -66,7 +65,7 @@ struct IsolationTests {
             let session = Session()
             await withCheckedContinuation { continuation in
                 session.engine.submit {
-                    session.actor.onEngine { _ in }
+                    session.actor.callsOnEngineThread.endDrain()
                     assumeIsolation(session.actor)
                     continuation.resume()
                 }

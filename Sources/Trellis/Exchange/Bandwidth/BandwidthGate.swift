@@ -16,7 +16,7 @@ actor BandwidthGate: EngineActor {
     }
 
     /// Adds a transfer. Returns `true` if it may move bytes; otherwise the transfer is resumed through
-    /// ``ExchangeEntry/bandwidthIsGranted(by:)``.
+    /// ``ExchangeActor/bandwidthIsGranted(by:)``.
     func join(_ request: ExchangeActor) -> Bool {
         members[ObjectIdentifier(request)] = request
         let mayGo = share.join(ObjectIdentifier(request), at: executor.now)

@@ -8,7 +8,7 @@ extension RequestActor {
     nonisolated func collected(_ exchange: ExchangeActor) async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                executor.submit { self.onEngineThread.send(exchange, collecting: reply) }
+                submit { $0.send(exchange, collecting: reply) }
             }
         } onCancel: {
             exchange.cancelWithTask()
@@ -19,7 +19,7 @@ extension RequestActor {
     nonisolated func head(_ exchange: ExchangeActor, inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                executor.submit { self.onEngineThread.send(exchange, awaitingHead: reply, inbox: inbox) }
+                submit { $0.send(exchange, awaitingHead: reply, inbox: inbox) }
             }
         } onCancel: {
             exchange.cancelWithTask()

@@ -11,11 +11,11 @@ extension RequestActor {
         let reader = Self.readerCount.add(1, ordering: .relaxed).newValue
         return try await withTaskCancellationHandler {
             try await withReply { reply in
-                executor.submit { self.onEngineThread.wait(reader, with: reply, conditions) }
+                submit { $0.wait(reader, with: reply, conditions) }
                 begin()
             }
         } onCancel: {
-            executor.submit { self.onEngineThread.leave(reader) }
+            submit { $0.leave(reader) }
         }
     }
 
@@ -28,44 +28,42 @@ extension RequestActor {
     ///
     /// - Parameter conditions: The conditions of all readers; `nil`: the readers accept any response.
     nonisolated func resume(_ conditions: ReadingConditions? = nil) {
-        enter { request in
+        submit { request in
             request.start(conditions)
-            request.streamedExchange?.resume()
+            request.streamedExchange?.onEngineThread.resume()
         }
         begin()
     }
 
     nonisolated func suspend() {
-        enter { request in
+        submit { request in
             request.handle(.suspend)
-            request.streamedExchange?.suspend()
+            request.streamedExchange?.onEngineThread.suspend()
         }
     }
 
     nonisolated func end(_ error: any Error) {
-        enter { request in
+        submit { request in
             request.cancel(error)
-            request.streamedExchange?.cancel(error)
+            request.streamedExchange?.onEngineThread.cancel(error)
         }
     }
 
     /// The exchange whose body is still read, of a stream whose head has been handed over.
-    private var streamedExchange: (any ExchangeEntry)? {
-        guard call.delivery == .stream, currentState == .finished, let exchange, !exchange.onEngineThread.isEnded else {
-            return nil
-        }
-        return exchange.onEngineThread
+    private var streamedExchange: ExchangeActor? {
+        guard call.delivery == .stream, currentState == .finished, let exchange else { return nil }
+        return exchange.onEngineThread.isEnded ? nil : exchange
     }
 
     /// Starts a task that performs the call, once. Priority and task-local values are those of the first task that asks.
     nonisolated func begin() {
         guard !hasBegun.exchange(true, ordering: .relaxed) else { return }
         call.begin()
-        executor.submit { self.onEngineThread.setTimer() }
+        submit { $0.setTimer() }
         keep(
             Task(executorPreference: globalConcurrentExecutor) {
                 let result = await self.perform()
-                self.executor.submit { self.onEngineThread.arrive(result) }
+                self.submit { $0.arrive(result) }
             })
     }
 }

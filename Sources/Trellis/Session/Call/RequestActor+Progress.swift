@@ -6,7 +6,7 @@ extension RequestActor {
     /// The progress of the request's body.
     nonisolated var uploadProgress: ProgressBroadcaster {
         Self.meter(uploadMeter, call.clock) { made in
-            enter { request in
+            submit { request in
                 request.exchange?.onEngineThread.measureUpload(with: made)
                 if request.hasEnded { made.finish() }
             }
@@ -16,7 +16,7 @@ extension RequestActor {
     /// The progress of the response's body.
     nonisolated var downloadProgress: ProgressBroadcaster {
         Self.meter(downloadMeter, call.clock) { made in
-            enter { request in
+            submit { request in
                 request.exchange?.onEngineThread.measureDownload(with: made)
                 if request.hasEnded { request.finishDownload(made) }
             }

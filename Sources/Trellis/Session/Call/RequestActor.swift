@@ -79,12 +79,12 @@ actor RequestActor: EngineActor {
         if CallingThread.isEngine { return try await answer(conditions) }
         if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
         call.begin()
-        executor.submit { self.onEngineThread.startInCallersTask() }
+        submit { $0.startInCallersTask() }
         return try await withTaskCancellationHandler {
             try await steps.haveUserCode || call.request.waitsForDisk
                 ? withReply { performInTask($0) } : performHere()
         } onCancel: {
-            executor.submit { self.onEngineThread.cancel(CancellationError()) }
+            submit { $0.cancel(CancellationError()) }
         }
     }
 
@@ -118,10 +118,10 @@ actor RequestActor: EngineActor {
 
     /// Decides on the result of a verb's call, unless the actor has ended the call before, and resumes the caller with it.
     private nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
-        guard decide() else { return executor.submit { self.onEngineThread.report(to: reply) } }
+        guard decide() else { return submit { $0.report(to: reply) } }
         let result = result.mapError(completed)
         tellEnd(result)
-        executor.submit { self.onEngineThread.settle(result) }
+        submit { $0.settle(result) }
         reply.resume(with: result)
     }
 
@@ -238,12 +238,13 @@ actor RequestActor: EngineActor {
         call.record.withLock { $0.work }?.cancel()
         var result = Result<StepResponse, any Error>.failure(error)
         for exchange in underWay {
-            end(exchange.onEngineThread)
-            exchange.onEngineThread.cancel(error)
+            let entry = exchange.onEngineThread
+            end(entry)
+            entry.cancel(error)
             // The exchange's own failure names its phase.
-            if let failure = exchange.onEngineThread.failure { result = .failure(failure) }
+            if let failure = entry.failure { result = .failure(failure) }
             let attempt = (exchange.prepared.history?.earlierAttempts ?? 0) + 1
-            call.record(exchange.prepared, exchange.onEngineThread.finalMetrics, attempt: attempt)
+            call.record(exchange.prepared, entry.finalMetrics, attempt: attempt)
         }
         result = result.mapError(completed)
         self.result = result
@@ -276,7 +277,7 @@ actor RequestActor: EngineActor {
 
     /// The exchanges that have not ended; the last begun comes last.
     private var underWay: [ExchangeActor] {
-        (others + (exchange.map { [$0] } ?? [])).filter { !$0.onEngineThread.isEnded }
+        (others + (exchange.map { [$0] } ?? [])).filter { exchange in !exchange.onEngineThread.isEnded }
     }
 
     /// The error of a deadline that passes while no exchange is under way.
@@ -303,7 +304,7 @@ actor RequestActor: EngineActor {
     func enlist(_ exchange: ExchangeActor) -> Bool {
         guard !state.isFinished else { return false }
         if let last = self.exchange, last !== exchange, !last.onEngineThread.isEnded {
-            others.removeAll { $0.onEngineThread.isEnded }
+            others.removeAll { other in other.onEngineThread.isEnded }
             others.append(last)
         }
         self.exchange = exchange

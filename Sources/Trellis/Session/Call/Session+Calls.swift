@@ -162,9 +162,9 @@ extension Session {
         _ exchange: ExchangeActor, _ head: (BodyInbox) async throws -> Response
     ) async throws -> StepResponse {
         let inbox = BodyInbox {
-            exchange.enter { $0.readerHasDrained() }
+            exchange.submit { $0.readerHasDrained() }
         } whenAbandoned: {
-            exchange.enter { $0.cancel(CancellationError()) }
+            exchange.submit { $0.cancel(CancellationError()) }
         }
         let response = try await head(inbox)
         // The session lives as long as its streams.

@@ -26,16 +26,13 @@ final class StreamSource: ChunkSource {
     func cancel(explicitly: Bool) {
         guard !inbox.hasEnded else { return }
         let error: any Error = explicitly ? TrellisError(.cancelled(.explicitly)) : CancellationError()
-        exchange.enter { $0.cancel(error) }
+        exchange.submit { $0.cancel(error) }
     }
 
     /// Measures the rest of the body, as bytes on the wire.
-    func measure(with meter: ProgressBroadcaster) { exchange.enter { $0.measureDownload(with: meter) } }
+    func measure(with meter: ProgressBroadcaster) { exchange.submit { $0.measureDownload(with: meter) } }
 
     func hold(_ isHeld: Bool) {
-        // Submitted to keep the order of the calls, also of calls on the engine thread.
-        exchange.executor.submit { [exchange] in
-            if isHeld { exchange.onEngineThread.suspend() } else { exchange.onEngineThread.resume() }
-        }
+        exchange.submit { if isHeld { $0.suspend() } else { $0.resume() } }
     }
 }
