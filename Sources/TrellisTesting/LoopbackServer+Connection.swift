@@ -141,7 +141,7 @@ extension LoopbackServer {
         public func pause(for duration: Duration) throws { try wait(for: nil, timeout: duration) }
 
         /// Blocks until the peer closes or resets. The bytes that the peer sends meanwhile stay unread.
-        public func waitForPeersEnd() {
+        public func waitUntilPeerCloses() {
             guard !isClosed else { return }
             _ = socket.wait(for: nil, timeout: nil)
             isPeerGone = !listener.isStopped

@@ -166,10 +166,10 @@ public final class ScriptedAttempt: TransportTask {
 
     /// Reports the failure of the attempt.
     ///
-    /// - Parameter isOfConnection: Whether the connection failed, and not this request on the connection.
-    public func fail(_ reason: TrellisError.Reason, isOfConnection: Bool = false) {
+    /// - Parameter isConnectionFailure: Whether the connection failed, and not this request on the connection.
+    public func fail(_ reason: TrellisError.Reason, isConnectionFailure: Bool = false) {
         var failure = TransportFailure(reason)
-        failure.isOfConnection = isOfConnection
+        failure.isConnectionFailure = isConnectionFailure
         finish(TransportEnd(failure: failure, report: report))
     }
 

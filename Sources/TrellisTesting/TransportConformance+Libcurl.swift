@@ -56,7 +56,7 @@ extension LoopbackServer.Connection {
                 close()
                 return false
             case .hold:
-                waitForPeersEnd()
+                waitUntilPeerCloses()
                 whenReleased()
                 return false
             }

@@ -31,7 +31,7 @@ enum Ranges {
         return LoopbackServer.Answer(
             body: .raw { connection in
                 try connection.write(Array(head.utf8) + body)
-                if isStuck { connection.waitForPeersEnd() }
+                if isStuck { connection.waitUntilPeerCloses() }
             })
     }
 }

@@ -23,15 +23,15 @@ enum Routes {
         case "lines": return lines(number ?? 3, every: .zero)
         case "events": return events(request, upTo: number ?? 3, then: parts.count > 2 ? Int(parts[2]) ?? 204 : 204)
         case "events-stuck":
-            return begun("Content-Type: text/event-stream\r\n\r\ndata: one\n\n") { $0.waitForPeersEnd() }
+            return begun("Content-Type: text/event-stream\r\n\r\ndata: one\n\n") { $0.waitUntilPeerCloses() }
         case "ndjson": return ndjson(endsBadly: parts.last == "bad")
         case "long": return long(number ?? 0, as: parts.last ?? "line")
         case "malformed": return malformed(parts.last ?? "")
         case "slow-lines": return lines(number ?? 100, every: .milliseconds(50))
-        case "silence": return Answer(body: .raw { $0.waitForPeersEnd() })
+        case "silence": return Answer(body: .raw { $0.waitUntilPeerCloses() })
         case "cut": return begun(cutShort) { _ in }
-        case "huge": return begun("Content-Length: 9223372036854775807\r\n\r\nx") { $0.waitForPeersEnd() }
-        case "stuck": return begun(cutShort) { $0.waitForPeersEnd() }
+        case "huge": return begun("Content-Length: 9223372036854775807\r\n\r\nx") { $0.waitUntilPeerCloses() }
+        case "stuck": return begun(cutShort) { $0.waitUntilPeerCloses() }
         case "hints": return Answer(body: .raw(hints))
         case "redirect": return redirect(number ?? 1)
         case "fragment": return redirect(to: parts.count > 2 ? "/fragment/\(parts[2])" : "/request", parts[1])

@@ -21,7 +21,7 @@ struct TourServer: Sendable {
         loopback = try LoopbackServer.http(storesBodies: false) { request in
             switch request.path {
             case "/users": .json(#"[{"id": 1, "name": "Ada Lovelace"}, {"id": 2, "name": "Grace Hopper"}]"#)
-            case "/never": .init(body: .raw { $0.waitForPeersEnd() })
+            case "/never": .init(body: .raw { $0.waitUntilPeerCloses() })
             case "/firehose": .init(body: .sized(Self.streamSize, Self.pour))
             case "/file": Self.answer(request, with: bytes, mustBreak: state.count("/file") == 1)
             case "/busy": state.count("/busy") < 3 ? .text("come back later\n", status: 503) : .text("welcome\n")

@@ -30,7 +30,7 @@ extension Client {
         let deadline = request.timeouts?.total
         request.timeouts?.total = nil
         let events = Session(configuration: options.sessionConfiguration(steps)).serverSentEvents(
-            request, whenAnswered: { latest.head = $0 })
+            request, onResponse: { latest.head = $0 })
         let (limit, begun) = (options.limit, output)
         let end = await withTaskGroup(of: RaceEnd<O>.self) { group in
             group.addTask { await Self.deliver(events, upTo: limit, to: begun) }

@@ -69,7 +69,7 @@ package struct EngineFailure: Error, Sendable {
     /// example after a GOAWAY that arrived while the connection was idle; for a failure to send, because libcurl tries another
     /// connection only where it learns of the failure while reading; and for a connection that ended without a response, which
     /// libcurl before 8.1 takes for a body that was cut short.
-    package var isOfConnection: Bool {
+    package var isConnectionFailure: Bool {
         kind == .emptyReply || [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) }
     }
 

@@ -86,7 +86,7 @@ extension Transfer {
     // MARK: From a disk
 
     private func fetch(_ part: FileSource.Part) {
-        WaitingThread.begin { [self] in
+        BlockingThreadPool.begin { [self] in
             let result = Result { () throws(FileReader.Failure) in try part.read() }
             engine.submit { [self] in didFetch(result, path: part.path) }
         }

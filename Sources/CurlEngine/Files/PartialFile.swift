@@ -87,7 +87,7 @@ package final class PartialFile: Sendable {
     }
 
     /// Deletes the file at a path, unless a process is writing to it.
-    package static func removeDead(path: String) -> Remains {
+    package static func removeAbandoned(path: String) -> Remains {
         let descriptor = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             switch errno {
@@ -143,7 +143,7 @@ package final class PartialFile: Sendable {
     /// Writes all of the bytes at their offset.
     package func write(_ data: Data, at offset: Int64) throws(FileReader.Failure) {
         try check()
-        try DiskWatch.watching(.write(path: path, offset..<offset + Int64(data.count))) {
+        try FileOperationHook.watching(.write(path: path, offset..<offset + Int64(data.count))) {
             () throws(FileReader.Failure) in
             try fill(data, at: offset)
         }
@@ -198,7 +198,7 @@ package final class PartialFile: Sendable {
     package func synchronizeData() throws(FileReader.Failure) -> Bool { try synchronize(fdatasync) }
 
     private func synchronize(_ call: (Int32) -> Int32) throws(FileReader.Failure) -> Bool {
-        try DiskWatch.watching(.synchronize(path: path)) { () throws(FileReader.Failure) in
+        try FileOperationHook.watching(.synchronize(path: path)) { () throws(FileReader.Failure) in
             if call(descriptor) == 0 { return true }
             guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP else { throw .system }
             return false
@@ -231,7 +231,7 @@ package final class PartialFile: Sendable {
         guard isInPlace else { throw Self.isGone }
         if replacing {
             // The new file gets the permissions of the old one, so that a private file stays private.
-            if let mode = FilePlaces.mode(of: name), fchmod(descriptor, mode) != 0 { throw .system }
+            if let mode = FileSystem.mode(of: name), fchmod(descriptor, mode) != 0 { throw .system }
             guard unsafe rename(path, name) == 0 else { throw .system }
             return true
         }

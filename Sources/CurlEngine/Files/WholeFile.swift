@@ -97,14 +97,14 @@ package enum WholeFile {
             throw failure
         }
         do throws(FileReader.Failure) {
-            try DiskWatch.watching(.rename(from: temporary, to: path)) { () throws(FileReader.Failure) in
+            try FileOperationHook.watching(.rename(from: temporary, to: path)) { () throws(FileReader.Failure) in
                 guard unsafe rename(temporary, path) == 0 else { throw .system }
             }
         } catch {
             _ = unsafe unlink(temporary)
             throw error
         }
-        if isDurable { FilePlaces.synchronize(folder: FilePlaces.folder(of: path)) }
+        if isDurable { FileSystem.synchronize(folder: FileSystem.folder(of: path)) }
         return isKnown ? Version(written) : nil
     }
 
@@ -124,7 +124,7 @@ package enum WholeFile {
         guard let path else { return nil }
         // Before the renaming: otherwise the path could name an empty file after a failure of the machine.
         do throws(FileReader.Failure) {
-            try DiskWatch.watching(.synchronize(path: path)) { () throws(FileReader.Failure) in
+            try FileOperationHook.watching(.synchronize(path: path)) { () throws(FileReader.Failure) in
                 guard fsync(descriptor) == 0 else { throw .system }
             }
             return nil

@@ -2,23 +2,23 @@
 @usableFromInline package protocol EngineActor: Actor {
     /// The executor on whose thread the actor runs.
     nonisolated var executor: EngineExecutor { get }
-    /// The ``EngineExecutor/residence`` of the executor, stored because the runtime asks for it at every entry.
-    nonisolated var residence: EngineResidence { get }
+    /// The ``EngineExecutor/executorReference`` of the executor, stored because the runtime asks for it at every entry.
+    nonisolated var executorReference: ExecutorReference { get }
 }
 
 /// An executor in the form that the runtime asks for. The actor that stores this value keeps the executor too.
 @safe
-@usableFromInline package struct EngineResidence: Sendable {
+@usableFromInline package struct ExecutorReference: Sendable {
     fileprivate let executor: UnownedSerialExecutor
 }
 
 extension EngineExecutor {
     /// The value that an actor on this executor stores.
-    package var residence: EngineResidence { unsafe EngineResidence(executor: asUnownedSerialExecutor()) }
+    package var executorReference: ExecutorReference { unsafe ExecutorReference(executor: asUnownedSerialExecutor()) }
 }
 
 extension EngineActor {
-    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe residence.executor }
+    package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executorReference.executor }
 
     /// Runs `body` in the actor as soon as the engine thread is free, after everything that was submitted before. The caller may
     /// be on any thread.

@@ -105,19 +105,19 @@ import CCurl
     private func run() {
         // The executor may have been created long before.
         loop.readClocks()
-        let resident = Resident(executor: self)
+        let resident = LoopActor(executor: self)
         Task.immediate { await resident.occupy() }
         work()
         end()
     }
 
     /// The actor whose job runs the loop.
-    private actor Resident: EngineActor {
+    private actor LoopActor: EngineActor {
         let executor: EngineExecutor
-        let residence: EngineResidence
+        let executorReference: ExecutorReference
         init(executor: EngineExecutor) {
             self.executor = executor
-            residence = executor.residence
+            executorReference = executor.executorReference
         }
         func occupy() { executor.work() }
     }

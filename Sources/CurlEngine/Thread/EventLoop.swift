@@ -13,7 +13,7 @@ protocol LoopClient: AnyObject {
 }
 
 /// A handover to a task on another thread, which can wait until the engine thread has nothing else to do.
-package protocol EngineDelivery: AnyObject {
+package protocol DeferredDelivery: AnyObject {
     /// Hands over everything that is there. Called on the engine thread.
     func deliver()
 }
@@ -82,7 +82,7 @@ package final class EventLoop {
     // MARK: Deliveries
 
     /// Deliveries that wait for a turn without ready sockets.
-    private var deliveries: [any EngineDelivery] = []
+    private var deliveries: [any DeferredDelivery] = []
     /// The number of turns for which deliveries have waited.
     private var turnsWithDeliveries = 0
     private static let maximumTurnsWithDeliveries = 4
@@ -91,7 +91,7 @@ package final class EventLoop {
     ///
     /// Waking a task costs more than most of the engine's work for a small request. Several tasks that are woken one right after
     /// the other mostly cost one waking of a thread.
-    package func deliverSoon(_ delivery: any EngineDelivery) {
+    package func deliverSoon(_ delivery: any DeferredDelivery) {
         // After the end, no turn would run the delivery.
         if isTornDown { delivery.deliver() } else { deliveries.append(delivery) }
     }

@@ -14,7 +14,7 @@ struct WorkQueue {
     enum Thread { case notStarted, running, sleeping, ended }
 
     /// The step that the caller must take after it has added work.
-    enum Duty { case nothing, wake, startThread, runLate }
+    enum RequiredAction { case nothing, wake, startThread, runLate }
 
     /// The work that the engine thread has not taken yet.
     var pending: [EngineWork] = []
@@ -23,7 +23,7 @@ struct WorkQueue {
     var signallers = 0
 
     /// Adds work. Returns the step that the caller must take next; with `wakes` false, a sleeping thread is not woken.
-    mutating func add(_ work: EngineWork) -> Duty {
+    mutating func add(_ work: EngineWork) -> RequiredAction {
         pending.append(work)
         switch thread {
         case .running: return .nothing

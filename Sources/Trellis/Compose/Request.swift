@@ -118,9 +118,11 @@ public struct Request: RequestConvertible, Sendable {
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: HTTPFields = [:],
         body: RequestBody? = nil
     ) {
-        var parts = Parts(method: method, headers: headers, body: body)
-        do { parts.url = try url.asURLString() } catch { parts.conversionFailure = error }
-        storage = Storage(parts)
+        do {
+            storage = Storage(Parts(method: method, url: try url.asURLString(), headers: headers, body: body))
+        } catch {
+            storage = Storage(Parts(method: method, headers: headers, body: body, conversionFailure: error))
+        }
     }
 
     /// Creates a request with a list of fields, which can use the factory methods of the fields:
@@ -165,7 +167,7 @@ extension Request {
     private final class Storage: Sendable {
         let parts: Parts
 
-        init(_ parts: Parts) { self.parts = parts }
+        init(_ parts: consuming Parts) { self.parts = parts }
     }
 
     private mutating func change(_ body: (inout Parts) -> Void) {

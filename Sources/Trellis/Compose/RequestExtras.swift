@@ -2,8 +2,8 @@ import HTTPTypes
 
 /// The properties that few requests have, stored apart so that the other requests stay small and quick to copy.
 struct RequestExtras: Sendable {
-    /// The value of ``Request/continueWait``.
-    var continueWait: Duration?
+    /// The value of ``Request/expectContinueTimeout``.
+    var expectContinueTimeout: Duration?
     /// The value of ``Request/bandwidth``.
     var bandwidth = BandwidthLimits()
 
@@ -25,9 +25,9 @@ extension Request {
     ///
     /// The expectation is worth its round trip if a body is large and a refusal is likely. A request without a body has no use
     /// for an expectation.
-    public var continueWait: Duration? {
-        get { extras?.extras.continueWait }
-        set { changeExtras { $0.continueWait = newValue } }
+    public var expectContinueTimeout: Duration? {
+        get { extras?.extras.expectContinueTimeout }
+        set { changeExtras { $0.expectContinueTimeout = newValue } }
     }
 
     /// The limits on the speed of the request's body and the response's body, besides the limits of the session; unlimited by
@@ -37,12 +37,12 @@ extension Request {
         set { changeExtras { $0.bandwidth = newValue } }
     }
 
-    /// The time that the body waits for the server's permission: ``continueWait``, or one second if the expectation was written
+    /// The time that the body waits for the server's permission: ``expectContinueTimeout``, or one second if the expectation was written
     /// as a field. `nil`: the body does not wait, or the request has no body (RFC 9110, section 10.1.1).
     var bodyWait: Duration? {
         guard let body else { return nil }
         if case .data(let data) = body.source, data.isEmpty { return nil }
-        return continueWait ?? (headers[.expect]?.lowercased() == "100-continue" ? .seconds(1) : nil)
+        return expectContinueTimeout ?? (headers[.expect]?.lowercased() == "100-continue" ? .seconds(1) : nil)
     }
 
     private mutating func changeExtras(_ change: (inout RequestExtras) -> Void) {
@@ -51,11 +51,11 @@ extension Request {
         extras = RequestExtras.Box(changed)
     }
 
-    /// Returns a copy that waits for the server's permission before its body is sent: see ``continueWait``.
+    /// Returns a copy that waits for the server's permission before its body is sent: see ``expectContinueTimeout``.
     ///
     /// - Parameter wait: The longest time that the body waits; one second by default.
     public func withContinueExpectation(waiting wait: Duration? = .seconds(1)) -> Request {
-        setting(\.continueWait, to: wait)
+        setting(\.expectContinueTimeout, to: wait)
     }
 
     /// Returns a copy with limits on the speed of its bodies: see ``bandwidth``.

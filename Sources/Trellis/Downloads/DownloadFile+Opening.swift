@@ -22,10 +22,10 @@ extension DownloadFile {
     ) throws(TrellisError) -> DownloadFile {
         let target = try target(of: path, options)
         return try naming(path) { () throws(FileReader.Failure) in
-            let folder = FilePlaces.folder(of: target)
-            if options.contains(.createIntermediateDirectories) { try FilePlaces.makeFolder(folder) }
+            let folder = FileSystem.folder(of: target)
+            if options.contains(.createIntermediateDirectories) { try FileSystem.makeFolder(folder) }
             return try opened(
-                target, options, place(of: target), mode: isPrivate ? 0o600 : FilePlaces.mode(of: target) ?? 0o666)
+                target, options, place(of: target), mode: isPrivate ? 0o600 : FileSystem.mode(of: target) ?? 0o666)
         }
     }
 
@@ -33,13 +33,13 @@ extension DownloadFile {
         _ target: String, _ options: DownloadDestination.Options, _ place: String, mode: UInt32
     ) throws(FileReader.Failure) -> DownloadFile {
         if let partial = try PartialFile.opened(path: place + suffix, mode: mode) {
-            removeDead(from: 2, place)
+            removeAbandoned(from: 2, place)
             return DownloadFile(
                 target: target, options: options, partial: partial, checkpointPath: place + checkpointSuffix)
         }
         for number in 2...Int.max {
             guard let partial = try PartialFile.opened(path: own(number, place), mode: mode) else { continue }
-            removeDead(from: number + 1, place)
+            removeAbandoned(from: number + 1, place)
             return DownloadFile(target: target, options: options, partial: partial, checkpointPath: nil)
         }
         throw FileReader.Failure(why: "too many downloads write to it")
@@ -50,10 +50,10 @@ extension DownloadFile {
 
     /// Deletes the numbered partial files that processes left which ended suddenly. Stops after eight missing numbers in a row,
     /// after 1000 numbers, or where the system refuses to tell.
-    private static func removeDead(from first: Int, _ place: String) {
+    private static func removeAbandoned(from first: Int, _ place: String) {
         var missing = 0
         for number in first..<first + 1000 {
-            switch PartialFile.removeDead(path: own(number, place)) {
+            switch PartialFile.removeAbandoned(path: own(number, place)) {
             case .removed, .held: missing = 0
             case .missing: missing += 1
             case .unknown: return
@@ -64,7 +64,7 @@ extension DownloadFile {
 
     /// Returns the hidden path beside the destination, to which the suffixes are added.
     private static func place(of target: String) -> String {
-        let folder = FilePlaces.folder(of: target)
+        let folder = FileSystem.folder(of: target)
         return "\(folder == "/" ? "" : folder)/.\(hiddenName(target))"
     }
 
@@ -77,7 +77,7 @@ extension DownloadFile {
     private static func target(
         of path: String, _ options: DownloadDestination.Options
     ) throws(TrellisError) -> String {
-        switch try naming(path, { () throws(FileReader.Failure) in try FilePlaces.thing(at: path) }) {
+        switch try naming(path, { () throws(FileReader.Failure) in try FileSystem.thing(at: path) }) {
         case .nothing where path.utf8.last == UInt8(ascii: "/"):
             throw .download(path, FileReader.Failure(why: "the path ends with a slash, and so names a folder"))
         case .nothing: return path
@@ -91,8 +91,8 @@ extension DownloadFile {
     /// Checks before anything is sent that the folder exists, or creates it.
     static func check(folder: String, _ options: DownloadDestination.Options) throws(TrellisError) {
         try naming(folder) { () throws(FileReader.Failure) in
-            if options.contains(.createIntermediateDirectories) { try FilePlaces.makeFolder(folder) }
-            switch try FilePlaces.thing(at: folder) {
+            if options.contains(.createIntermediateDirectories) { try FileSystem.makeFolder(folder) }
+            switch try FileSystem.thing(at: folder) {
             case .folder: break
             case .nothing: throw FileReader.Failure(why: "there is no such folder")
             case .file, .other: throw FileReader.Failure(why: "it is not a folder")
@@ -123,7 +123,7 @@ extension DownloadFile {
         }
         // Resume data may be forged: only partial files, which have the suffix, are moved or deleted.
         guard elsewhere.utf8.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8),
-            (try? FilePlaces.thing(at: elsewhere)) == .file
+            (try? FileSystem.thing(at: elsewhere)) == .file
         else { return nil }
         let other = try Self.naming(target) { () throws(FileReader.Failure) in try PartialFile.opened(path: elsewhere) }
         // The lock is required: without it another download may be writing to the partial file.
@@ -132,7 +132,7 @@ extension DownloadFile {
         }
         guard resumeData.stamp != nil, other.stamp == resumeData.stamp else { return nil }
         let file = try await holding(other)
-        FilePlaces.remove(
+        FileSystem.remove(
             String(decoding: elsewhere.utf8.dropLast(Self.suffix.utf8.count), as: UTF8.self) + Self.checkpointSuffix)
         return file
     }

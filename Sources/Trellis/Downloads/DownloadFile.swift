@@ -60,7 +60,7 @@ final class DownloadFile: Sendable {
     func trusted(_ checkpoint: ResumeData) -> ResumeData {
         guard checkpoint.stamp == nil, let pending = checkpoint.pending else { return checkpoint }
         let certain = checkpoint.with(done: checkpoint.done)
-        guard pending.boot == MachineBoot.id else { return certain }
+        guard pending.boot == BootID.id else { return certain }
         do throws(FileReader.Failure) {
             return try synchronizeData() ? checkpoint.with(done: pending.written) : certain
         } catch {
@@ -96,9 +96,9 @@ final class DownloadFile: Sendable {
     /// Deletes the checkpoint, and the temporary file of a checkpoint.
     func removeCheckpoint() {
         guard let checkpointPath else { return }
-        FilePlaces.remove(checkpointPath)
+        FileSystem.remove(checkpointPath)
         // The temporary file of a process that ended while it wrote a checkpoint.
-        FilePlaces.remove(checkpointPath + ".new")
+        FileSystem.remove(checkpointPath + ".new")
     }
 
     /// Deletes the checkpoint, and makes sure of that before the bytes change: a checkpoint must never be about other bytes, also
@@ -106,16 +106,16 @@ final class DownloadFile: Sendable {
     ///
     /// - Throws: ``TrellisError`` if the checkpoint cannot be deleted.
     func removeCheckpointDurably() throws(TrellisError) {
-        guard let checkpointPath, (try? FilePlaces.thing(at: checkpointPath)) != .nothing else {
+        guard let checkpointPath, (try? FileSystem.thing(at: checkpointPath)) != .nothing else {
             return removeCheckpoint()
         }
         removeCheckpoint()
         try naming { () throws(FileReader.Failure) in
-            guard try FilePlaces.thing(at: checkpointPath) == .nothing else {
+            guard try FileSystem.thing(at: checkpointPath) == .nothing else {
                 throw FileReader.Failure(why: "its checkpoint cannot be removed")
             }
         }
-        FilePlaces.synchronize(folder: FilePlaces.folder(of: checkpointPath))
+        FileSystem.synchronize(folder: FileSystem.folder(of: checkpointPath))
     }
 
     // MARK: Changes by other processes
@@ -134,8 +134,8 @@ final class DownloadFile: Sendable {
         try naming { () throws(FileReader.Failure) in
             try partial.check()
             if partial.isInPlace { return }
-            let folder = FilePlaces.folder(of: path)
-            guard try FilePlaces.thing(at: folder) == .folder else {
+            let folder = FileSystem.folder(of: path)
+            guard try FileSystem.thing(at: folder) == .folder else {
                 throw FileReader.Failure(why: "its folder is not there any more")
             }
             throw PartialFile.isGone
@@ -190,7 +190,7 @@ final class DownloadFile: Sendable {
         guard isMoved else { throw TrellisError(.downloadFailed(.exists(path: target))) }
         removeCheckpoint()
         if options.contains(.synchronize) {
-            try await waiting { FilePlaces.synchronize(folder: FilePlaces.folder(of: self.target)) }
+            try await waiting { FileSystem.synchronize(folder: FileSystem.folder(of: self.target)) }
         }
     }
 
@@ -207,13 +207,13 @@ final class DownloadFile: Sendable {
                 offset += Int64(chunk.count)
             }
             _ = try self.partial.synchronize()
-            FilePlaces.remove(path)
+            FileSystem.remove(path)
         }
     }
 
     /// Runs `body` on a thread for blocking work, so that the download's task can be suspended meanwhile.
     private func waiting(_ body: @escaping @Sendable () throws(FileReader.Failure) -> Void) async throws(TrellisError) {
-        let result = await WaitingThread.run { () -> Result<Void, FileReader.Failure> in
+        let result = await BlockingThreadPool.run { () -> Result<Void, FileReader.Failure> in
             do throws(FileReader.Failure) { return .success(try body()) } catch { return .failure(error) }
         }
         try naming { () throws(FileReader.Failure) in try result.get() }

@@ -25,7 +25,7 @@ extension DownloadOperation {
             try await fetching.fetch(beginningWith: first)
         } catch {
             self.parts = fetching.state
-            guard error is DownloadParts.Useless else {
+            guard error is DownloadParts.PartsNotUsable else {
                 // The workers have used up their attempts already.
                 isExhausted = true
                 throw error

@@ -7,7 +7,7 @@ import HTTPTypes
 /// cookies apply to each.
 struct DownloadOperation {
     let session: Session
-    let run: DownloadRun
+    let run: DownloadTask
     let destination: DownloadDestination
     let checksum: Checksum?
     let options: DownloadOptions
@@ -44,7 +44,7 @@ struct DownloadOperation {
     /// Indicates whether the server has sent the complete representation in response to a request for a part.
     var servesNoRanges = false
 
-    init(_ call: DownloadCall, session: Session, run: DownloadRun) throws {
+    init(_ call: DownloadCall, session: Session, run: DownloadTask) throws {
         if let problem = call.checksum?.problem() { throw problem }
         guard call.checksum != nil || !call.destination.options.contains(.keepIfItMatches) else {
             throw TrellisError(.invalidRequest(.checksum("there is none, and keepIfItMatches needs one")))
@@ -86,7 +86,7 @@ struct DownloadOperation {
                 try await open(path)
             case .temporary:
                 let name = "trellis-" + String(UInt64.random(in: .min ... .max), radix: 16)
-                try await open("\(FilePlaces.temporaryFolder)/\(name)", isPrivate: true)
+                try await open("\(FileSystem.temporaryFolder)/\(name)", isPrivate: true)
             case .directory(let folder): try DownloadFile.check(folder: folder, destination.options)
             case .choice: break
             }

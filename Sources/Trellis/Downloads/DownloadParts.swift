@@ -12,10 +12,10 @@ import HTTPTypes
 /// where the server or the flow-control window slows down each stream.
 final class DownloadParts: Sendable {
     /// An error: the bytes that are there are of no use, or cannot be completed in parts.
-    struct Useless: Error {}
+    struct PartsNotUsable: Error {}
 
     private let session: Session
-    private let run: DownloadRun
+    private let run: DownloadTask
     private let file: DownloadFile
     private let request: Request
     private let representation: Representation
@@ -33,7 +33,7 @@ final class DownloadParts: Sendable {
 
     init(
         _ segments: DownloadSegments, of representation: Representation, in file: DownloadFile, request: Request,
-        session: Session, run: DownloadRun, deadline: CallDeadline, options: DownloadOptions,
+        session: Session, run: DownloadTask, deadline: CallDeadline, options: DownloadOptions,
         checkpoint: @escaping @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
     ) {
         self.segments = Locked(segments)
@@ -57,7 +57,7 @@ final class DownloadParts: Sendable {
     /// Fetches all missing bytes.
     ///
     /// - Parameter first: A response with the complete representation, of which nothing has been read.
-    /// - Throws: ``Useless``; the error of the last worker that failed.
+    /// - Throws: ``PartsNotUsable``; the error of the last worker that failed.
     func fetch(beginningWith first: StreamResponse?) async throws {
         let count = max(1, min(options.connections, session.configuration.limits.perOrigin))
         // Taken before the other workers start: this response carries the bytes from the beginning on.
@@ -80,7 +80,7 @@ final class DownloadParts: Sendable {
         }
         guard !state.isWhole else { return }
         // The server may serve no parts at all, if none has come.
-        guard response != nil, let failure = failures.last else { throw Useless() }
+        guard response != nil, let failure = failures.last else { throw PartsNotUsable() }
         throw failure
     }
 
@@ -157,7 +157,7 @@ final class DownloadParts: Sendable {
         case .whole(let other):
             answer.cancel()
             // The same representation, but never in parts: the worker that reads from the beginning continues alone.
-            guard other.validator == representation.validator else { throw Useless() }
+            guard other.validator == representation.validator else { throw PartsNotUsable() }
             return false
         case .busy, .refused:
             do {
@@ -169,7 +169,7 @@ final class DownloadParts: Sendable {
             return false
         case .complete, .askForWhole, .malformed:
             answer.cancel()
-            throw Useless()
+            throw PartsNotUsable()
         }
     }
 
@@ -185,7 +185,7 @@ final class DownloadParts: Sendable {
             try await run.reading(answer.source) { try await write(answer, id, upTo: end, &backoff) }
         } catch {
             // The fetch that completed the segment has cancelled this response.
-            guard isOver(id), !Task.isCancelled, !(error is Useless) else { throw error }
+            guard isOver(id), !Task.isCancelled, !(error is PartsNotUsable) else { throw error }
         }
     }
 
@@ -197,7 +197,7 @@ final class DownloadParts: Sendable {
             isEmpty = false
             var rest = segments.withLock { $0.rest(of: id) }
             // A part that is longer than its range may be of another representation.
-            guard rest.isEmpty || Int64(chunk.count) <= end - rest.lowerBound else { throw Useless() }
+            guard rest.isEmpty || Int64(chunk.count) <= end - rest.lowerBound else { throw PartsNotUsable() }
             var gained = 0
             // Repeated where the segment grows, because another fetch has given back the segment behind.
             while !chunk.isEmpty, !rest.isEmpty {

@@ -15,7 +15,7 @@ public struct DownloadRequest: Sendable {
     private let owner: DownloadOwner
     /// The error that every read through this handle throws; `nil` for a valid handle.
     private let failure: TrellisError?
-    private var run: DownloadRun { owner.run }
+    private var run: DownloadTask { owner.run }
 
     init(_ owner: DownloadOwner, failure: TrellisError? = nil) {
         self.owner = owner
@@ -117,9 +117,9 @@ public struct DownloadRequest: Sendable {
 
 /// Ends a download when the last handle on it is released.
 final class DownloadOwner: Sendable {
-    let run: DownloadRun
+    let run: DownloadTask
 
-    init(_ run: DownloadRun) { self.run = run }
+    init(_ run: DownloadTask) { self.run = run }
 
     deinit { run.cancel(CancellationError()) }
 }

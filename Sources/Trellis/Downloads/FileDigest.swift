@@ -20,7 +20,7 @@ struct FileDigest: Hashable, Sendable {
         let isCancelled = Locked(false)
         do {
             return try await withTaskCancellationHandler {
-                try await WaitingThread.trying { () throws(any Error) in
+                try await BlockingThreadPool.trying { () throws(any Error) in
                     try read(path, makeDigest, named: name, isCancelled)
                 }
             } onCancel: {

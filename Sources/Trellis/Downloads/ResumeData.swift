@@ -37,14 +37,14 @@ public struct ResumeData: Sendable, Hashable {
 
     /// Bytes that the kernel has been given, and the disk may not have.
     struct Pending: Hashable, Sendable {
-        /// The ``MachineBoot/id`` of the boot in which they were written.
+        /// The ``BootID/id`` of the boot in which they were written.
         let boot: String
         /// The byte ranges, in order, as far as the partial file is long enough.
         let written: [Range<Int64>]
 
         /// Creates the bytes of the present boot; `nil` where the boot has no ID.
         init?(_ written: [Range<Int64>]) {
-            guard let boot = MachineBoot.id else { return nil }
+            guard let boot = BootID.id else { return nil }
             self.init(boot: boot, written: written)
         }
 

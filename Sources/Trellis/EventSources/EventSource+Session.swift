@@ -13,7 +13,7 @@ extension Session {
     ///   - reconnection: The rules for opening the stream again.
     ///   - maximumEventSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger event is
     ///     an error of kind ``TrellisError/Kind/bodyTooLarge``.
-    ///   - whenAnswered: A closure that receives the head of every response, one after the other, before the response is judged:
+    ///   - onResponse: A closure that receives the head of every response, one after the other, before the response is judged:
     ///     also that of the 204 which ends the sequence, and that of a response that is refused. An error that the closure throws
     ///     ends the sequence.
     public func serverSentEvents(
@@ -21,11 +21,11 @@ extension Session {
         maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, headers: HTTPFields = [:],
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil,
-        whenAnswered: (@Sendable (Response) async throws -> Void)? = nil
+        onResponse: (@Sendable (Response) async throws -> Void)? = nil
     ) -> EventSource {
         serverSentEvents(
             { try request.asRequest().adjusted(headers, timeouts, interceptor) }, reconnection, maximumEventSize,
-            whenAnswered
+            onResponse
         ) { Double.random(in: 0..<1) }
     }
 
@@ -33,10 +33,10 @@ extension Session {
     func serverSentEvents(
         _ make: @escaping @Sendable () throws -> Request, _ reconnection: EventSourceReconnection,
         _ maximumEventSize: Int = ServerSentEventSequence.maximumEventSize,
-        _ whenAnswered: (@Sendable (Response) async throws -> Void)? = nil, random: @escaping @Sendable () -> Double
+        _ onResponse: (@Sendable (Response) async throws -> Void)? = nil, random: @escaping @Sendable () -> Double
     ) -> EventSource {
         let connection = EventSourceConnection(
-            session: self, convert: make, limit: maximumEventSize, whenAnswered: whenAnswered,
+            session: self, convert: make, limit: maximumEventSize, onResponse: onResponse,
             random: random)
         return EventSource(connection, EventSourceState(reconnection))
     }

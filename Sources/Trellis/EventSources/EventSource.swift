@@ -79,7 +79,7 @@ public struct EventSource: AsyncSequence, Sendable {
             let response: StreamResponse
             do { response = try await connection.session.stream(request) } catch { return try place(after: error) }
             // Any error of the closure ends the sequence.
-            try await connection.whenAnswered?(response.response)
+            try await connection.onResponse?(response.response)
             switch state.judge(
                 status: response.response.status.code, contentType: response.response.headers[.contentType])
             {

@@ -8,7 +8,7 @@ struct EventSourceConnection: Sendable {
     /// The limit on the bytes of an event's data and of each line.
     let limit: Int
     /// A closure that receives the head of each response.
-    let whenAnswered: (@Sendable (Response) async throws -> Void)?
+    let onResponse: (@Sendable (Response) async throws -> Void)?
     /// A closure that returns random numbers from 0 up to 1.
     let random: @Sendable () -> Double
 

@@ -4,7 +4,7 @@ import CurlEngine
 /// limits.
 extension ExchangeActor {
     /// Joins the gates of the limits, once, before the first attempt.
-    func joinFlow() {
+    func joinGates() {
         guard flow?.hasJoined == false else { return }
         flow?.hasJoined = true
         flow?.receiving.join(self)
@@ -12,7 +12,7 @@ extension ExchangeActor {
     }
 
     /// Pauses the attempt that has begun where a gate has granted no bytes yet.
-    func beginFlow() {
+    func pauseForBandwidth() {
         flow?.received = 0
         flow?.isSendingPaused = false
         pauseReceiving()
@@ -20,7 +20,7 @@ extension ExchangeActor {
     }
 
     /// Leaves the gates, at the end of the exchange.
-    func leaveFlow() {
+    func leaveGates() {
         guard let flow else { return }
         for gate in flow.sending.gates + flow.receiving.gates { gate.onEngineThread.leave(self) }
         self.flow = nil
@@ -51,7 +51,7 @@ extension ExchangeActor {
         lastMove = executor.now
         pauseReceiving()
         pauseSending()
-        if owesRoom { roomForBody() }
+        if isRoomPending { roomForBody() }
         updateTimer()
     }
 
@@ -61,8 +61,8 @@ extension ExchangeActor {
 
     /// Tells the pump that the transport has room for a chunk, unless a bandwidth limit must grant bytes first.
     func roomForBody() {
-        owesRoom = flow?.sending.isHeld == true && task?.countsSentBody == false
-        if !owesRoom { pump?.transportHasRoom() }
+        isRoomPending = flow?.sending.isHeld == true && task?.countsSentBody == false
+        if !isRoomPending { pump?.transportHasRoom() }
     }
 
     private func pauseSending() {

@@ -8,7 +8,7 @@ extension ExchangeActor {
         case .admit: history.tell(.admitted)
         case .connect: history.tell(.connected)
         case .head: if let head { history.tell(.head(head)) }
-        case .complete, .suffice, .fail, .cancel:
+        case .complete, .discardRest, .fail, .cancel:
             guard progress != nil else { return }
             history.tell(.attemptEnded(finalMetrics, failure))
         }

@@ -5,7 +5,7 @@ import HTTPTypes
 extension ExchangeActor {
     /// Starts the timer of the wait, when the connection is ready and the head goes out.
     func beginContinueWait() {
-        guard state.expectation == .awaited, let wait = prepared.continueWait else { return }
+        guard state.expectation == .awaited, let wait = prepared.expectContinueTimeout else { return }
         let timer = continueTimer ?? EngineTimer(ContinueTimerTarget(self))
         continueTimer = timer
         executor.engineLoop.set(timer, at: executor.now.advanced(byNanoseconds: wait))
@@ -39,8 +39,8 @@ extension ExchangeActor {
 
     /// Applies a final head to the body. Returns `false` if the caller does not get the head, because the request goes out once
     /// more.
-    func takeWordOnBody(_ head: ResponseHead) -> Bool {
-        if head.status == .expectationFailed, prepared.continueWait != nil, state.expectation != .dropped,
+    func applyFinalHeadToBody(_ head: ResponseHead) -> Bool {
+        if head.status == .expectationFailed, prepared.expectContinueTimeout != nil, state.expectation != .dropped,
             state.expectation == .awaited || prepared.streamedBody?.isReplayable == true
         {
             dropExpectation()
@@ -91,7 +91,7 @@ private final class ContinueTimerTarget: EngineTimerTarget {
 extension TransportRequest {
     fileprivate var withoutExpectation: TransportRequest {
         var request = request
-        request.continueWait = nil
+        request.expectContinueTimeout = nil
         request.headers[.expect] = nil
         return TransportRequest(request: request, wire: wire.withoutExpectation)
     }

@@ -54,7 +54,7 @@ extension ExchangeActor {
     }
 
     /// Ends the progress of the response's body with the exchange.
-    func finishesDownloadMeter() { endsDownloadMeter = true }
+    func endDownloadMeterAtEnd() { endsDownloadMeter = true }
 
     /// Tells the meter the size that the head announces, unless the response has no body.
     func expectDownload() {

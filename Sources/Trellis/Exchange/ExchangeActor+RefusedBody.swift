@@ -17,7 +17,7 @@ extension ExchangeActor {
         if room > 0 { _ = body.append(bytes.extracting(first: room)) }
         bodyCount = limit
         isBodyCut = true
-        handle(.suffice)
+        handle(.discardRest)
         return true
     }
 }

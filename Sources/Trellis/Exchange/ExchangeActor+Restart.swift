@@ -9,7 +9,7 @@ extension ExchangeActor {
         }
         if failure.reason == .bodyFailed(.notReplayable) { return prepared.streamedBody?.isReplayable == true }
         if failure.isUnprocessed { return prepared.streamedBody?.isReplayable != false }
-        let isStale = failure.isOfConnection && end?.report.reusedConnection == true
+        let isStale = failure.isConnectionFailure && report?.reusedConnection == true
         return isStale && prepared.streamedBody?.isReplayable != false
     }
 
@@ -24,7 +24,7 @@ extension ExchangeActor {
     /// Starts the request once more.
     func restart() {
         handle(.restart)
-        end = nil
+        report = nil
         informational = []
         pump?.stop()
         pump = nil

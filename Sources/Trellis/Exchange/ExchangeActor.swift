@@ -10,10 +10,10 @@ import HTTPTypes
 /// All changes of the state go through ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
 actor ExchangeActor: EngineActor {
     nonisolated let executor: EngineExecutor
-    nonisolated let residence: EngineResidence
+    nonisolated let executorReference: ExecutorReference
     nonisolated let prepared: PreparedRequest
     /// The readers of a response in memory, if they have conditions.
-    nonisolated let readers: (any HeadJudge)?
+    nonisolated let readers: (any HeadValidator)?
     /// A Boolean value: a call or a download in flight sends the request, which may go out while the session drains.
     var isPartOfCall: Bool
     private let transport: any Transport
@@ -41,7 +41,9 @@ actor ExchangeActor: EngineActor {
     var isHeadJudged = false
     private(set) var failure: (any Error)?
     private var failedPhase = TrellisError.Phase.composing
-    var end: TransportEnd?
+    /// The transport's measurements at the end of the attempt; `nil` before the end.
+    var report: TransportReport?
+    private var trailers = HTTPFields()
     /// A Boolean value: the transport was told to pause receiving.
     var isReceivingPaused = false
     /// A Boolean value: other requests wait until the connection of this one shows whether it can be shared.
@@ -58,9 +60,9 @@ actor ExchangeActor: EngineActor {
     var measuredBytes: Int64 = 0
     var continueTimer: EngineTimer?
     /// The bandwidth limits of the request; `nil`: there are none.
-    var flow: TransferFlow?
+    var flow: TransferBandwidth?
     /// A Boolean value: the body's source waits for a bandwidth limit to grant bytes.
-    var owesRoom = false
+    var isRoomPending = false
     /// The instant at which bytes last moved, as far as the exchange has seen, or at which the transfer was resumed.
     var lastMove: EngineInstant
 
@@ -73,14 +75,14 @@ actor ExchangeActor: EngineActor {
 
     init(
         _ prepared: PreparedRequest, executor: EngineExecutor, transport: any Transport, admission: any Admission,
-        flow: TransferFlow? = nil, readers: (any HeadJudge)? = nil, isInFlight: Bool = false
+        flow: TransferBandwidth? = nil, readers: (any HeadValidator)? = nil, isInFlight: Bool = false
     ) {
         isPartOfCall = isInFlight
         self.prepared = prepared
         self.readers = readers
         self.flow = flow
         self.executor = executor
-        residence = executor.residence
+        executorReference = executor.executorReference
         self.transport = transport
         self.admission = admission
         deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
@@ -167,7 +169,7 @@ actor ExchangeActor: EngineActor {
 
     private func perform(_ effects: ExchangeState.Effects) {
         if effects.contains(.stopTransport) {
-            if end == nil, let report = task?.report { end = TransportEnd(report: report) }
+            if report == nil { report = task?.report }
             task?.cancel()
         }
         if effects.contains(.leaveQueue) { admission.leave(self) }
@@ -204,8 +206,8 @@ actor ExchangeActor: EngineActor {
     func startAttempt() {
         isBodySent = prepared.streamedBody == nil
         lastMove = executor.now
-        if prepared.continueWait != nil { handle(.expect) }
-        if flow != nil { joinFlow() }
+        if prepared.expectContinueTimeout != nil { handle(.expect) }
+        if flow != nil { joinGates() }
         let isFirst = state.expectation != .dropped
         task = transport.start(presentRequest, events: isFirst ? self : LaterAttempt(self))
         // The transport may have delivered the response at once.
@@ -214,13 +216,13 @@ actor ExchangeActor: EngineActor {
             task?.cancel()
             return task = nil
         }
-        if flow != nil { beginFlow() }
+        if flow != nil { pauseForBandwidth() }
         if state.expectation != .awaited { startPump() }
     }
 
     private func reportHead() {
         guard whenHead != nil else { return }
-        headToDeliver = response(metrics: metrics(end?.report ?? task?.report ?? TransportReport()))
+        headToDeliver = response(metrics: metrics(report ?? task?.report ?? TransportReport()))
         executor.engineLoop.deliverSoon(self)
     }
 
@@ -232,7 +234,7 @@ actor ExchangeActor: EngineActor {
         if endsDownloadMeter { downloadMeter?.finish() }
         task = nil
         cancelContinueTimer()
-        if flow != nil { leaveFlow() }
+        if flow != nil { leaveGates() }
         if let timer {
             executor.engineLoop.cancel(timer)
             self.timer = nil
@@ -286,14 +288,14 @@ actor ExchangeActor: EngineActor {
     private func response(metrics: Metrics) -> Response {
         Response(
             head: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
-            trailers: end?.trailers ?? [:], metrics: metrics,
+            trailers: trailers, metrics: metrics,
             redirects: prepared.history?.redirects ?? [], isBodyCut: isBodyCut)
     }
 
-    var finalMetrics: Metrics { metrics(end?.report ?? TransportReport()) }
+    var finalMetrics: Metrics { metrics(report ?? TransportReport()) }
 
     private func metrics(_ report: TransportReport) -> Metrics {
-        let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || end != nil
+        let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || self.report != nil
         return Metrics(
             report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
             now: executor.now, version: head?.version, history: prepared.history, callID: prepared.callID)
@@ -329,7 +331,7 @@ actor ExchangeActor: EngineActor {
     }
 
     func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
-        guard isPresent(attempt), !state.isEnded, takeWordOnBody(head) else { return }
+        guard isPresent(attempt), !state.isEnded, applyFinalHeadToBody(head) else { return }
         self.head = head
         if uploadMeter != nil { noteInlineBody() }
         if downloadMeter != nil { expectDownload() }
@@ -373,7 +375,8 @@ actor ExchangeActor: EngineActor {
 
     func didEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
         guard isPresent(attempt), !state.isEnded else { return }
-        self.end = end
+        report = end.report
+        trailers = end.trailers
         if let failure = end.failure {
             return mayRestart(after: failure) ? restart() : fail(TrellisError(reason(for: failure)))
         }
@@ -384,6 +387,6 @@ actor ExchangeActor: EngineActor {
     }
 }
 
-extension ExchangeActor: EngineDelivery {
+extension ExchangeActor: DeferredDelivery {
     nonisolated func deliver() { onEngineThread.deliverNow() }
 }

@@ -57,7 +57,7 @@ package struct ExchangeState: Hashable, Sendable {
         /// The response is whole.
         case complete
         /// The rest of the response is not wanted.
-        case suffice
+        case discardRest
         /// The attempt has failed, or a time limit is over.
         case fail
     }
@@ -130,7 +130,7 @@ package struct ExchangeState: Hashable, Sendable {
     /// A Boolean value: the request has gone out once more on another connection, which happens once.
     package private(set) var hasRestarted = false
     /// A Boolean value: the request goes out once more as soon as the exchange is resumed.
-    package private(set) var owesStart = false
+    package private(set) var mustRestart = false
     /// A Boolean value: the reader of the body holds the transfer up.
     package private(set) var isHeldByReader = false
 
@@ -152,7 +152,7 @@ package struct ExchangeState: Hashable, Sendable {
         case (.dropExpectation, _): expectation = .dropped
         case (.restart, _): hasRestarted = true
         case (.start, _):
-            owesStart = isSuspended
+            mustRestart = isSuspended
             return isSuspended ? [] : .restartTransport
         case (.hold, _): isHeldByReader = true
         case (.release, _): isHeldByReader = false
@@ -177,7 +177,7 @@ package struct ExchangeState: Hashable, Sendable {
         case .cancel: move(to: .cancelled, .reportEnd)
         case .fail: move(to: .finished, .reportEnd)
         case .admit: .releaseSlot
-        case .connect, .head, .complete, .suffice: []
+        case .connect, .head, .complete, .discardRest: []
         }
     }
 
@@ -196,14 +196,14 @@ package struct ExchangeState: Hashable, Sendable {
         case (.connect, .connecting): advance(to: .sending, isSuspended, [])
         case (.head, .connecting), (.head, .sending): advance(to: .receiving, isSuspended, .reportHead)
         case (.complete, .receiving): move(to: .finished, [.releaseSlot, .reportEnd])
-        case (.suffice, .receiving): move(to: .finished, end(progress))
-        case (.connect, _), (.head, _), (.complete, _), (.suffice, _): []
+        case (.discardRest, .receiving): move(to: .finished, end(progress))
+        case (.connect, _), (.head, _), (.complete, _), (.discardRest, _): []
         }
     }
 
     private mutating func resume(at progress: Progress) -> Effects {
-        defer { owesStart = false }
-        return move(to: .resumed(progress), owesStart ? [.resumeTransport, .restartTransport] : .resumeTransport)
+        defer { mustRestart = false }
+        return move(to: .resumed(progress), mustRestart ? [.resumeTransport, .restartTransport] : .resumeTransport)
     }
 
     private func end(_ progress: Progress) -> Effects {

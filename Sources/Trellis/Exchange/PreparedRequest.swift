@@ -29,13 +29,13 @@ final class PreparedRequest: Sendable {
     /// A Boolean value: the request belongs to a handle, whose time begins when it is started.
     let isDeferred: Bool
     /// The time that the body waits for the server's permission (`Expect: 100-continue`), in nanoseconds; `nil`: it does not wait.
-    let continueWait: UInt64?
+    let expectContinueTimeout: UInt64?
     /// The earlier attempts and redirects of the call; `nil` for the first exchange of a call without steps.
     let history: AttemptHistory?
 
     init(
         transportRequest: TransportRequest, streamedBody: StreamedBody?, limits: TimeLimits, maximumBodySize: ByteLimit,
-        start: EngineInstant, isDeferred: Bool = false, continueWait: UInt64? = nil,
+        start: EngineInstant, isDeferred: Bool = false, expectContinueTimeout: UInt64? = nil,
         history: AttemptHistory? = nil, callID: UInt64 = 0
     ) {
         self.transportRequest = transportRequest
@@ -44,7 +44,7 @@ final class PreparedRequest: Sendable {
         self.maximumBodySize = maximumBodySize
         self.start = start
         self.isDeferred = isDeferred
-        self.continueWait = continueWait
+        self.expectContinueTimeout = expectContinueTimeout
         self.history = history
         self.callID = callID
     }

@@ -11,7 +11,7 @@ public struct ByteSequence: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator { Iterator(body.makeAsyncIterator()) }
 
     /// The iterator over the bytes.
-    public struct Iterator: StagedIterator {
+    public struct Iterator: BufferedIterator {
         /// A byte of the decoded body.
         public typealias Element = UInt8
 

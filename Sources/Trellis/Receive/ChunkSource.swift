@@ -31,7 +31,7 @@ extension ChunkSource {
 
 /// A token that ends the transfer of its source when the token is released, by a reader that stopped or with a response that was
 /// dropped.
-final class ReaderToken: Sendable {
+final class TransferToken: Sendable {
     let source: any ChunkSource
 
     init(_ source: any ChunkSource) { self.source = source }

@@ -11,14 +11,14 @@ struct LineFinder {
     private static let lineFeed: UInt8 = 0x0A
     private static let carriageReturn: UInt8 = 0x0D
 
-    private let ends: LineEnds
+    private let ends: LineEnding
     // The first end of each kind that has not been passed, so that a kind that is rare or missing is not searched for again at
     // every line; -1 if not searched for yet.
     private var nextLineFeed = -1
     private var nextReturn = -1
     private var nextOther = End(offset: -1, length: 0)
 
-    init(_ ends: LineEnds) { self.ends = ends }
+    init(_ ends: LineEnding) { self.ends = ends }
 
     /// Forgets the ends found so far, for a new chunk.
     mutating func reset() {
@@ -86,7 +86,7 @@ struct LineScan {
 
     /// The beginning of a line whose end has not been received yet.
     private(set) var pending: [UInt8] = []
-    private let ends: LineEnds
+    private let ends: LineEnding
     private let limit: Int
     private var finder: LineFinder
     /// The offset in the chunk from which on the next line is searched for.
@@ -96,7 +96,7 @@ struct LineScan {
     /// A Boolean value: the last line ended with a carriage return, so that a line feed that follows at once belongs to that end.
     private var mustSkipLineFeed = false
 
-    init(endingAt ends: LineEnds, limit: Int) {
+    init(endingAt ends: LineEnding, limit: Int) {
         self.ends = ends
         self.limit = limit
         finder = LineFinder(ends)

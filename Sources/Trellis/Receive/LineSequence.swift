@@ -11,10 +11,10 @@ public struct LineSequence: AsyncSequence, Sendable {
     public static let maximumLineLength = 16 << 20
 
     private let body: ResponseBody
-    private let ends: LineEnds
+    private let ends: LineEnding
     private let limit: Int
 
-    init(_ body: ResponseBody, endingAt ends: LineEnds, limit: Int) {
+    init(_ body: ResponseBody, endingAt ends: LineEnding, limit: Int) {
         self.body = body
         self.ends = ends
         self.limit = limit
@@ -22,17 +22,17 @@ public struct LineSequence: AsyncSequence, Sendable {
 
     /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(BodyReader(LineMachine(endingAt: ends, limit: limit), body))
+        Iterator(BodyReader(LineParser(endingAt: ends, limit: limit), body))
     }
 
     /// The iterator over the lines. A line above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
-    public struct Iterator: StagedIterator {
+    public struct Iterator: BufferedIterator {
         /// A line without its end.
         public typealias Element = String
 
-        private var reader: BodyReader<LineMachine<String>>
+        private var reader: BodyReader<LineParser<String>>
 
-        fileprivate init(_ reader: BodyReader<LineMachine<String>>) { self.reader = reader }
+        fileprivate init(_ reader: BodyReader<LineParser<String>>) { self.reader = reader }
 
         @usableFromInline
         mutating func take() throws -> String? { try reader.take() }
@@ -51,10 +51,10 @@ public struct LineBytesSequence: AsyncSequence, Sendable {
     public typealias Element = [UInt8]
 
     private let body: ResponseBody
-    private let ends: LineEnds
+    private let ends: LineEnding
     private let limit: Int
 
-    init(_ body: ResponseBody, endingAt ends: LineEnds, limit: Int) {
+    init(_ body: ResponseBody, endingAt ends: LineEnding, limit: Int) {
         self.body = body
         self.ends = ends
         self.limit = limit
@@ -62,17 +62,17 @@ public struct LineBytesSequence: AsyncSequence, Sendable {
 
     /// Returns an iterator that reads the body.
     public func makeAsyncIterator() -> Iterator {
-        Iterator(BodyReader(LineMachine(endingAt: ends, limit: limit), body))
+        Iterator(BodyReader(LineParser(endingAt: ends, limit: limit), body))
     }
 
     /// The iterator over the lines. A line above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
-    public struct Iterator: StagedIterator {
+    public struct Iterator: BufferedIterator {
         /// A line without its end.
         public typealias Element = [UInt8]
 
-        private var reader: BodyReader<LineMachine<[UInt8]>>
+        private var reader: BodyReader<LineParser<[UInt8]>>
 
-        fileprivate init(_ reader: BodyReader<LineMachine<[UInt8]>>) { self.reader = reader }
+        fileprivate init(_ reader: BodyReader<LineParser<[UInt8]>>) { self.reader = reader }
 
         @usableFromInline
         mutating func take() throws -> [UInt8]? { try reader.take() }

@@ -7,7 +7,7 @@ struct LineSplitter {
     private(set) var chunk: [UInt8] = []
     private var scan: LineScan
 
-    init(endingAt ends: LineEnds = .standard, limit: Int) { scan = LineScan(endingAt: ends, limit: limit) }
+    init(endingAt ends: LineEnding = .standard, limit: Int) { scan = LineScan(endingAt: ends, limit: limit) }
 
     /// Adds the next bytes. Call this when a call for the next line has returned `nil`.
     mutating func append(_ bytes: Data) {
@@ -40,7 +40,7 @@ struct LineSplitter {
 }
 
 /// The character sequences that end a line of text. The end is not part of the line.
-public enum LineEnds: Sendable, Hashable, CaseIterable {
+public enum LineEnding: Sendable, Hashable, CaseIterable {
     /// LF, CRLF and CR, as text files, logs and most protocols use them. The default.
     case standard
     /// LF and CRLF. A CR elsewhere is part of its line, as NDJSON requires.
@@ -66,10 +66,10 @@ extension [UInt8]: LineContent {
 }
 
 /// A parser that splits a body into lines.
-struct LineMachine<Line: LineContent>: BodyMachine {
+struct LineParser<Line: LineContent>: IncrementalParser {
     private var splitter: LineSplitter
 
-    init(endingAt ends: LineEnds, limit: Int) { splitter = LineSplitter(endingAt: ends, limit: limit) }
+    init(endingAt ends: LineEnding, limit: Int) { splitter = LineSplitter(endingAt: ends, limit: limit) }
 
     mutating func append(_ chunk: Data) { splitter.append(chunk) }
 

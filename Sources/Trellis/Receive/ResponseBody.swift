@@ -12,19 +12,19 @@ public struct ResponseBody: AsyncSequence, Sendable {
     /// A chunk: bytes of the decoded body, as many as have been received.
     public typealias Element = Data
 
-    private let token: ReaderToken
+    private let token: TransferToken
 
-    init(_ token: ReaderToken) { self.token = token }
+    init(_ token: TransferToken) { self.token = token }
 
     /// Returns an iterator that reads the body.
-    public func makeAsyncIterator() -> Iterator { Iterator(reader: ReaderToken(token.source), response: token) }
+    public func makeAsyncIterator() -> Iterator { Iterator(reader: TransferToken(token.source), response: token) }
 
     /// The iterator over the chunks of a body.
     public struct Iterator: AsyncIteratorProtocol, Sendable {
-        private let reader: ReaderToken
-        private let response: ReaderToken
+        private let reader: TransferToken
+        private let response: TransferToken
 
-        init(reader: ReaderToken, response: ReaderToken) {
+        init(reader: TransferToken, response: TransferToken) {
             self.reader = reader
             self.response = response
         }
@@ -53,7 +53,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given. A longer line is an error of kind
     ///     ``TrellisError/Kind/bodyTooLarge``. The limit is also the most of a line that is held in memory.
     public func lines(
-        endingAt ends: LineEnds = .standard, maximumLength: Int = LineSequence.maximumLineLength
+        endingAt ends: LineEnding = .standard, maximumLength: Int = LineSequence.maximumLineLength
     ) -> LineSequence { LineSequence(self, endingAt: ends, limit: maximumLength) }
 
     /// Returns the lines of the body as the bytes that were received.
@@ -62,7 +62,7 @@ public struct ResponseBody: AsyncSequence, Sendable {
     ///   - ends: The line ends: LF, CRLF and CR unless given.
     ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given.
     public func lineBytes(
-        endingAt ends: LineEnds = .standard, maximumLength: Int = LineSequence.maximumLineLength
+        endingAt ends: LineEnding = .standard, maximumLength: Int = LineSequence.maximumLineLength
     ) -> LineBytesSequence { LineBytesSequence(self, endingAt: ends, limit: maximumLength) }
 
     /// Returns the rest of the body in one piece.

@@ -11,7 +11,7 @@ extension StreamResponse {
     ///   - ends: The line ends: LF, CRLF and CR unless given.
     ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given.
     public func lines(
-        endingAt ends: LineEnds = .standard, maximumLength: Int = LineSequence.maximumLineLength
+        endingAt ends: LineEnding = .standard, maximumLength: Int = LineSequence.maximumLineLength
     ) -> LineSequence { chunks.lines(endingAt: ends, maximumLength: maximumLength) }
 
     /// Returns the body as newline-delimited JSON: every line that is not blank, decoded.
@@ -33,7 +33,7 @@ extension StreamResponse {
     ) -> JSONSequence<Value> { chunks.jsonSequence(of: type, decoder: decoder) }
 
     /// The body as a stream of server-sent events. The stream ends with the body; for a stream that is opened again whenever it
-    /// ends, see ``Session/serverSentEvents(_:reconnecting:maximumEventSize:headers:timeouts:interceptor:whenAnswered:)``.
+    /// ends, see ``Session/serverSentEvents(_:reconnecting:maximumEventSize:headers:timeouts:interceptor:onResponse:)``.
     public var serverSentEvents: ServerSentEventSequence { chunks.serverSentEvents }
 
     /// The parts of a multipart body, whose boundary is in the response's `Content-Type`.

@@ -7,13 +7,13 @@ public import FoundationEssentials
 public struct StreamResponse: Sendable {
     /// The response up to its head, with metrics up to the head and without trailers.
     public let response: Response
-    private let token: ReaderToken
+    private let token: TransferToken
     /// The source of the body.
     var source: any ChunkSource { token.source }
 
-    package init(_ response: Response, source: any ChunkSource) { self.init(response, token: ReaderToken(source)) }
+    package init(_ response: Response, source: any ChunkSource) { self.init(response, token: TransferToken(source)) }
 
-    init(_ response: Response, token: ReaderToken) {
+    init(_ response: Response, token: TransferToken) {
         self.response = response
         self.token = token
     }
@@ -24,7 +24,7 @@ public struct StreamResponse: Sendable {
     /// between the end of the body and the cancellation of the task matters, use ``chunks``, ``bytes`` or ``lines-swift.property``, which
     /// throw `CancellationError`, or call `Task.checkCancellation()` after the loop.
     public var body: AsyncThrowingStream<Data, any Error> {
-        let reader = ReaderToken(token.source)
+        let reader = TransferToken(token.source)
         let response = token
         return AsyncThrowingStream {
             // The stream keeps the response alive, so that dropping the response alone does not end the transfer.

@@ -28,7 +28,7 @@ public final class Session: Sendable {
     let steps: AttachedSteps
     let hasSteps: Bool
     /// The bandwidth limits that all transfers share; `nil`: the configuration has none.
-    private let flow: SessionFlow?
+    private let flow: SessionBandwidth?
 
     /// Creates a session on libcurl.
     public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
@@ -67,16 +67,16 @@ public final class Session: Sendable {
         steps = AttachedSteps(configuration.steps)
         hasSteps = !configuration.steps.isEmpty
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
-        flow = SessionFlow(configuration.bandwidth, executor: engine)
+        flow = SessionBandwidth(configuration.bandwidth, executor: engine)
         actor = SessionActor(executor: engine, limits: configuration.limits)
     }
 
     deinit { engine.stop() }
 
     /// Returns the bandwidth limits of a request, its session's included; `nil`: there are none.
-    func flow(of request: Request) -> TransferFlow? {
+    func flow(of request: Request) -> TransferBandwidth? {
         guard flow != nil || request.extras != nil else { return nil }
-        return SessionFlow.flow(of: request, in: flow, executor: engine)
+        return SessionBandwidth.flow(of: request, in: flow, executor: engine)
     }
 
     /// The thread of the session as an executor. A task that prefers this executor crosses no thread on its way into the session

@@ -3,7 +3,7 @@ import CurlEngine
 /// The requests of a session, and the queue that gives them connection slots. Lives on the engine thread.
 actor SessionActor: EngineActor {
     nonisolated let executor: EngineExecutor
-    nonisolated let residence: EngineResidence
+    nonisolated let executorReference: ExecutorReference
     private let limits: ConnectionLimits
     /// The exchanges that have entered the queue and have not ended.
     private var requests: [ObjectIdentifier: Member] = [:]
@@ -18,7 +18,7 @@ actor SessionActor: EngineActor {
     /// The errors of the requests that were cancelled after a redirect, before the calls that follow it have started.
     private(set) var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
     /// The work made of several calls that has started and has not ended, also while none of its requests is under way.
-    private var work: [ObjectIdentifier: any SessionWork] = [:]
+    private var work: [ObjectIdentifier: any SessionOperation] = [:]
     /// The continuations of ``shutDown(drainingFor:)``, resumed when nothing is left.
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
@@ -31,7 +31,7 @@ actor SessionActor: EngineActor {
 
     init(executor: EngineExecutor, limits: ConnectionLimits) {
         self.executor = executor
-        residence = executor.residence
+        executorReference = executor.executorReference
         self.limits = limits
         queue = AdmissionQueue(limits: limits)
     }
@@ -173,14 +173,14 @@ actor SessionActor: EngineActor {
     // MARK: Work of several calls
 
     /// Adds work made of several calls that starts. Returns `false` if the session takes no more work.
-    func begin(_ new: any SessionWork) -> Bool {
+    func begin(_ new: any SessionOperation) -> Bool {
         guard !isShutDown else { return false }
         work[ObjectIdentifier(new)] = new
         return true
     }
 
     /// Removes work made of several calls that has ended.
-    func didEnd(_ ended: any SessionWork) {
+    func didEnd(_ ended: any SessionOperation) {
         work[ObjectIdentifier(ended)] = nil
         resumeIfEmpty()
     }
@@ -235,7 +235,7 @@ extension SessionActor: EngineTimerTarget {
 extension SessionActor: @preconcurrency Admission {}
 
 /// Work made of several calls, such as a download: a session that shuts down waits for its end.
-protocol SessionWork: AnyObject, Sendable {
+protocol SessionOperation: AnyObject, Sendable {
     /// Ends the work with an error.
     func cancel(_ error: any Error)
 }

@@ -128,7 +128,7 @@ extension Call {
     }
 }
 
-extension Locked: HeadJudge where Value == CallRecord {
+extension Locked: HeadValidator where Value == CallRecord {
     func refuses(_ head: ResponseHead, of request: Request) -> Bool {
         withLock { $0.conditions }.refuses(head, of: request)
     }

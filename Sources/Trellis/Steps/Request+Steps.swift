@@ -54,7 +54,7 @@ final class AttachedSteps: RequestAttachment {
     /// The steps that were given.
     let given: Steps
     /// A Boolean value: a step may replace a response that its caller would refuse, and needs the whole body for that.
-    let mayChangeAnswers: Bool
+    let mayReplaceResponses: Bool
 
     /// A Boolean value: user code runs in the calls, which need tasks that can be cancelled at the deadline.
     let haveUserCode: Bool
@@ -62,7 +62,7 @@ final class AttachedSteps: RequestAttachment {
     init(_ given: Steps) {
         self.given = given
         steps = given.withWholeInterceptors
-        mayChangeAnswers = steps.mayChangeAnswers
+        mayReplaceResponses = steps.mayReplaceResponses
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
     }
 
@@ -70,7 +70,7 @@ final class AttachedSteps: RequestAttachment {
     init(_ session: AttachedSteps, followedBy request: AttachedSteps) {
         steps = session.steps.followed(by: request.steps)
         given = steps
-        mayChangeAnswers = session.mayChangeAnswers || request.mayChangeAnswers
+        mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         haveUserCode = session.haveUserCode || request.haveUserCode
     }
 }

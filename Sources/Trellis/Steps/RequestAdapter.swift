@@ -33,4 +33,4 @@ public struct Adapter: RequestInterceptor {
     }
 }
 
-extension Adapter: OneSidedInterceptor {}
+extension Adapter: PartialInterceptor {}

@@ -26,8 +26,8 @@ public struct Interceptor: RequestInterceptor {
         adapters: [any RequestAdapter] = [], retriers: [any RequestRetrier] = [],
         interceptors: [any RequestInterceptor] = []
     ) {
-        let installed = interceptors.map { InstalledInterceptor($0) }
-        (self.adapters, self.retriers) = InstalledInterceptor.whole(adapters + installed, retriers + installed)
+        let installed = interceptors.map { AttachedInterceptor($0) }
+        (self.adapters, self.retriers) = AttachedInterceptor.whole(adapters + installed, retriers + installed)
     }
 
     /// Returns the request after all adapters have changed it, one after the other.

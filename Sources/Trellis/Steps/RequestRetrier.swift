@@ -38,4 +38,4 @@ public struct Retrier: RequestInterceptor {
     }
 }
 
-extension Retrier: OneSidedInterceptor {}
+extension Retrier: PartialInterceptor {}

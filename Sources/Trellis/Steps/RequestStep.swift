@@ -23,11 +23,11 @@ public protocol RequestStep: Sendable {
 }
 
 /// A step that returns the responses of `next` unread and unchanged.
-protocol AnswerForwardingStep: RequestStep {}
+protocol ResponseForwardingStep: RequestStep {}
 
 extension Steps {
     /// A Boolean value: a step around the call or the hop may replace a response.
-    var mayChangeAnswers: Bool { (aroundCall + aroundHop).contains { !($0 is any AnswerForwardingStep) } }
+    var mayReplaceResponses: Bool { (aroundCall + aroundHop).contains { !($0 is any ResponseForwardingStep) } }
 }
 
 /// The rest of a call after a step.

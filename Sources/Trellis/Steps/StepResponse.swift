@@ -5,7 +5,7 @@ public import HTTPTypes
 public struct StepResponse: Sendable {
     enum Content: Sendable {
         case data(Data)
-        case source(ReaderToken)
+        case source(TransferToken)
     }
 
     /// The response.
@@ -45,10 +45,10 @@ public struct StepResponse: Sendable {
     }
 
     /// The token for the one reader of the body.
-    var reader: ReaderToken {
+    var reader: TransferToken {
         switch content {
         case .source(let token): token
-        case .data(let data): ReaderToken(DataSource(data, response: response))
+        case .data(let data): TransferToken(DataSource(data, response: response))
         }
     }
 }
@@ -57,7 +57,7 @@ extension StepResponse {
     /// The number of bytes of an unwanted body that are read so that its connection can be kept.
     private static let discardLimit = 64 << 10
     /// The time in which these bytes have to arrive.
-    private static let discardPatience = Duration.seconds(1)
+    private static let discardTimeout = Duration.seconds(1)
 
     /// Ends the transfer of an unwanted body. A short body that arrives at once is read, so that its connection can be kept; any
     /// other is cut off, so that a slow or long one neither delays the call nor keeps its connection slot.
@@ -71,7 +71,7 @@ extension StepResponse {
                 var remaining = Self.discardLimit
                 while remaining > 0, let chunk = try? await token.source.next() { remaining -= chunk.count }
             }
-            group.addTask { try? await context.wait(for: Self.discardPatience) }
+            group.addTask { try? await context.wait(for: Self.discardTimeout) }
             await group.next()
             group.cancelAll()
         }

@@ -51,7 +51,7 @@ public struct Steps: Sendable {
 
     /// Adds an adapter and retrier in one.
     public mutating func intercept(with interceptor: any RequestInterceptor) {
-        let interceptor = InstalledInterceptor(interceptor)
+        let interceptor = AttachedInterceptor(interceptor)
         adapters.append(interceptor)
         retriers.append(interceptor)
     }

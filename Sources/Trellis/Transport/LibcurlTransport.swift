@@ -70,7 +70,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
         events.transportDidEnd(
             TransportEnd(
                 failure: end.failure.map(TransportFailure.init),
-                trailers: end.trailers.count == 0 ? [:] : HTTPFields(end.trailers),
+                trailers: end.trailers.count == 0 ? HTTPFields() : HTTPFields(end.trailers),
                 report: TransportReport(end.report)))
     }
 }

@@ -22,7 +22,6 @@ public protocol Transport: Sendable {
     ///
     /// The events must be sent in order, from any thread, one after the other; the last is
     /// ``TransportEvents/transportDidEnd(_:)``. No events are required after ``TransportTask/cancel()``.
-    /// ``TransportEvents/transportDidEnd(_:)``. None need come after ``TransportTask/cancel()``.
     func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask
 }
 
@@ -154,7 +153,7 @@ public struct TransportFailure: Error, Sendable {
     /// The reason for the error that the caller gets.
     public var reason: TrellisError.Reason
     /// Indicates whether the connection failed, not this request on it: if the connection was reused, another one may work.
-    public var isOfConnection = false
+    public var isConnectionFailure = false
     /// Indicates whether the server reported that it did not process the request (RFC 9113, sections 6.8 and 8.7), so that any
     /// request may be sent again.
     public var isUnprocessed = false

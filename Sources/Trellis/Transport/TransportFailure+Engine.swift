@@ -4,7 +4,7 @@ extension TransportFailure {
     /// Creates a failure from a failure of the engine.
     init(_ failure: EngineFailure) {
         self.init(Self.reason(failure))
-        isOfConnection = failure.isOfConnection
+        isConnectionFailure = failure.isConnectionFailure
         isUnprocessed = failure.isUnprocessed
     }
 

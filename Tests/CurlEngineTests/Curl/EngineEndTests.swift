@@ -27,7 +27,7 @@ struct EngineEndTests {
     func nothingOfThemIsKept(_ isUnderWay: Bool) async throws {
         let server = try LoopbackServer { connection in
             _ = try connection.nextRequest()
-            connection.waitForPeersEnd()
+            connection.waitUntilPeerCloses()
         }
         let run = EngineRun()
         let get = try EngineRun.get(server.url())

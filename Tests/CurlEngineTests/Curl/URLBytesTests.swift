@@ -41,8 +41,8 @@ struct URLBytesTests {
 
     @Test(arguments: ["\u{301}x", "\u{200D}x", "x"])
     func aFolderEndsAtItsLastSlash(_ name: String) {
-        #expect(FilePlaces.folder(of: "/tmp/a/\(name)") == "/tmp/a")
-        #expect(FilePlaces.folder(of: "/\(name)") == "/")
-        #expect(Self.bytes(FilePlaces.folder(of: "a\(name)/b")) == Self.bytes("a\(name)"))
+        #expect(FileSystem.folder(of: "/tmp/a/\(name)") == "/tmp/a")
+        #expect(FileSystem.folder(of: "/\(name)") == "/")
+        #expect(Self.bytes(FileSystem.folder(of: "a\(name)/b")) == Self.bytes("a\(name)"))
     }
 }

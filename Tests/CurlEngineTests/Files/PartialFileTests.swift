@@ -22,15 +22,15 @@ struct PartialFileTests {
     @Test func whatIsLeftOfOthers() throws {
         let file = try #require(try PartialFile.opened(path: path))
         defer { file.remove() }
-        #expect(PartialFile.removeDead(path: path) == .held && file.isInPlace)
+        #expect(PartialFile.removeAbandoned(path: path) == .held && file.isInPlace)
         let other = path + "-2"
         try Data("dead".utf8).write(to: URL(fileURLWithPath: other))
-        #expect(PartialFile.removeDead(path: other) == .removed)
-        #expect(PartialFile.removeDead(path: other) == .missing)
+        #expect(PartialFile.removeAbandoned(path: other) == .removed)
+        #expect(PartialFile.removeAbandoned(path: other) == .missing)
         try FileManager.default.createSymbolicLink(atPath: other, withDestinationPath: path)
         defer { try? FileManager.default.removeItem(atPath: other) }
-        #expect(PartialFile.removeDead(path: other) == .held)
+        #expect(PartialFile.removeAbandoned(path: other) == .held)
         // The system refuses to check a name of this length.
-        #expect(PartialFile.removeDead(path: path + String(repeating: "x", count: 300)) == .unknown)
+        #expect(PartialFile.removeAbandoned(path: path + String(repeating: "x", count: 300)) == .unknown)
     }
 }

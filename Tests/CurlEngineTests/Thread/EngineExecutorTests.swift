@@ -12,13 +12,13 @@ struct EngineExecutorTests {
     }
 
     /// An actor whose executor is the engine.
-    private actor Resident: EngineActor {
+    private actor LoopActor: EngineActor {
         nonisolated let executor: EngineExecutor
-        nonisolated let residence: EngineResidence
+        nonisolated let executorReference: ExecutorReference
         private(set) var notes: [Int] = []
         init(_ executor: EngineExecutor) {
             self.executor = executor
-            residence = executor.residence
+            executorReference = executor.executorReference
         }
         func note(_ number: Int) { notes.append(number) }
         var isAtHome: Bool { executor.isCurrent }
@@ -66,7 +66,7 @@ struct EngineExecutorTests {
 
     @Test func anActorLivesThere() async {
         let engine = EngineExecutor()
-        let resident = Resident(engine)
+        let resident = LoopActor(engine)
         for number in 0..<100 { await resident.note(number) }
         #expect(await resident.notes == Array(0..<100))
         #expect(await resident.isAtHome)
@@ -75,7 +75,7 @@ struct EngineExecutorTests {
 
     @Test func anActorIsEnteredInTheOrderOfTheCalls() async {
         let engine = EngineExecutor()
-        let resident = Resident(engine)
+        let resident = LoopActor(engine)
         for number in 0..<100 { resident.submit { $0.note(number) } }
         #expect(await resident.notes == Array(0..<100))
         await engine.shutDown()
@@ -103,7 +103,7 @@ struct EngineExecutorTests {
 
     @Test func anActorWhoseThreadHasEndedStillAnswers() async {
         let engine = EngineExecutor()
-        let resident = Resident(engine)
+        let resident = LoopActor(engine)
         await engine.shutDown()
         await resident.note(1)
         #expect(await resident.notes == [1])

@@ -31,7 +31,7 @@ struct CoalescedEndTests {
             try connection.write(answer)
             isWritten.signal()
             // The connection stays open: its end would wake a client that waits in vain.
-            connection.waitForPeersEnd()
+            connection.waitUntilPeerCloses()
         }
         var configuration = SessionConfiguration()
         configuration.httpVersion = .http2PriorKnowledge

@@ -106,7 +106,7 @@ struct DownloadCheckpointTests {
 
     /// A suspended worker ends when its task is cancelled.
     @Test(arguments: [true, false]) func aHeldUpWorkerCanBeCancelled(_ isBefore: Bool) async throws {
-        let run = DownloadRun(clock: session.clock) { _ in throw CancellationError() }
+        let run = DownloadTask(clock: session.clock) { _ in throw CancellationError() }
         run.suspend()
         let gate = LoopbackServer.Gate()
         let task = Task {

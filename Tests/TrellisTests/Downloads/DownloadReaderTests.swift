@@ -37,7 +37,7 @@ struct DownloadReaderTests {
     /// response.
     @Test(arguments: [true, false]) func oneWhoLeavesLeavesItToTheOthers(_ wantsFile: Bool) async throws {
         let gate = LoopbackServer.Gate()
-        let run = DownloadRun(clock: session.clock) { _ in
+        let run = DownloadTask(clock: session.clock) { _ in
             try await gate.opened()
             return Self.file
         }
@@ -160,7 +160,7 @@ struct DownloadReaderTests {
 
     /// A call of `resume` while a suspension takes effect wins.
     @Test(arguments: [true, false]) func goingOnWhileItIsBeingHeldUp(_ isBefore: Bool) async throws {
-        let run = DownloadRun(clock: session.clock) { _ in throw CancellationError() }
+        let run = DownloadTask(clock: session.clock) { _ in throw CancellationError() }
         let source = Source { isHeld in if isHeld { run.resume() } }
         if isBefore { run.suspend() }
         try await run.reading(source) { if !isBefore { run.suspend() } }

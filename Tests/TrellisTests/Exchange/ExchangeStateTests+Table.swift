@@ -13,7 +13,7 @@ extension ExchangeStateTests {
         Row(.initialized, .connect, .initialized, []),
         Row(.initialized, .head, .initialized, []),
         Row(.initialized, .complete, .initialized, []),
-        Row(.initialized, .suffice, .initialized, []),
+        Row(.initialized, .discardRest, .initialized, []),
         Row(.initialized, .fail, .finished, [.reportEnd]),
         // resumed(.queued)
         Row(.resumed(.queued), .resume, .resumed(.queued), []),
@@ -23,7 +23,7 @@ extension ExchangeStateTests {
         Row(.resumed(.queued), .connect, .resumed(.queued), []),
         Row(.resumed(.queued), .head, .resumed(.queued), []),
         Row(.resumed(.queued), .complete, .resumed(.queued), []),
-        Row(.resumed(.queued), .suffice, .resumed(.queued), []),
+        Row(.resumed(.queued), .discardRest, .resumed(.queued), []),
         Row(.resumed(.queued), .fail, .finished, [.leaveQueue, .reportEnd]),
         // resumed(.connecting)
         Row(.resumed(.connecting), .resume, .resumed(.connecting), []),
@@ -33,7 +33,7 @@ extension ExchangeStateTests {
         Row(.resumed(.connecting), .connect, .resumed(.sending), []),
         Row(.resumed(.connecting), .head, .resumed(.receiving), [.reportHead]),
         Row(.resumed(.connecting), .complete, .resumed(.connecting), []),
-        Row(.resumed(.connecting), .suffice, .resumed(.connecting), []),
+        Row(.resumed(.connecting), .discardRest, .resumed(.connecting), []),
         Row(.resumed(.connecting), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
         // resumed(.sending)
         Row(.resumed(.sending), .resume, .resumed(.sending), []),
@@ -43,7 +43,7 @@ extension ExchangeStateTests {
         Row(.resumed(.sending), .connect, .resumed(.sending), []),
         Row(.resumed(.sending), .head, .resumed(.receiving), [.reportHead]),
         Row(.resumed(.sending), .complete, .resumed(.sending), []),
-        Row(.resumed(.sending), .suffice, .resumed(.sending), []),
+        Row(.resumed(.sending), .discardRest, .resumed(.sending), []),
         Row(.resumed(.sending), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
         // resumed(.receiving)
         Row(.resumed(.receiving), .resume, .resumed(.receiving), []),
@@ -53,7 +53,7 @@ extension ExchangeStateTests {
         Row(.resumed(.receiving), .connect, .resumed(.receiving), []),
         Row(.resumed(.receiving), .head, .resumed(.receiving), []),
         Row(.resumed(.receiving), .complete, .finished, [.releaseSlot, .reportEnd]),
-        Row(.resumed(.receiving), .suffice, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
+        Row(.resumed(.receiving), .discardRest, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
         Row(.resumed(.receiving), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
         // suspended(.parked)
         Row(.suspended(.parked), .resume, .resumed(.queued), [.enterQueue]),
@@ -63,7 +63,7 @@ extension ExchangeStateTests {
         Row(.suspended(.parked), .connect, .suspended(.parked), []),
         Row(.suspended(.parked), .head, .suspended(.parked), []),
         Row(.suspended(.parked), .complete, .suspended(.parked), []),
-        Row(.suspended(.parked), .suffice, .suspended(.parked), []),
+        Row(.suspended(.parked), .discardRest, .suspended(.parked), []),
         Row(.suspended(.parked), .fail, .finished, [.reportEnd]),
         // suspended(.connecting)
         Row(.suspended(.connecting), .resume, .resumed(.connecting), [.resumeTransport]),
@@ -73,7 +73,7 @@ extension ExchangeStateTests {
         Row(.suspended(.connecting), .connect, .suspended(.sending), []),
         Row(.suspended(.connecting), .head, .suspended(.receiving), [.reportHead]),
         Row(.suspended(.connecting), .complete, .suspended(.connecting), []),
-        Row(.suspended(.connecting), .suffice, .suspended(.connecting), []),
+        Row(.suspended(.connecting), .discardRest, .suspended(.connecting), []),
         Row(.suspended(.connecting), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
         // suspended(.sending)
         Row(.suspended(.sending), .resume, .resumed(.sending), [.resumeTransport]),
@@ -83,7 +83,7 @@ extension ExchangeStateTests {
         Row(.suspended(.sending), .connect, .suspended(.sending), []),
         Row(.suspended(.sending), .head, .suspended(.receiving), [.reportHead]),
         Row(.suspended(.sending), .complete, .suspended(.sending), []),
-        Row(.suspended(.sending), .suffice, .suspended(.sending), []),
+        Row(.suspended(.sending), .discardRest, .suspended(.sending), []),
         Row(.suspended(.sending), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
         // suspended(.receiving)
         Row(.suspended(.receiving), .resume, .resumed(.receiving), [.resumeTransport]),
@@ -93,7 +93,7 @@ extension ExchangeStateTests {
         Row(.suspended(.receiving), .connect, .suspended(.receiving), []),
         Row(.suspended(.receiving), .head, .suspended(.receiving), []),
         Row(.suspended(.receiving), .complete, .finished, [.releaseSlot, .reportEnd]),
-        Row(.suspended(.receiving), .suffice, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
+        Row(.suspended(.receiving), .discardRest, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
         Row(.suspended(.receiving), .fail, .finished, [.stopTransport, .releaseSlot, .reportEnd]),
         // cancelled
         Row(.cancelled, .resume, .cancelled, []),
@@ -103,7 +103,7 @@ extension ExchangeStateTests {
         Row(.cancelled, .connect, .cancelled, []),
         Row(.cancelled, .head, .cancelled, []),
         Row(.cancelled, .complete, .cancelled, []),
-        Row(.cancelled, .suffice, .cancelled, []),
+        Row(.cancelled, .discardRest, .cancelled, []),
         Row(.cancelled, .fail, .cancelled, []),
         // finished
         Row(.finished, .resume, .finished, []),
@@ -113,7 +113,7 @@ extension ExchangeStateTests {
         Row(.finished, .connect, .finished, []),
         Row(.finished, .head, .finished, []),
         Row(.finished, .complete, .finished, []),
-        Row(.finished, .suffice, .finished, []),
+        Row(.finished, .discardRest, .finished, []),
         Row(.finished, .fail, .finished, []),
     ]
 }

@@ -12,18 +12,19 @@ struct StaleConnectionTests {
 
     init() { session = Session(transport: transport) }
 
-    private func failsFirst(_ request: Request, reused: Bool, isOfConnection: Bool) async throws -> Task<Int, any Error>
-    {
+    private func failsFirst(_ request: Request, reused: Bool, isConnectionFailure: Bool) async throws -> Task<
+        Int, any Error
+    > {
         let answer = Task { [session] in try await session.data(request).1.status.code }
         let first = try await transport.nextAttempt()
         first.connect()
         first.report.reusedConnection = reused
-        first.fail(.exchangeFailed(.http2("GOAWAY")), isOfConnection: isOfConnection)
+        first.fail(.exchangeFailed(.http2("GOAWAY")), isConnectionFailure: isConnectionFailure)
         return answer
     }
 
     @Test func anIdempotentRequestGoesOutOnceMore() async throws {
-        let answer = try await failsFirst(Request("http://stale.example/"), reused: true, isOfConnection: true)
+        let answer = try await failsFirst(Request("http://stale.example/"), reused: true, isConnectionFailure: true)
         let second = try await transport.nextAttempt()
         second.connect()
         second.receiveHead(status: 204)
@@ -35,9 +36,9 @@ struct StaleConnectionTests {
     @Test(arguments: [
         ("POST", true, true), ("GET", false, true), ("GET", true, false),
     ])
-    func anythingElseFails(_ method: String, _ reused: Bool, _ isOfConnection: Bool) async throws {
+    func anythingElseFails(_ method: String, _ reused: Bool, _ isConnectionFailure: Bool) async throws {
         let request = Request("http://stale.example/", method: .init(rawValue: method) ?? .get)
-        let answer = try await failsFirst(request, reused: reused, isOfConnection: isOfConnection)
+        let answer = try await failsFirst(request, reused: reused, isConnectionFailure: isConnectionFailure)
         let error = await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(error?.kind == .http2)
         #expect(transport.attempts.count == 1)
@@ -45,11 +46,11 @@ struct StaleConnectionTests {
     }
 
     @Test func onceIsEnough() async throws {
-        let answer = try await failsFirst(Request("http://stale.example/"), reused: true, isOfConnection: true)
+        let answer = try await failsFirst(Request("http://stale.example/"), reused: true, isConnectionFailure: true)
         let second = try await transport.nextAttempt()
         second.connect()
         second.report.reusedConnection = true
-        second.fail(.exchangeFailed(.http2("GOAWAY")), isOfConnection: true)
+        second.fail(.exchangeFailed(.http2("GOAWAY")), isConnectionFailure: true)
         await #expect(throws: TrellisError.self) { try await answer.value }
         #expect(transport.attempts.count == 2)
         await session.shutdown()
@@ -64,7 +65,7 @@ struct StaleConnectionTests {
         request.suspend()
         try await first.wait(for: .suspend(true))
         first.report.reusedConnection = true
-        first.fail(.exchangeFailed(.http2("GOAWAY")), isOfConnection: true)
+        first.fail(.exchangeFailed(.http2("GOAWAY")), isConnectionFailure: true)
         await session.settle()
         #expect(transport.attempts.count == 1, "nothing is sent while it is suspended")
         request.resume()
@@ -85,7 +86,7 @@ struct StaleConnectionTests {
         request.suspend()
         try await first.wait(for: .suspend(true))
         first.report.reusedConnection = true
-        first.fail(.exchangeFailed(.http2("GOAWAY")), isOfConnection: true)
+        first.fail(.exchangeFailed(.http2("GOAWAY")), isConnectionFailure: true)
         await session.settle()
         request.cancel()
         let error = await #expect(throws: TrellisError.self) { try await answer.value }

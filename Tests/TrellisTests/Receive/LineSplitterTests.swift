@@ -7,7 +7,7 @@ import Testing
 /// The lines of a body do not depend on how the bytes are cut.
 struct LineSplitterTests {
     /// Returns all lines of a body that comes in these pieces.
-    static func lines(_ pieces: [[UInt8]], _ ends: LineEnds = .standard, limit: Int = 1000) throws -> [String] {
+    static func lines(_ pieces: [[UInt8]], _ ends: LineEnding = .standard, limit: Int = 1000) throws -> [String] {
         var splitter = LineSplitter(endingAt: ends, limit: limit)
         var lines: [String] = []
         for piece in pieces {
@@ -22,9 +22,9 @@ struct LineSplitterTests {
 
     struct Row: Sendable, CustomTestStringConvertible {
         let text: String
-        let ends: LineEnds
+        let ends: LineEnding
         let lines: [String]
-        init(_ text: String, _ lines: [String], _ ends: LineEnds = .standard) {
+        init(_ text: String, _ lines: [String], _ ends: LineEnding = .standard) {
             (self.text, self.lines, self.ends) = (text, lines, ends)
         }
         var testDescription: String { "\(text.debugDescription) \(ends)" }
@@ -67,8 +67,8 @@ struct LineSplitterTests {
         }
     }
 
-    @Test(arguments: LineEnds.allCases, 0..<60)
-    func randomTextCutAtRandomIsTheSame(_ ends: LineEnds, _ seed: UInt64) throws {
+    @Test(arguments: LineEnding.allCases, 0..<60)
+    func randomTextCutAtRandomIsTheSame(_ ends: LineEnding, _ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         let alphabet: [[UInt8]] = [
             [10], [13], [13, 10], [97], [98], [0xC3, 0xBC], [0xFF], [0], [0xC2], [0x85], [0xC2, 0x85], [0xE2],
@@ -85,7 +85,7 @@ struct LineSplitterTests {
     }
 
     /// Returns the lines as a plain parser finds them, which needs all the bytes at once.
-    private static func model(_ bytes: [UInt8], _ ends: LineEnds) -> [String] {
+    private static func model(_ bytes: [UInt8], _ ends: LineEnding) -> [String] {
         let all: [[UInt8]] =
             switch ends {
             case .standard: [[13, 10], [10], [13]]
@@ -109,22 +109,22 @@ struct LineSplitterTests {
 
     // MARK: Limit
 
-    @Test(arguments: [[5], [2, 3], [1, 1, 1, 1, 1]], LineEnds.allCases)
-    func aLineOfExactlyTheLimitIsALine(_ sizes: [Int], _ ends: LineEnds) throws {
+    @Test(arguments: [[5], [2, 3], [1, 1, 1, 1, 1]], LineEnding.allCases)
+    func aLineOfExactlyTheLimitIsALine(_ sizes: [Int], _ ends: LineEnding) throws {
         let pieces = sizes.map { [UInt8](repeating: 97, count: $0) } + [[13], [10]]
         #expect(try Self.lines(pieces, ends, limit: 5) == ["aaaaa"])
     }
 
-    @Test(arguments: [[6], [2, 4], [5, 1]], LineEnds.allCases)
-    func oneByteMoreIsAnErrorWithoutAnEndInSight(_ sizes: [Int], _ ends: LineEnds) {
+    @Test(arguments: [[6], [2, 4], [5, 1]], LineEnding.allCases)
+    func oneByteMoreIsAnErrorWithoutAnEndInSight(_ sizes: [Int], _ ends: LineEnding) {
         let pieces = sizes.map { [UInt8](repeating: 97, count: $0) }
         #expect(throws: TrellisError.self) { try Self.lines(pieces, ends, limit: 5) }
         let error = #expect(throws: TrellisError.self) { try Self.lines(pieces + [[10]], ends, limit: 5) }
         #expect(error?.kind == .bodyTooLarge)
     }
 
-    @Test(arguments: [("aaaaa\r", LineEnds.lineFeed), ("aaaaa\u{2029}", .standard)])
-    func whatTurnsOutToBeNoEndCounts(_ text: String, _ ends: LineEnds) {
+    @Test(arguments: [("aaaaa\r", LineEnding.lineFeed), ("aaaaa\u{2029}", .standard)])
+    func whatTurnsOutToBeNoEndCounts(_ text: String, _ ends: LineEnding) {
         for pieces in Cuts.all(Array(text.utf8)) {
             #expect(throws: TrellisError.self) { try Self.lines(pieces, ends, limit: 5) }
         }

@@ -35,7 +35,7 @@ struct SentBytesTests {
     }
 
     @Test func anEquivalentNonceIsAnother() async throws {
-        let memory = DigestMemory { "client" }
+        let memory = DigestSessionCache { "client" }
         func challenge(_ nonce: String) throws -> DigestChallenge {
             let field = "Digest realm=\"r\", nonce=\"\(nonce)\""
             return try #require(DigestChallenge.first(in: AuthenticationChallenge.parse(field)))

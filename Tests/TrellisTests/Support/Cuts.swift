@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-extension BodyMachine {
+extension IncrementalParser {
     /// Appends the next elements that are complete.
     mutating func fill(_ elements: inout [Output]) throws {
         while let element = try next() { elements.append(element) }
@@ -18,7 +18,7 @@ struct MachineRun<Output> {
     var kind: TrellisError.Kind? { (failure as? TrellisError)?.kind }
 
     /// Runs a machine in the way of a body's reader.
-    init<Machine: BodyMachine>(_ machine: Machine, _ pieces: [[UInt8]]) where Machine.Output == Output {
+    init<Machine: IncrementalParser>(_ machine: Machine, _ pieces: [[UInt8]]) where Machine.Output == Output {
         var machine = machine
         do {
             for piece in pieces {
@@ -34,7 +34,7 @@ struct MachineRun<Output> {
 
 extension MachineRun {
     /// Runs a machine and decodes its elements, up to the first failure of either.
-    init<Machine: BodyMachine>(_ machine: Machine, _ decoder: ElementDecoder<Output>, _ pieces: [[UInt8]])
+    init<Machine: IncrementalParser>(_ machine: Machine, _ decoder: ElementDecoder<Output>, _ pieces: [[UInt8]])
     where Machine.Output == RawElement {
         let found = MachineRun<RawElement>(machine, pieces)
         do {

@@ -26,7 +26,7 @@ final class RecordedDisk: Sendable {
 
     /// Runs `body`, and records the file operations of `body` and of all tasks that it starts.
     func recording<Value>(_ body: () async throws -> Value) async rethrows -> Value {
-        try await DiskWatch.$handler.withValue({ self.handle($0, $1) }) { try await body() }
+        try await FileOperationHook.$handler.withValue({ self.handle($0, $1) }) { try await body() }
     }
 
     /// The operations so far, such as `write part 0..<10`, with the last components of the paths.
@@ -55,7 +55,9 @@ final class RecordedDisk: Sendable {
         return durable.prefix(length) + Data(count: max(0, length - durable.count))
     }
 
-    private func handle(_ operation: DiskWatch.Operation, _ moment: DiskWatch.Moment) -> FileReader.Failure? {
+    private func handle(_ operation: FileOperationHook.Operation, _ moment: FileOperationHook.Moment) -> FileReader
+        .Failure?
+    {
         let entry = Self.entry(operation)
         if moment == .before {
             if state.withLock({ $0.failing.contains(entry) }) { return FileReader.Failure(why: "it fails") }
@@ -93,7 +95,7 @@ final class RecordedDisk: Sendable {
         }
     }
 
-    private static func entry(_ operation: DiskWatch.Operation) -> String {
+    private static func entry(_ operation: FileOperationHook.Operation) -> String {
         func name(_ path: String) -> String {
             String(path.split(separator: "/").last?.split(separator: "-").last ?? "")
         }

@@ -24,7 +24,7 @@ struct MIMETypes: Sendable {
     /// - Throws: `CancellationError` in a cancelled task, without waiting for the disk.
     static func load() async throws {
         guard !isLoaded.load(ordering: .acquiring) else { return }
-        try await WaitingThread.runUnlessCancelled { _ = system }
+        try await BlockingThreadPool.runUnlessCancelled { _ = system }
     }
 
     /// Creates a table from texts. The first source that lists an extension wins: `mimeTypes`, then `globs`, then the built-in

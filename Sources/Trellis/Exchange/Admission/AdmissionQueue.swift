@@ -26,7 +26,7 @@ struct AdmissionQueue<ID: Hashable> {
         /// The number of requests that have a slot.
         var active = 0
         var sharing = Sharing.unknown
-        var line = WaitingLine<ID>()
+        var line = AgingQueue<ID>()
         /// The turn of the origin: the lowest goes first. Given when the origin begins to wait and each time that it has gone.
         var turn: UInt64 = 0
         /// The room for which the origin is in a heap.

@@ -4,14 +4,14 @@ import CurlEngine
 /// while a transfer waits.
 actor BandwidthGate: EngineActor {
     nonisolated let executor: EngineExecutor
-    nonisolated let residence: EngineResidence
+    nonisolated let executorReference: ExecutorReference
     private var share: BandwidthShare<ObjectIdentifier>
     private var members: [ObjectIdentifier: ExchangeActor] = [:]
     private var timer: EngineTimer?
 
     init(_ limit: BandwidthLimit, executor: EngineExecutor) {
         self.executor = executor
-        residence = executor.residence
+        executorReference = executor.executorReference
         share = BandwidthShare(limit, at: EngineInstant(nanoseconds: 0))
     }
 
@@ -62,13 +62,13 @@ extension BandwidthGate: EngineTimerTarget {
 }
 
 /// The entry into a ``BandwidthGate`` from code on its engine thread. Every method traps on any other thread.
-protocol BandwidthEntry: AnyObject, Sendable {
+protocol BandwidthEngineCalls: AnyObject, Sendable {
     func join(_ request: ExchangeActor) -> Bool
     func spend(_ bytes: Int, by request: ExchangeActor) -> Bool
     func leave(_ request: ExchangeActor)
     func grant()
 }
 
-extension BandwidthGate: @preconcurrency BandwidthEntry {
-    nonisolated var onEngineThread: any BandwidthEntry { self }
+extension BandwidthGate: @preconcurrency BandwidthEngineCalls {
+    nonisolated var onEngineThread: any BandwidthEngineCalls { self }
 }

@@ -185,7 +185,7 @@ final class BodyInbox: Sendable {
     }
 }
 
-extension BodyInbox: EngineDelivery {
+extension BodyInbox: DeferredDelivery {
     func deliver() { wake() }
 }
 

@@ -38,7 +38,7 @@ enum FileChunks {
         _ path: String, _ body: @escaping @Sendable () throws(FileReader.Failure) -> Value
     ) async throws(TrellisError) -> Value {
         do throws(FileReader.Failure) {
-            return try await WaitingThread.trying(body)
+            return try await BlockingThreadPool.trying(body)
         } catch {
             throw failure(path, error)
         }

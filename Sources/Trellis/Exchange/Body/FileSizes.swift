@@ -11,7 +11,7 @@ struct FileSizes: Sendable {
         var paths: Set<String> = []
         body?.source.insertPaths(into: &paths)
         let found = paths
-        sizes = try await WaitingThread.runUnlessCancelled {
+        sizes = try await BlockingThreadPool.runUnlessCancelled {
             var sizes: [String: Result<Int64, TrellisError>] = [:]
             for path in found {
                 do throws(TrellisError) {

@@ -1,8 +1,8 @@
 import FoundationEssentials
 
-/// A reader of a body through a ``BodyMachine``. After an error and after the end, the reader releases the body, which ends the
+/// A reader of a body through a ``IncrementalParser``. After an error and after the end, the reader releases the body, which ends the
 /// transfer, and returns no more elements.
-struct BodyReader<Machine: BodyMachine>: StagedIterator {
+struct BodyReader<Machine: IncrementalParser>: BufferedIterator {
     typealias Element = Machine.Output
 
     /// The number of elements between two checks for the cancellation of the task, which are not free.

@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 
 /// A parser that finds the lines that are not blank, independent of how the body is cut into chunks.
-struct JSONLineFramer: BodyMachine {
+struct JSONLineFramer: IncrementalParser {
     private var splitter: LineSplitter
     /// The number of lines so far, including blank ones.
     private var number = 0

@@ -24,7 +24,7 @@ public struct JSONLineSequence<Value>: AsyncSequence, Sendable {
     /// The iterator over the values. A line that cannot be decoded is a ``TrellisError`` whose ``TrellisError/underlying`` is an
     /// ``UndecodableElement`` with the number of the line, or the error that the handler for such lines threw; a line above the
     /// limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
-    public struct Iterator: StagedIterator {
+    public struct Iterator: BufferedIterator {
         /// The value of a line.
         public typealias Element = Value
 

@@ -25,7 +25,7 @@ public struct JSONSequence<Value>: AsyncSequence, Sendable {
     /// The iterator over the values. A text that cannot be decoded is a ``TrellisError`` whose ``TrellisError/underlying`` is an
     /// ``UndecodableElement`` with the number of the text, or the error that the handler for such texts threw; a text above the
     /// limit is an error of kind ``TrellisError/Kind/bodyTooLarge``.
-    public struct Iterator: StagedIterator {
+    public struct Iterator: BufferedIterator {
         /// The value of a text.
         public typealias Element = Value
 

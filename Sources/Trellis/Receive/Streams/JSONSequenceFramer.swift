@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 
 /// A parser that finds the texts of a JSON text sequence, independent of how the body is cut into chunks.
-struct JSONSequenceFramer: BodyMachine {
+struct JSONSequenceFramer: IncrementalParser {
     private static let separator: UInt8 = 0x1E
 
     private let limit: Int

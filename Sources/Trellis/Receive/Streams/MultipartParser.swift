@@ -6,7 +6,7 @@ import HTTPTypes
 ///
 /// Lines may end with LF instead of CRLF, as many servers send them. The parser keeps the head of a part, or bytes that may be
 /// the beginning of a boundary; all other bytes are returned at once.
-struct MultipartParser: BodyMachine {
+struct MultipartParser: IncrementalParser {
     /// A piece of a part: for each part the head, the bytes as they are received, and the end.
     enum Piece: Sendable, Equatable {
         case head(HTTPFields)

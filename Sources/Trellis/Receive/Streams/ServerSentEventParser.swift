@@ -5,9 +5,9 @@ import FoundationEssentials
 /// Performs no I/O.
 ///
 /// An event that is not complete at the end of the stream is dropped.
-struct ServerSentEventParser: BodyMachine {
+struct ServerSentEventParser: IncrementalParser {
     private var splitter: LineSplitter
-    private var block: EventBlock
+    private var block: EventBuilder
     /// A Boolean value: the next line is the first line of the stream.
     private var isAtStart = true
 
@@ -18,7 +18,7 @@ struct ServerSentEventParser: BodyMachine {
     ///   - lastEventID: The last event ID of the stream that this one continues. Browsers keep that ID for events without one.
     init(limit: Int, lastEventID: String = "") {
         splitter = LineSplitter(limit: limit)
-        block = EventBlock(limit: limit, lastEventID: lastEventID)
+        block = EventBuilder(limit: limit, lastEventID: lastEventID)
     }
 
     /// The value to send as `Last-Event-ID` when the stream is opened again: the ID at the last blank line.

@@ -1,7 +1,7 @@
 /// A body as a stream of server-sent events (WHATWG HTML, section 9.2).
 ///
 /// The stream ends with the body. For a stream that is opened again whenever it ends, see
-/// ``Session/serverSentEvents(_:reconnecting:maximumEventSize:headers:timeouts:interceptor:whenAnswered:)``.
+/// ``Session/serverSentEvents(_:reconnecting:maximumEventSize:headers:timeouts:interceptor:onResponse:)``.
 public struct ServerSentEventSequence: AsyncSequence, Sendable {
     /// An event.
     public typealias Element = ServerSentEvent
@@ -22,7 +22,7 @@ public struct ServerSentEventSequence: AsyncSequence, Sendable {
 
     /// The iterator over the events. An event above the limit is an error of kind ``TrellisError/Kind/bodyTooLarge``; an event that
     /// is not complete at the end of the body is dropped.
-    public struct Iterator: StagedIterator {
+    public struct Iterator: BufferedIterator {
         /// An event.
         public typealias Element = ServerSentEvent
 

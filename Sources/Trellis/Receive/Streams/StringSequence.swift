@@ -18,7 +18,7 @@ public struct StringSequence: AsyncSequence, Sendable {
     public func makeAsyncIterator() -> Iterator { Iterator(BodyReader(StringJoiner(), body)) }
 
     /// The iterator over the pieces.
-    public struct Iterator: StagedIterator {
+    public struct Iterator: BufferedIterator {
         /// A piece of the text, never empty.
         public typealias Element = String
 
@@ -35,7 +35,7 @@ public struct StringSequence: AsyncSequence, Sendable {
 }
 
 /// A parser that makes text of bytes that may be cut within a code point.
-struct StringJoiner: BodyMachine {
+struct StringJoiner: IncrementalParser {
     private var chunk = Data()
     /// The beginning of a code point that the last chunk ended within, at most three bytes.
     private var tail: [UInt8] = []

@@ -86,9 +86,9 @@ struct CallConditions: Sendable {
 }
 
 /// The readers of an answer, which can be asked to judge the answer by its head alone.
-protocol HeadJudge: Sendable {
+protocol HeadValidator: Sendable {
     /// Returns whether all readers refuse the answer.
     func refuses(_ head: ResponseHead, of request: Request) -> Bool
 }
 
-extension ReadingConditions: HeadJudge {}
+extension ReadingConditions: HeadValidator {}

@@ -7,7 +7,7 @@ extension Pipeline {
     ///
     /// - Parameter turn: The turn that the host's limits have given the exchange; `nil`: the host has no limits.
     @inline(never)
-    func send(_ request: Request, _ turn: LimitTurn?) async throws -> StepResponse {
+    func send(_ request: Request, _ turn: LimitPermit?) async throws -> StepResponse {
         if request.isForm { try await MIMETypes.load() }
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
         let exchange = try first ?? makeExchange(request, turn, sizes)
@@ -32,7 +32,7 @@ extension Pipeline {
         }
     }
 
-    private func makeExchange(_ request: Request, _ turn: LimitTurn?, _ sizes: FileSizes?) throws -> ExchangeActor {
+    private func makeExchange(_ request: Request, _ turn: LimitPermit?, _ sizes: FileSizes?) throws -> ExchangeActor {
         let deadline = call.deadline
         let history = AttemptHistory(
             earlierAttempts: context.attempt - 1, redirects: context.redirects, hasLeftOrigin: context.hasLeftOrigin,
@@ -41,7 +41,7 @@ extension Pipeline {
         let prepared = try session.preparation.prepare(
             request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
         call.record.withLock { $0.sent = prepared }
-        let mayCut = call.delivery == .memory && !self.request.steps.mayChangeAnswers
+        let mayCut = call.delivery == .memory && !self.request.steps.mayReplaceResponses
         return session.makeExchange(prepared, readers: mayCut ? call.record : nil)
     }
 }

@@ -277,7 +277,7 @@ final class Pipeline: Sendable {
     }
 
     @inline(never)
-    private func exchange(_ request: Request, _ turn: LimitTurn) async throws -> StepResponse {
+    private func exchange(_ request: Request, _ turn: LimitPermit) async throws -> StepResponse {
         do {
             let answer = try await send(request, turn)
             turn.end(with: .success(answer), context)

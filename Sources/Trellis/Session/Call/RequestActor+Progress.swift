@@ -50,7 +50,7 @@ extension RequestActor {
     /// Ends the progress of the response's body with the call, or for a stream with its body.
     func finishDownload(_ meter: ProgressBroadcaster) {
         if call.delivery == .stream, let exchange, !exchange.onEngineThread.isEnded {
-            exchange.onEngineThread.finishesDownloadMeter()
+            exchange.onEngineThread.endDownloadMeterAtEnd()
         } else {
             meter.finish()
         }

@@ -10,7 +10,7 @@ import Synchronization
 /// when it is cancelled.
 actor RequestActor: EngineActor {
     nonisolated let executor: EngineExecutor
-    nonisolated let residence: EngineResidence
+    nonisolated let executorReference: ExecutorReference
     nonisolated let call: Call
     nonisolated let session: Session
     /// The session's steps and the request's.
@@ -59,7 +59,7 @@ actor RequestActor: EngineActor {
         self.isInFlight = isInFlight
         exchange = first
         executor = session.engine
-        residence = session.engine.residence
+        executorReference = session.engine.executorReference
         call.observer?.tell(.created(call.request))
     }
 
@@ -231,7 +231,7 @@ actor RequestActor: EngineActor {
 
     /// - Parameter end: Ends an exchange under way before it is cancelled with the error.
     private func fail(
-        _ error: any Error, _ event: RequestState.Event, ending end: (any ExchangeEntry) -> Void = { _ in }
+        _ error: any Error, _ event: RequestState.Event, ending end: (any ExchangeEngineCalls) -> Void = { _ in }
     ) {
         guard !state.isFinished, decide() else { return }
         // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.

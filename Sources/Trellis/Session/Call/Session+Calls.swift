@@ -148,7 +148,7 @@ extension Session {
 
     /// Makes an exchange that has not started.
     func makeExchange(
-        _ prepared: PreparedRequest, readers: (any HeadJudge)? = nil, isInFlight: Bool = false
+        _ prepared: PreparedRequest, readers: (any HeadValidator)? = nil, isInFlight: Bool = false
     ) -> ExchangeActor {
         ExchangeActor(
             prepared, executor: engine, transport: transport, admission: actor,
@@ -169,7 +169,7 @@ extension Session {
         let response = try await head(inbox)
         // The session lives as long as its streams.
         let source = StreamSource(inbox: inbox, exchange: exchange, session: self)
-        return StepResponse(response: response, content: .source(ReaderToken(source)))
+        return StepResponse(response: response, content: .source(TransferToken(source)))
     }
 }
 

@@ -11,15 +11,15 @@ import FoundationEssentials
 /// let user = try await session.request("https://api.example.com/users/1").validate().decode(User.self)
 /// ```
 public struct DataRequest: Sendable {
-    let owner: RequestOwner
+    let owner: RequestHandle
     /// The conditions that this handle has of the response.
     let validation: Validation
 
     init(_ call: Result<RequestActor, any Error>, session: Session) {
-        self.init(RequestOwner(call, session: session), Validation())
+        self.init(RequestHandle(call, session: session), Validation())
     }
 
-    init(_ owner: RequestOwner, _ validation: Validation) {
+    init(_ owner: RequestHandle, _ validation: Validation) {
         self.owner = owner
         self.validation = validation
     }

@@ -11,11 +11,11 @@ import CurlEngine
 /// for try await line in try await request.response.lines { print(line) }
 /// ```
 public struct StreamRequest: Sendable {
-    let owner: RequestOwner
+    let owner: RequestHandle
     /// The conditions that this handle has of the response.
     let validation: Validation
 
-    init(_ owner: RequestOwner, _ validation: Validation = Validation()) {
+    init(_ owner: RequestHandle, _ validation: Validation = Validation()) {
         self.owner = owner
         self.validation = validation
     }

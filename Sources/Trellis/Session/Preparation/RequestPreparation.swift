@@ -79,13 +79,14 @@ struct RequestPreparation: Sendable {
         try Self.resolveBody(of: &request, defaults: defaultFields, sizes)
         let bandwidth =
             request.extras == nil && configuration.bandwidth.isEmpty ? nil : PieceSizes(request, configuration)
-        let continueWait = request.bodyWait?.clampedNanoseconds
-        let (body, streamed) = try Self.body(request, isStreamed: continueWait != nil || bandwidth?.send != nil, sizes)
+        let expectContinueTimeout = request.bodyWait?.clampedNanoseconds
+        let (body, streamed) = try Self.body(
+            request, isStreamed: expectContinueTimeout != nil || bandwidth?.send != nil, sizes)
         let wire = TransferOptions(
             url: url, method: request.method.rawValue,
             headerLines: try lines(
                 &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
-                expectsContinue: continueWait != nil),
+                expectsContinue: expectContinueTimeout != nil),
             body: body,
             version: try Self.version(request.httpVersion ?? configuration.httpVersion, url),
             mayBeReplayed: request.method.isIdempotent,
@@ -99,7 +100,7 @@ struct RequestPreparation: Sendable {
                 ?? limits(of: request, delivery: delivery),
             maximumBodySize: request.maximumBodySize
                 ?? (delivery == .memory ? configuration.maximumBodySize : .unlimited),
-            start: start, isDeferred: isDeferred, continueWait: continueWait, history: history,
+            start: start, isDeferred: isDeferred, expectContinueTimeout: expectContinueTimeout, history: history,
             callID: callID)
     }
 

@@ -22,7 +22,8 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         self.request(
-            BodyAdded(body: body, request: request), headers: headers, timeouts: timeouts, interceptor: interceptor)
+            RequestWithBody(body: body, request: request), headers: headers, timeouts: timeouts,
+            interceptor: interceptor)
     }
 
     /// Returns a handle on a request with bytes in memory as its body: otherwise as
@@ -87,7 +88,7 @@ extension Session {
 }
 
 /// A request with a body that a verb adds.
-struct BodyAdded<Base: RequestConvertible>: RequestConvertible {
+struct RequestWithBody<Base: RequestConvertible>: RequestConvertible {
     let body: RequestBody
     let request: Base
 

@@ -51,7 +51,7 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await answer(
-            BodyAdded(body: body, request: request).asRequest().adjusted(headers, timeouts, interceptor)
+            RequestWithBody(body: body, request: request).asRequest().adjusted(headers, timeouts, interceptor)
         ).pair
     }
 
@@ -118,7 +118,7 @@ extension Session {
         interceptor: (any RequestInterceptor)? = nil
     ) -> StreamRequest {
         StreamRequest(
-            RequestOwner(
+            RequestHandle(
                 Result {
                     try deferredRequest(
                         request.asRequest().adjusted(headers, timeouts, interceptor), delivery: .stream)

@@ -22,7 +22,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 {
     private let authenticator: AuthenticatorType
     /// The holder of the credential and of the calls that wait for a refresh.
-    private let keeper: CredentialKeeper<AuthenticatorType>
+    private let keeper: CredentialStore<AuthenticatorType>
 
     /// Creates an interceptor.
     ///
@@ -39,7 +39,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         refreshTimeout: Duration? = .seconds(60), clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.authenticator = authenticator
-        keeper = CredentialKeeper(
+        keeper = CredentialStore(
             authenticator, credential: credential, window: refreshWindow, timeout: refreshTimeout, clock: clock)
     }
 

@@ -18,13 +18,13 @@ import HTTPTypes
 ///
 /// A request with an `Authorization` field or with a name and password in its URL keeps its own credentials. A request whose body
 /// cannot be sent again fails with an error of kind ``TrellisError/Kind/bodyNotReplayable`` if it is refused.
-public final class DigestAuthentication: AnswerForwardingStep, RedactedDescription {
+public final class DigestAuthentication: ResponseForwardingStep, RedactedDescription {
     private let username: String
     private let password: String
     /// The origin whose challenges are answered; `nil`: the origin of each call's own URL.
     private let origin: String?
     /// The challenges and counts of the origins that are known.
-    private let memory: DigestMemory
+    private let memory: DigestSessionCache
     private let targets = CredentialTargets()
 
     /// Creates a step for a single request, or for a session whose requests all go to one party: every challenge is answered,
@@ -47,7 +47,7 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
         self.username = username
         self.password = password
         self.origin = origin
-        memory = DigestMemory(makeNonce: makeNonce)
+        memory = DigestSessionCache(makeNonce: makeNonce)
     }
 
     /// Sends the request with an answer to the challenge that is known, or that comes with the response.
@@ -87,7 +87,7 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
     /// Returns whether a challenge is worth answering. Credentials that were refused once are refused again, unless only their
     /// nonce was out of date. The nonce of a request that was sent ahead of a challenge may be out of date without the server's
     /// saying so: the server may have been restarted.
-    private func isWorthAnswering(_ challenge: DigestChallenge, after space: DigestSpace?, wasAhead: Bool) -> Bool {
+    private func isWorthAnswering(_ challenge: DigestChallenge, after space: DigestSession?, wasAhead: Bool) -> Bool {
         guard let space else { return true }
         return !challenge.nonce.hasSameBytes(as: space.nonce) && (challenge.isStale || wasAhead)
     }
@@ -105,7 +105,7 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
     }
 
     /// Returns the request with an answer to the challenge that is known before the request is sent; `nil` where none is.
-    private func ahead(of request: Request, _ context: CallContext) async throws -> (Request, DigestSpace?)? {
+    private func ahead(of request: Request, _ context: CallContext) async throws -> (Request, DigestSession?)? {
         guard let url = targets.url(request.url), mayAnswer(url, context),
             let space = await memory.next(for: url.origin), let authorized = try await authorize(request, url, space)
         else { return nil }
@@ -113,13 +113,13 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
     }
 
     /// Returns the request with the answer in its `Authorization` field; `nil` where the challenge cannot be answered.
-    private func authorize(_ request: Request, _ url: WireURL, _ space: DigestSpace) async throws -> Request? {
+    private func authorize(_ request: Request, _ url: WireURL, _ space: DigestSession) async throws -> Request? {
         var bodyHash: String?
         if !space.challenge.protections.isEmpty, !space.challenge.protections.contains(.method) {
             bodyHash = try await request.hashOfBody(space.challenge.algorithm.hash)
             if bodyHash == nil { return nil }
         }
-        let answer = DigestAnswer(
+        let answer = DigestResponse(
             challenge: space.challenge, username: username, password: password, method: request.method,
             uri: String(url.text.dropFirst(url.origin.count)), session: space.session, nonce: space.nonce,
             count: space.count, bodyHash: bodyHash)
@@ -127,7 +127,7 @@ public final class DigestAuthentication: AnswerForwardingStep, RedactedDescripti
     }
 
     /// Stores the nonce that the server names for the next request (RFC 7616, section 3.5).
-    private func remember(_ response: Response, _ space: DigestSpace?) async {
+    private func remember(_ response: Response, _ space: DigestSession?) async {
         guard let space, let url = targets.url(response.url) else { return }
         // The field has the grammar of a challenge's parameters.
         for value in response.headers[values: .authenticationInfo] {

@@ -15,12 +15,12 @@ extension Netrc {
         guard let path else {
             let environment = ProcessInfo.processInfo.environment
             guard let usual = environment["NETRC"] ?? environment["HOME"].map({ "\($0)/.netrc" }),
-                await WaitingThread.run({ FileManager.default.fileExists(atPath: usual) })
+                await BlockingThreadPool.run({ FileManager.default.fileExists(atPath: usual) })
             else { return Netrc(entries: []) }
             return try await load(from: usual)
         }
         do {
-            return try await WaitingThread.trying { () throws(any Error) in try Netrc(parsing: read(path)) }
+            return try await BlockingThreadPool.trying { () throws(any Error) in try Netrc(parsing: read(path)) }
         } catch let failure as FileReader.Failure {
             throw AuthenticationError.unreadableNetrc(path: path, why: failure.why)
         }

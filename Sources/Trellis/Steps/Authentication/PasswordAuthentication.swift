@@ -19,7 +19,7 @@
 ///
 /// A name with a control character, and for Basic a password with one or a name with a colon, is an error of kind
 /// ``TrellisError/Kind/invalidRequest``.
-public final class PasswordAuthentication: AnswerForwardingStep, RedactedDescription {
+public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescription {
     private let username: String
     private let password: String
     private let digest: DigestAuthentication

@@ -1,5 +1,5 @@
 /// The state machine of a credential that is used, refused and renewed, as a value: decides what each call does. The machine
-/// knows neither the credential nor the waiters; ``CredentialKeeper`` does. The machine remembers no calls: the version of the
+/// knows neither the credential nor the waiters; ``CredentialStore`` does. The machine remembers no calls: the version of the
 /// credential that a call was sent again with is in the call's own record, and ends with that record.
 struct RefreshState: Sendable {
     /// The decision about a call.

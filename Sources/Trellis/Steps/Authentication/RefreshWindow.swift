@@ -17,6 +17,6 @@ public struct RefreshWindow: Sendable, Hashable {
 
 /// The task-local mark that tells the requests of a refresh from the requests that wait for it.
 enum RefreshScope {
-    /// The refreshes that the running task is part of, by their ``CredentialKeeper``.
+    /// The refreshes that the running task is part of, by their ``CredentialStore``.
     @TaskLocal static var refreshes: Set<ObjectIdentifier> = []
 }

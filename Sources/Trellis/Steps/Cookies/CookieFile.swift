@@ -156,7 +156,7 @@ public actor CookieFile: CookieStorage {
         // The changes are written in a task of their own: they must be written even if the caller's task is cancelled.
         let task = saving ?? Task { await drain() }
         saving = task
-        await WaitingThread.waitUnlessCancelled(for: task)
+        await BlockingThreadPool.waitUnlessCancelled(for: task)
     }
 
     /// Writes the changes to the file, until none is left or writing fails.

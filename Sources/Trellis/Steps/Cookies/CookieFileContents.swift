@@ -34,7 +34,7 @@ struct CookieFileContents: Sendable {
     func readIfChanged(
         since version: WholeFile.Version?, at now: Date
     ) async throws(FileReader.Failure) -> Snapshot? {
-        try await WaitingThread.trying { () throws(FileReader.Failure) in
+        try await BlockingThreadPool.trying { () throws(FileReader.Failure) in
             let current = WholeFile.version(path: path)
             if current == version, current != nil { return nil }
             try WholeFile.check(path: path)
@@ -66,7 +66,7 @@ struct CookieFileContents: Sendable {
                 let pause = Int.random(in: 1...(min(2 * attempt, 40)))
                 try? await Task.sleep(for: .milliseconds(pause))
             }
-            let written = try await WaitingThread.trying { () throws(FileReader.Failure) in
+            let written = try await BlockingThreadPool.trying { () throws(FileReader.Failure) in
                 try writeUnlessLocked(changes, at: now)
             }
             if let written { return written }

@@ -85,7 +85,7 @@ struct CookieStore: Sendable {
         for field in fields {
             guard let parsed = SetCookie(field),
                 let cookie = Cookie(parsed, from: url, at: now, suffixes: suffixes),
-                url.isSecure || cookie.isSecure || !overlaysSecure(cookie)
+                url.isSecure || cookie.isSecure || !shadowsSecure(cookie)
             else { continue }
             if insert(cookie, at: now) { taken.append(cookie) }
         }
@@ -102,7 +102,7 @@ struct CookieStore: Sendable {
     }
 
     /// Returns whether a cookie from an insecure origin would stand in for a secure one, which it must not (step 16).
-    private func overlaysSecure(_ cookie: Cookie) -> Bool {
+    private func shadowsSecure(_ cookie: Cookie) -> Bool {
         guard secureNames[cookie.name] != nil else { return false }
         return entries.contains { domain, entries in
             (CookieDomain.matches(domain, cookie.domain) || CookieDomain.matches(cookie.domain, domain))

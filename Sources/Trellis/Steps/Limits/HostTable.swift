@@ -9,11 +9,11 @@ protocol HostState: Sendable {
 /// The states that a limit keeps, by host. States that can be removed without loss are removed when there are many hosts.
 struct HostTable<State: HostState>: Sendable {
     /// The number of hosts up to which no state is removed.
-    static var comfortableCount: Int { 1024 }
+    static var cleanUpThreshold: Int { 1024 }
 
     private var states: [String: State] = [:]
     /// The number of hosts at which states are removed the next time.
-    private var nextCleaning = comfortableCount
+    private var nextCleaning = cleanUpThreshold
     private let make: @Sendable () -> State
 
     /// Creates an empty table.
@@ -38,6 +38,6 @@ struct HostTable<State: HostState>: Sendable {
             return state.isForgettable(at: now) ? nil : state
         }
         // If most states are in use, the next new host must not start the removal again.
-        nextCleaning = max(Self.comfortableCount, states.count * 2)
+        nextCleaning = max(Self.cleanUpThreshold, states.count * 2)
     }
 }

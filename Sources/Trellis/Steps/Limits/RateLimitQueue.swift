@@ -19,7 +19,7 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
     private let maximumWait: UInt64?
     /// The time at which the bucket will be full again (the theoretical arrival time of the generic cell rate algorithm).
     private var full = EngineInstant(nanoseconds: 0)
-    private var line = WaitingLine<ID>()
+    private var line = AgingQueue<ID>()
     /// The number of the token that was taken last; tokens that are taken together have consecutive numbers.
     private(set) var lastToken = 0
     private var lastTaken = EngineInstant(nanoseconds: 0)

@@ -22,7 +22,7 @@ import CurlEngine
 /// - The shared call has no limit in total: it goes on as long as a caller waits for it, however early the first caller came. The
 ///   other limits of ``Timeouts`` hold.
 /// - The failure of the shared call is the failure of all callers, and its metrics are in all responses.
-public final class SingleFlight: AnswerForwardingStep {
+public final class SingleFlight: ResponseForwardingStep {
     /// The identity of a shared call: requests with equal keys share a response.
     private struct Key: Hashable {
         let request: SingleFlightKey

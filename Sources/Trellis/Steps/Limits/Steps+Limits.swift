@@ -9,9 +9,9 @@ extension AttachedSteps {
     /// - Throws: ``TrellisError`` of a kind ``TrellisError/Kind/circuitOpen`` or ``TrellisError/Kind/rateLimited``;
     ///   `CancellationError` in a cancelled task.
     @inline(never)
-    func turn(for request: Request, _ context: CallContext) async throws -> LimitTurn {
-        let turn = LimitTurn(of: request, breaker: steps.circuitBreaker, context)
-        var tokens: [LimitTurn.Token] = []
+    func turn(for request: Request, _ context: CallContext) async throws -> LimitPermit {
+        let turn = LimitPermit(of: request, breaker: steps.circuitBreaker, context)
+        var tokens: [LimitPermit.Token] = []
         do {
             // The circuit is checked before the wait, to save the wait, and again after it, because the wait may be long.
             try turn.checkCircuit(context)

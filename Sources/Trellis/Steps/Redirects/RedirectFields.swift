@@ -11,7 +11,7 @@ enum RedirectFields {
 
     /// Returns whether a field describes the body, so that without a body it would say nothing, or something wrong: the fields of
     /// RFC 9110, sections 8.3 to 8.7, 6.6.2 and 10.1.1, of RFC 9530, and the idempotency key of the request that is replaced.
-    static func speaksOfBody(_ field: HTTPField) -> Bool {
+    static func describesBody(_ field: HTTPField) -> Bool {
         let name = field.name.canonicalName
         return name.hasPrefix("content-") || ofBody.contains(name)
     }

@@ -127,7 +127,7 @@ extension Request {
     /// Removes the body and every field that describes it.
     mutating func removeBody() {
         body = nil
-        headers.remove { RedirectFields.speaksOfBody($0) }
+        headers.remove { RedirectFields.describesBody($0) }
     }
 }
 

@@ -48,4 +48,4 @@ public struct OfflineRetrier: RequestInterceptor {
     }
 }
 
-extension OfflineRetrier: OneSidedInterceptor {}
+extension OfflineRetrier: PartialInterceptor {}

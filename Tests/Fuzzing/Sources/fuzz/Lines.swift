@@ -4,7 +4,7 @@ import FoundationEssentials
 
 /// Checks that the lines do not depend on how a body is cut, and equal those of a plain parser of the whole body.
 func fuzzLines(_ input: FuzzInput) {
-    let ends = LineEnds.allCases[Int(input.choice) % LineEnds.allCases.count]
+    let ends = LineEnding.allCases[Int(input.choice) % LineEnding.allCases.count]
     let limit = input.choice & 0x80 == 0 ? 1 << 20 : 16
     let model = modelLines(input.body, ends)
     let isTooLong = model.contains { $0.count > limit }
@@ -15,7 +15,7 @@ func fuzzLines(_ input: FuzzInput) {
     }
 }
 
-private func splitLines(_ pieces: [[UInt8]], _ ends: LineEnds, _ limit: Int) -> ([[UInt8]], isWhole: Bool) {
+private func splitLines(_ pieces: [[UInt8]], _ ends: LineEnding, _ limit: Int) -> ([[UInt8]], isWhole: Bool) {
     var splitter = LineSplitter(endingAt: ends, limit: limit)
     var lines: [[UInt8]] = []
     do throws(TrellisError) {
@@ -35,7 +35,7 @@ private func splitLines(_ pieces: [[UInt8]], _ ends: LineEnds, _ limit: Int) -> 
     return (lines, true)
 }
 
-private func modelLines(_ bytes: [UInt8], _ ends: LineEnds) -> [[UInt8]] {
+private func modelLines(_ bytes: [UInt8], _ ends: LineEnding) -> [[UInt8]] {
     let all: [[UInt8]] =
         switch ends {
         case .standard: [[13, 10], [10], [13]]

@@ -7,7 +7,7 @@ struct MachineOutcome<Output> {
     var outputs: [Output] = []
     var failure: TrellisError.Kind?
 
-    init<Machine: BodyMachine>(_ machine: Machine, _ pieces: [[UInt8]]) where Machine.Output == Output {
+    init<Machine: IncrementalParser>(_ machine: Machine, _ pieces: [[UInt8]]) where Machine.Output == Output {
         var machine = machine
         do {
             for piece in pieces {

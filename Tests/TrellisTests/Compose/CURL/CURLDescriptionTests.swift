@@ -133,7 +133,7 @@ struct CURLDescriptionTests {
 
     @Test func theWaitForTheServersWordIsShown() async {
         var request = Request(Self.url, method: .put, body: .string("b", contentType: nil))
-        request.continueWait = .milliseconds(300)
+        request.expectContinueTimeout = .milliseconds(300)
         let expected = [
             "--header", "Expect: 100-continue", "--header", "Content-Type:", "--expect100-timeout", "0.300",
         ]

@@ -65,7 +65,7 @@ struct CURLEquivalenceTests {
 
     @Test func theServerIsAskedBeforeTheBodyIsSent() async throws {
         var request = Request("", method: .put, body: .string("x"))
-        request.continueWait = .seconds(30)
+        request.expectContinueTimeout = .seconds(30)
         let (ours, curls) = try await Self.send(&request, false)
         #expect(curls["Expect"] == "100-continue" && ours["Expect"] == "100-continue" && curls.body == ours.body)
     }

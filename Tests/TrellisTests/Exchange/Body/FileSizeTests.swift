@@ -58,7 +58,9 @@ struct FileSizeTests {
     func aDiskThatHangsKeepsNoCallFromEnding(_ isHandle: Bool) async throws {
         let scripted = Scripted(), pipe = Pipe()
         let reading = pipe.fileHandleForReading
-        for _ in 0..<WaitingThread.maximumCount { WaitingThread.begin { _ = try? reading.read(upToCount: 1) } }
+        for _ in 0..<BlockingThreadPool.maximumCount {
+            BlockingThreadPool.begin { _ = try? reading.read(upToCount: 1) }
+        }
         defer { try? pipe.fileHandleForWriting.close() }
         var request = Request("http://localhost/", method: .put, body: .file(#filePath))
         request.timeouts = Timeouts(total: .seconds(5))

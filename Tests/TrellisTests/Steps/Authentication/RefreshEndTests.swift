@@ -148,7 +148,7 @@ struct RefreshEndTests {
 
     @Test func aCallThatIsCancelledOnItsWayToWaitingDoesNotWait() async throws {
         let gate = LoopbackServer.Gate(), begun = LoopbackServer.Gate()
-        let keeper = CredentialKeeper(
+        let keeper = CredentialStore(
             TokenAuthenticator { _ in
                 begun.open()
                 try await gate.opened()
@@ -174,7 +174,7 @@ struct RefreshEndTests {
     @Test func thoseWhoWaitAreLetGoInTheirOrder() async throws {
         let gate = LoopbackServer.Gate()
         let begun = LoopbackServer.Gate()
-        let keeper = CredentialKeeper(
+        let keeper = CredentialStore(
             TokenAuthenticator { _ in
                 begun.open()
                 try await gate.opened()

@@ -197,7 +197,7 @@ struct CircuitTests {
             let now = EngineInstant.at(.seconds(host))
             breaker.leave(try breaker.enter(host: "\(host)", at: now), .failure, host: "\(host)", at: now)
         }
-        #expect(breaker.hostCount <= 2 * HostTable<Circuit>.comfortableCount)
+        #expect(breaker.hostCount <= 2 * HostTable<Circuit>.cleanUpThreshold)
     }
 
     @Test func aCircuitIsForgottenWhenNobodyHasAskedForAProbeForAsLongAsRequestsCount() {

@@ -1,6 +1,6 @@
 /// An interceptor that was added to both lists of ``Steps`` or of an ``Interceptor`` at once. Its identity shows that the two
 /// entries belong together.
-final class InstalledInterceptor: RequestInterceptor {
+final class AttachedInterceptor: RequestInterceptor {
     let interceptor: any RequestInterceptor
 
     init(_ interceptor: any RequestInterceptor) { self.interceptor = interceptor }
@@ -15,18 +15,18 @@ final class InstalledInterceptor: RequestInterceptor {
 }
 
 /// An interceptor that only adapts or only retries, so that its other half need not be installed.
-protocol OneSidedInterceptor: RequestInterceptor {}
+protocol PartialInterceptor: RequestInterceptor {}
 
 extension Steps {
     /// The same steps, with both halves of each interceptor.
     var withWholeInterceptors: Steps {
         var whole = self
-        (whole.adapters, whole.retriers) = InstalledInterceptor.whole(adapters, retriers)
+        (whole.adapters, whole.retriers) = AttachedInterceptor.whole(adapters, retriers)
         return whole
     }
 }
 
-extension InstalledInterceptor {
+extension AttachedInterceptor {
     /// Returns both lists, with both halves of each interceptor.
     ///
     /// An interceptor that is in one list alone gets its other half at the end of the other list. An interceptor in both lists is
@@ -34,8 +34,8 @@ extension InstalledInterceptor {
     static func whole(
         _ adapters: [any RequestAdapter], _ retriers: [any RequestRetrier]
     ) -> ([any RequestAdapter], [any RequestRetrier]) {
-        var wholeAdapters = adapters.map { ($0 as? InstalledInterceptor)?.interceptor ?? $0 }
-        var wholeRetriers = retriers.map { ($0 as? InstalledInterceptor)?.interceptor ?? $0 }
+        var wholeAdapters = adapters.map { ($0 as? AttachedInterceptor)?.interceptor ?? $0 }
+        var wholeRetriers = retriers.map { ($0 as? AttachedInterceptor)?.interceptor ?? $0 }
         var halves = adapters.compactMap(half)
         for retrier in retriers.compactMap(half) {
             if let index = halves.firstIndex(where: { $0.isSame(as: retrier) }) {
@@ -51,7 +51,7 @@ extension InstalledInterceptor {
 
 /// Returns the interceptor that an adapter or retrier is, if its other half may be missing.
 private func half(_ step: Any) -> (any RequestInterceptor)? {
-    step is any OneSidedInterceptor || step is InstalledInterceptor ? nil : step as? any RequestInterceptor
+    step is any PartialInterceptor || step is AttachedInterceptor ? nil : step as? any RequestInterceptor
 }
 
 extension RequestInterceptor {

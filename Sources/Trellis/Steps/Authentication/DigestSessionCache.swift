@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The state of Digest authentication with one origin: the challenge, and the nonce and count of the next request.
-struct DigestSpace: Sendable {
+struct DigestSession: Sendable {
     let challenge: DigestChallenge
     /// The nonces that the state began with.
     let session: DigestNonces
@@ -41,11 +41,11 @@ struct DigestSpace: Sendable {
 }
 
 /// The states of Digest authentication by origin, shared by the requests to these origins, so that no count is used twice.
-actor DigestMemory {
+actor DigestSessionCache {
     /// The number of origins that are known at once.
     private static var capacity: Int { 256 }
 
-    private var spaces: [String: DigestSpace] = [:]
+    private var spaces: [String: DigestSession] = [:]
     /// Makes a nonce of the client.
     private let makeNonce: @Sendable () -> String
 
@@ -53,18 +53,18 @@ actor DigestMemory {
 
     /// Returns the state to send a request with before the server has asked for it; `nil` where the origin is unknown or its
     /// state cannot be used.
-    func next(for origin: String) -> DigestSpace? {
+    func next(for origin: String) -> DigestSession? {
         guard spaces[origin]?.hasFinalURLs ?? false else { return nil }
         return use(origin)
     }
 
     /// Returns the state to send a request with after the server has refused it with a challenge; `nil` where the state cannot be
     /// used.
-    func answer(_ challenge: DigestChallenge, for origin: String, hasFinalURLs: Bool) -> DigestSpace? {
+    func answer(_ challenge: DigestChallenge, for origin: String, hasFinalURLs: Bool) -> DigestSession? {
         // Other requests may have been refused with the same nonce.
         if spaces[origin]?.isFor(challenge) != true {
             if spaces.count >= Self.capacity { spaces = [:] }
-            spaces[origin] = DigestSpace(challenge, clientNonce: makeNonce(), hasFinalURLs: hasFinalURLs)
+            spaces[origin] = DigestSession(challenge, clientNonce: makeNonce(), hasFinalURLs: hasFinalURLs)
         }
         if !hasFinalURLs { spaces[origin]?.hasFinalURLs = false }
         return use(origin)
@@ -77,7 +77,7 @@ actor DigestMemory {
     }
 
     /// Counts one more request to an origin; forgets the origin where the count has reached its maximum.
-    private func use(_ origin: String) -> DigestSpace? {
+    private func use(_ origin: String) -> DigestSession? {
         guard spaces[origin]?.use() ?? false else {
             spaces[origin] = nil
             return nil

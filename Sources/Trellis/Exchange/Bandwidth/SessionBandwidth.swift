@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The bandwidth that the transfers of a session share.
-struct SessionFlow: Sendable {
+struct SessionBandwidth: Sendable {
     private let upload: BandwidthGate?
     private let download: BandwidthGate?
 
@@ -13,9 +13,10 @@ struct SessionFlow: Sendable {
     }
 
     /// Returns the limits of a request: its own, and its session's; `nil`: there are none.
-    static func flow(of request: Request, in session: SessionFlow?, executor: EngineExecutor) -> TransferFlow? {
-        let own = SessionFlow(request.bandwidth, executor: executor)
-        return TransferFlow(
+    static func flow(of request: Request, in session: SessionBandwidth?, executor: EngineExecutor) -> TransferBandwidth?
+    {
+        let own = SessionBandwidth(request.bandwidth, executor: executor)
+        return TransferBandwidth(
             sending: [own?.upload, session?.upload].compactMap(\.self),
             receiving: [own?.download, session?.download].compactMap(\.self))
     }

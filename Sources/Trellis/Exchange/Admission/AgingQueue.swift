@@ -2,7 +2,7 @@
 ///
 /// A member's wait is limited: the first member of a priority goes after ``patience`` members of higher priorities have gone
 /// before it.
-struct WaitingLine<ID: Hashable> {
+struct AgingQueue<ID: Hashable> {
     /// The number of members that may go before the first of a lower priority.
     static var patience: Int { 8 }
 
@@ -125,5 +125,5 @@ struct WaitingLine<ID: Hashable> {
     }
 }
 
-extension WaitingLine: Sendable where ID: Sendable {}
-extension WaitingLine.Lane: Sendable where ID: Sendable {}
+extension AgingQueue: Sendable where ID: Sendable {}
+extension AgingQueue.Lane: Sendable where ID: Sendable {}

@@ -12,9 +12,9 @@ struct DigestAnswerTests {
     static func answer(
         _ field: String, user: String = "Mufasa", password: String = "Circle of Life", uri: String = "/dir/index.html",
         cnonce: String = "f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", count: UInt32 = 1, bodyHash: String? = nil
-    ) throws -> DigestAnswer {
+    ) throws -> DigestResponse {
         let challenge = try #require(Self.challenge(field))
-        return DigestAnswer(
+        return DigestResponse(
             challenge: challenge, username: user, password: password, method: .get, uri: uri,
             session: DigestNonces(server: challenge.nonce, client: cnonce), nonce: challenge.nonce, count: count,
             bodyHash: bodyHash)

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// An incremental parser of a body, independent of how the body is cut into chunks. Performs no I/O: chunks in, elements out.
-protocol BodyMachine {
+protocol IncrementalParser {
     /// The type of the elements.
     associatedtype Output
 

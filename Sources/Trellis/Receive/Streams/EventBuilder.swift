@@ -2,7 +2,7 @@ import CurlEngine
 
 /// The lines of an event up to the blank line that ends it, and the state that outlives the event. Performs no I/O: lines in,
 /// events out.
-struct EventBlock {
+struct EventBuilder {
     private let limit: Int
     /// The type of the event; empty unless a line has given one.
     private var type = ""

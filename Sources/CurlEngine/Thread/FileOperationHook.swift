@@ -1,5 +1,5 @@
 /// A hook with which a test observes file operations in their order, and lets any of them fail or wait. Only tests set the hook.
-package enum DiskWatch {
+package enum FileOperationHook {
     /// An operation on files.
     package enum Operation: Hashable, Sendable {
         /// A write of bytes.

@@ -5,7 +5,7 @@ import Testing
 
 /// Calls that may wait run on threads of their own.
 @Suite(.timeLimit(.minutes(1)))
-struct WaitingThreadTests {
+struct BlockingThreadPoolTests {
     /// A gate that opens when all threads have come.
     private final class Gate: Sendable {
         private let missing: Mutex<Int>
@@ -19,26 +19,28 @@ struct WaitingThreadTests {
     }
 
     @Test func asManyWaitAtATimeAsThereAreThreads() async {
-        let gate = Gate(WaitingThread.maximumCount)
+        let gate = Gate(BlockingThreadPool.maximumCount)
         await withTaskGroup(of: Void.self) { group in
-            for _ in 0..<WaitingThread.maximumCount { group.addTask { await WaitingThread.run { gate.pass() } } }
+            for _ in 0..<BlockingThreadPool.maximumCount {
+                group.addTask { await BlockingThreadPool.run { gate.pass() } }
+            }
         }
     }
 
     @Test func whatComesOnTopHasItsTurn() async {
         let sum = await withTaskGroup(of: Int.self) { group in
-            for number in 0..<2000 { group.addTask { await WaitingThread.run { number } } }
+            for number in 0..<2000 { group.addTask { await BlockingThreadPool.run { number } } }
             return await group.reduce(0, +)
         }
         #expect(sum == 1999 * 1000)
         // Calls come one after the other, so that a thread mostly exists already.
-        for number in 0..<2000 { #expect(await WaitingThread.run { number } == number) }
+        for number in 0..<2000 { #expect(await BlockingThreadPool.run { number } == number) }
     }
 
     @Test func whatFailsSaysHow() async {
         let failure = FileReader.Failure(why: "gone")
         await #expect(throws: failure) {
-            try await WaitingThread.trying { () throws(FileReader.Failure) -> Int in throw failure }
+            try await BlockingThreadPool.trying { () throws(FileReader.Failure) -> Int in throw failure }
         }
     }
 
@@ -46,7 +48,7 @@ struct WaitingThreadTests {
         let engine = EngineExecutor()
         await Task(executorPreference: engine) {
             #expect(CallingThread.isEngine)
-            #expect(await WaitingThread.run { CallingThread.isEngine } == false)
+            #expect(await BlockingThreadPool.run { CallingThread.isEngine } == false)
             #expect(CallingThread.isEngine)
         }.value
         await engine.shutDown()

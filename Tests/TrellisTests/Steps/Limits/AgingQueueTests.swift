@@ -3,16 +3,16 @@ import Testing
 @testable import Trellis
 
 /// The order of a waiting line.
-struct WaitingLineTests {
+struct AgingQueueTests {
     /// Returns the identifiers in the order in which they leave the line.
-    static func order(_ line: inout WaitingLine<Int>) -> [Int] {
+    static func order(_ line: inout AgingQueue<Int>) -> [Int] {
         var order: [Int] = []
         while let id = line.next() { order.append(id) }
         return order
     }
 
     @Test func firstComeFirstServedAmongEquals() {
-        var line = WaitingLine<Int>()
+        var line = AgingQueue<Int>()
         for id in 0..<5 { line.enter(id) }
         line.leave(0)
         line.leave(3)
@@ -23,7 +23,7 @@ struct WaitingLineTests {
     }
 
     @Test func theHigherPriorityGoesFirst() {
-        var line = WaitingLine<Int>()
+        var line = AgingQueue<Int>()
         for (id, priority) in [RequestPriority.low, .normal, .high, .low, .normal, .high].enumerated() {
             line.enter(id, priority)
         }
@@ -31,7 +31,7 @@ struct WaitingLineTests {
     }
 
     @Test func nobodyWaitsForEver() {
-        var line = WaitingLine<Int>()
+        var line = AgingQueue<Int>()
         line.enter(100, .low)
         line.enter(50, .normal)
         line.enter(51, .normal)
@@ -44,7 +44,7 @@ struct WaitingLineTests {
     }
 
     @Test func whoComesBackWaitsAnew() {
-        var line = WaitingLine<Int>()
+        var line = AgingQueue<Int>()
         for id in 0..<3 { line.enter(id) }
         line.leave(0)
         line.enter(0)
@@ -53,7 +53,7 @@ struct WaitingLineTests {
     }
 
     @Test func theyKnowHowManyAreAhead() {
-        var line = WaitingLine<Int>()
+        var line = AgingQueue<Int>()
         for id in 0..<4 { line.enter(id) }
         line.enter(4, .low)
         line.enter(5, .high)
@@ -70,7 +70,7 @@ struct WaitingLineTests {
     @Test(arguments: 0..<20)
     func withOnePriorityItIsAQueue(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        var line = WaitingLine<Int>()
+        var line = AgingQueue<Int>()
         var model: [Int] = []
         for id in 0..<2000 {
             switch Int.random(in: 0..<5, using: &random) {
@@ -90,7 +90,7 @@ struct WaitingLineTests {
 
     /// Waiters that leave the line free their entries, also behind a head that never advances, for example to a dead origin.
     @Test func whoLeavesBehindAHeadThatNeverGoesLeavesNothingBehind() {
-        var line = WaitingLine<Int>()
+        var line = AgingQueue<Int>()
         line.enter(-1)
         for id in 0..<10_000 {
             line.enter(id)
@@ -105,7 +105,7 @@ struct WaitingLineTests {
     }
 
     @Test func whoEntersTwiceWaitsOnceAtTheEnd() {
-        var line = WaitingLine<Int>()
+        var line = AgingQueue<Int>()
         for id in [0, 1, 0] { line.enter(id) }
         #expect(line.count == 2)
         #expect(line.countAhead(of: 0) == 1)

@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The entry into an ``ExchangeActor`` from code on its engine thread. Every member traps on any other thread.
-protocol ExchangeEntry: AnyObject, Sendable {
+protocol ExchangeEngineCalls: AnyObject, Sendable {
     func begin(collecting reply: Reply<CollectedResponse>)
     func endContinueWait(_ condition: ExchangeState.Condition)
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox)
@@ -16,7 +16,7 @@ protocol ExchangeEntry: AnyObject, Sendable {
     func didEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt)
     func timerFired()
     func totalIsOver()
-    func finishesDownloadMeter()
+    func endDownloadMeterAtEnd()
     var finalMetrics: Metrics { get }
     func deliverNow()
     func joinCall()
@@ -29,8 +29,8 @@ protocol ExchangeEntry: AnyObject, Sendable {
     var isEnded: Bool { get }
 }
 
-extension ExchangeActor: @preconcurrency ExchangeEntry {
-    nonisolated var onEngineThread: any ExchangeEntry { self }
+extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
+    nonisolated var onEngineThread: any ExchangeEngineCalls { self }
 
     var isEnded: Bool { state.isEnded }
 

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The state that all handles on one request share. Ends the request when the last handle is released, and keeps its session until
 /// then.
-final class RequestOwner: Sendable {
+final class RequestHandle: Sendable {
     /// The request's actor, or the error why the request could not be made.
     let call: Result<RequestActor, any Error>
     let session: Session

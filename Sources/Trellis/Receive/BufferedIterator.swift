@@ -3,7 +3,7 @@
 /// Every sequence over a body has such an iterator, so that all of them are read alike. A loop over the sequence is inlined at its
 /// place in the caller, and becomes calls of ``take()`` there.
 @usableFromInline
-protocol StagedIterator: AsyncIteratorProtocol {
+protocol BufferedIterator: AsyncIteratorProtocol {
     /// Returns the next element from the bytes received so far; `nil` if more bytes are needed.
     mutating func take() throws -> Element?
 
@@ -11,7 +11,7 @@ protocol StagedIterator: AsyncIteratorProtocol {
     mutating func feed() async throws -> Bool
 }
 
-extension StagedIterator {
+extension BufferedIterator {
     /// Returns the next element; `nil` at the end.
     ///
     /// - Throws: The errors of ``ResponseBody/Iterator/next()``; ``TrellisError`` of kind ``TrellisError/Kind/bodyTooLarge`` for an

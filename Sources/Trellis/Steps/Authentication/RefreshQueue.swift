@@ -2,7 +2,7 @@ import CurlEngine
 
 /// The queue of the calls that wait for a refresh. The queue does not know the credential, so that waiters are small even if the
 /// credential is large.
-final class RefreshLine: Sendable {
+final class RefreshQueue: Sendable {
     /// The state of one waiter.
     private enum Waiter {
         /// The waiter has a ticket, and does not wait yet.

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The permission of a request to be sent: its tokens from the rate limiters and its permit from the circuit breaker. The end of
 /// the request is reported to them, however the request ends.
-final class LimitTurn: StartPermission {
+final class LimitPermit: StartPermission {
     /// A token of a rate limiter that has admitted the request.
     struct Token: Sendable {
         let limiter: RateLimiter

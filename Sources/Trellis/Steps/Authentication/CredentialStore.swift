@@ -4,7 +4,7 @@ import CurlEngine
 ///
 /// The state is under a lock and not in an actor: thousands of calls that are resumed at once would each have to return to the
 /// actor first, one after the other, and a cancelled call would have to wait for the actor before it could leave.
-final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
+final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
     typealias Credential = AuthenticatorType.Credential
 
     private struct State {
@@ -32,8 +32,8 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
 
     /// The values that the end of a refresh leaves behind. They are released outside the lock: cancellation handlers and the
     /// deinitializers of a credential or an error are code of the user's, which may ask for the credential.
-    private struct Leftovers {
-        let waiting: RefreshLine.Waiting
+    private struct ReleasedValues {
+        let waiting: RefreshQueue.Waiting
         let timer: Task<Void, Never>?
         var cancelled: Task<Void, Never>?
         var credential: Credential?
@@ -59,7 +59,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
     private let now: @Sendable () -> Duration
     private let state: Locked<State>
     /// The calls that wait for the refresh under way.
-    private let line = RefreshLine()
+    private let line = RefreshQueue()
 
     init(
         _ authenticator: AuthenticatorType, credential: Credential?, window: RefreshWindow?, timeout: Duration?,
@@ -162,9 +162,9 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
     var waitingCount: Int { line.waitingCount }
 
     /// Ends the refresh under way, and returns the values to release outside the lock.
-    private func end(_ state: inout State, _ result: Result<Void, any Error>) -> Leftovers {
+    private func end(_ state: inout State, _ result: Result<Void, any Error>) -> ReleasedValues {
         defer { (state.refresh, state.timer) = (nil, nil) }
-        return Leftovers(waiting: line.end(with: result), timer: state.timer)
+        return ReleasedValues(waiting: line.end(with: result), timer: state.timer)
     }
 
     // MARK: The refresh
@@ -195,7 +195,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
 
     private func refreshed(_ number: Int, _ credential: Credential) {
         let isExpired = credential.requiresRefresh
-        let leftovers: Leftovers? = state.withLock { state in
+        let leftovers: ReleasedValues? = state.withLock { state in
             guard state.machine.refreshed(number, requiresRefresh: isExpired) else { return nil }
             var leftovers = end(&state, .success(()))
             (leftovers.credential, leftovers.failure) = (state.credential, state.failure)
@@ -206,7 +206,7 @@ final class CredentialKeeper<AuthenticatorType: Authenticator>: Sendable {
     }
 
     private func failed(_ number: Int, _ error: any Error, cancelling cancels: Bool = false) {
-        let leftovers: Leftovers? = state.withLock { state in
+        let leftovers: ReleasedValues? = state.withLock { state in
             guard state.machine.refreshFailed(number) else { return nil }
             let refresh = cancels ? state.refresh : nil
             var leftovers = end(&state, .failure(error))

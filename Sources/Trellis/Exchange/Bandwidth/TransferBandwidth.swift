@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The bandwidth limits of one request in both directions.
-struct TransferFlow {
+struct TransferBandwidth {
     /// The gates in one direction, and the gates that pause the transfer at this moment.
     struct Direction {
         let gates: [BandwidthGate]

@@ -4,11 +4,11 @@ private import CCurl
 ///
 /// Threads are started as they are needed, up to ``maximumCount``; further work waits for one of them. A thread without work
 /// waits a while for more, because starting one costs more than most reads.
-package enum WaitingThread {
+package enum BlockingThreadPool {
     /// The largest number of waiting threads in a process.
     package static var maximumCount: Int { 64 }
 
-    private static let crew = WaitingCrew()
+    private static let crew = BlockingThreads()
 
     /// Runs `body` on a waiting thread, and returns its result.
     package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
@@ -92,8 +92,8 @@ private final class CancellableWait<Value: Sendable>: Sendable {
     }
 }
 
-/// The threads of ``WaitingThread``, and the jobs that wait for one of them.
-private final class WaitingCrew: Sendable {
+/// The threads of ``BlockingThreadPool``, and the jobs that wait for one of them.
+private final class BlockingThreads: Sendable {
     /// The time for which a thread waits for another job, in milliseconds.
     private static let patience: UInt32 = 5000
 
@@ -114,19 +114,19 @@ private final class WaitingCrew: Sendable {
     }
 
     /// The step that remains after a job was added.
-    private enum Duty { case nothing, wake, start }
+    private enum RequiredAction { case nothing, wake, start }
 
     private let state = Locked(State())
-    private let bell = ThreadBell()
+    private let bell = ThreadSemaphore()
 
     func add(_ job: @escaping @Sendable () -> Void) {
-        let duty = state.withLock { state -> Duty in
+        let duty = state.withLock { state -> RequiredAction in
             state.jobs.append(job)
             if state.idle > 0 {
                 state.idle -= 1
                 return .wake
             }
-            guard state.threads < WaitingThread.maximumCount else { return .nothing }
+            guard state.threads < BlockingThreadPool.maximumCount else { return .nothing }
             state.threads += 1
             return .start
         }
@@ -140,7 +140,7 @@ private final class WaitingCrew: Sendable {
     private func start() {
         let context = unsafe Unmanaged.passRetained(self)
         let code = unsafe ccurl_thread_start(
-            "trellis-disk", { context in unsafe WaitingCrew.work(context) }, context.toOpaque())
+            "trellis-disk", { context in unsafe BlockingThreads.work(context) }, context.toOpaque())
         guard code != 0 else { return }
         unsafe context.release()
         let isAlone = state.withLock { state in
@@ -153,7 +153,7 @@ private final class WaitingCrew: Sendable {
 
     private static func work(_ context: UnsafeMutableRawPointer?) {
         guard let context = unsafe context else { return }
-        let crew = unsafe Unmanaged<WaitingCrew>.fromOpaque(context).takeRetainedValue()
+        let crew = unsafe Unmanaged<BlockingThreads>.fromOpaque(context).takeRetainedValue()
         repeat { crew.workOff() } while crew.waitForMore()
     }
 
@@ -183,7 +183,7 @@ private final class WaitingCrew: Sendable {
 
 /// A semaphore that wakes one waiting thread at a time (`sem_t`).
 @safe
-private final class ThreadBell: @unchecked Sendable {
+private final class ThreadSemaphore: @unchecked Sendable {
     // Unchecked: the semaphore is made for several threads, and the pointer never changes.
     private let semaphore: UnsafeMutableRawPointer
 

@@ -5,8 +5,8 @@ import Synchronization
 ///
 /// The work is a task of its own, which reads bodies and writes a file: none of it runs on the engine thread or on the shared
 /// pool, and a slow disk slows down the network.
-final class DownloadRun: SessionWork {
-    typealias Work = @Sendable (DownloadRun) async throws -> DownloadedFile
+final class DownloadTask: SessionOperation {
+    typealias Work = @Sendable (DownloadTask) async throws -> DownloadedFile
 
     /// The state under the lock.
     private struct State: Sendable {
@@ -32,7 +32,7 @@ final class DownloadRun: SessionWork {
         var whenEnded: [Int: CheckedContinuation<DownloadedFile, any Error>] = [:]
         var response: Result<Response, any Error>?
         /// The continuations of the tasks that wait for the first accepted response.
-        var whenAnswered: [Int: CheckedContinuation<Response, any Error>] = [:]
+        var onResponse: [Int: CheckedContinuation<Response, any Error>] = [:]
         var resumeData: ResumeData?
 
         mutating func nextWaiter() -> Int {
@@ -41,7 +41,7 @@ final class DownloadRun: SessionWork {
         }
 
         /// Indicates whether anything besides one waiter needs the file or the response.
-        var hasOtherReaders: Bool { isAwaitedByBatch || whenEnded.count + whenAnswered.count > 1 }
+        var hasOtherReaders: Bool { isAwaitedByBatch || whenEnded.count + onResponse.count > 1 }
 
         /// Marks the download as cancelled, and returns the work that is left to do; `nil` where the download has ended already.
         mutating func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) -> Cancellation? {
@@ -177,7 +177,7 @@ final class DownloadRun: SessionWork {
     func value() async throws -> DownloadedFile { try await read(\.result, \.whenEnded) }
 
     /// Waits for the first accepted response, in the same way.
-    func response() async throws -> Response { try await read(\.response, \.whenAnswered) }
+    func response() async throws -> Response { try await read(\.response, \.onResponse) }
 
     private func read<Value: Sendable>(
         _ result: any KeyPath<State, Result<Value, any Error>?> & Sendable,
@@ -207,7 +207,7 @@ final class DownloadRun: SessionWork {
     }
 
     /// The number of tasks that wait for the file or for the response; for tests.
-    var readerCount: Int { state.withLock { $0.whenEnded.count + $0.whenAnswered.count } }
+    var readerCount: Int { state.withLock { $0.whenEnded.count + $0.onResponse.count } }
 
     /// Removes a waiter whose task was cancelled; the last waiter cancels the download instead.
     private func leave(_ reader: Int) {
@@ -217,8 +217,8 @@ final class DownloadRun: SessionWork {
             var response: CheckedContinuation<Response, any Error>?
             if state.hasOtherReaders {
                 file = state.whenEnded.removeValue(forKey: reader)
-                response = state.whenAnswered.removeValue(forKey: reader)
-            } else if state.whenEnded[reader] != nil || state.whenAnswered[reader] != nil {
+                response = state.onResponse.removeValue(forKey: reader)
+            } else if state.whenEnded[reader] != nil || state.onResponse[reader] != nil {
                 cancellation = state.cancel(CancellationError())
             }
             return (file, response, cancellation)
@@ -248,8 +248,8 @@ final class DownloadRun: SessionWork {
     private func answer(_ response: Result<Response, any Error>) {
         let waiters = state.withLock { state in
             if state.response == nil { state.response = response }
-            defer { state.whenAnswered = [:] }
-            return state.whenAnswered.values
+            defer { state.onResponse = [:] }
+            return state.onResponse.values
         }
         for waiter in waiters { waiter.resume(with: response) }
     }

@@ -1,7 +1,7 @@
 private import Glibc
 
 /// Paths of the file system: their kinds, their folders and their deletion. Every function here can wait for a disk.
-package enum FilePlaces {
+package enum FileSystem {
     /// The kind of the file at a path.
     package enum Thing: Hashable, Sendable { case nothing, file, folder, other }
 
@@ -56,7 +56,7 @@ package enum FilePlaces {
     /// - Returns: `true` if a file was deleted.
     @discardableResult
     package static func remove(_ path: String) -> Bool {
-        let isRemoved = try? DiskWatch.watching(.remove(path: path)) { () throws(FileReader.Failure) in
+        let isRemoved = try? FileOperationHook.watching(.remove(path: path)) { () throws(FileReader.Failure) in
             unsafe unlink(path) == 0
         }
         return isRemoved ?? false
@@ -64,7 +64,7 @@ package enum FilePlaces {
 
     /// Waits until the names in a folder are on the disk; ignores errors, because not every file system supports that.
     package static func synchronize(folder: String) {
-        try? DiskWatch.watching(.synchronizeFolder(path: folder)) { () throws(FileReader.Failure) in
+        try? FileOperationHook.watching(.synchronizeFolder(path: folder)) { () throws(FileReader.Failure) in
             let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
             guard descriptor >= 0 else { throw .system }
             defer { close(descriptor) }

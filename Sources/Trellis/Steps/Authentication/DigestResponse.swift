@@ -2,7 +2,7 @@ import CurlEngine
 import HTTPTypes
 
 /// The credentials that answer a Digest challenge, as a value (RFC 7616, section 3.4).
-struct DigestAnswer: Sendable {
+struct DigestResponse: Sendable {
     let challenge: DigestChallenge
     let username: String
     let password: String
