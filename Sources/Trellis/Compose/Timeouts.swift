@@ -13,28 +13,49 @@
 /// source of the request's body that has no bytes yet. A source that never goes on holds up an upload for ever, unless a total is
 /// set.
 public struct Timeouts: Sendable, Hashable {
-    /// The limits as set; ``inherited`` where a limit is unset.
-    private var namedConnect: Duration?
-    private var namedResponseHead: Duration?
-    private var namedIdle: Duration?
-    private var namedTotal: Duration?
+    /// The limits as set; ``inherited`` for each limit that is unset.
+    private struct Limits: Sendable, Hashable {
+        var connect: Duration?
+        var responseHead: Duration?
+        var idle: Duration?
+        var total: Duration?
+        var collectedTotal: Duration? = .seconds(300)
+    }
+
+    private final class Storage: Sendable {
+        let limits: Limits
+
+        init(_ limits: Limits) { self.limits = limits }
+    }
+
+    /// The limits behind one reference, because the frame of every call that waits holds the limits that were passed to its verb.
+    private var storage: Storage
+
+    private var named: Limits {
+        get { storage.limits }
+        set { storage = Storage(newValue) }
+    }
+
     /// The default of ``total`` for a response that is collected in memory: 300 seconds.
-    package var collectedTotal: Duration? = .seconds(300)
+    package var collectedTotal: Duration? {
+        get { named.collectedTotal }
+        set { named.collectedTotal = newValue }
+    }
 
     /// The time from leaving the queue until the connection is ready: name resolution, TCP and TLS. 10 seconds by default.
     public var connect: Duration? {
-        get { namedConnect.named(or: .seconds(10)) }
-        set { namedConnect = newValue }
+        get { named.connect.named(or: .seconds(10)) }
+        set { named.connect = newValue }
     }
     /// The time from sending the last bytes of the request until the response's head has arrived. 60 seconds by default.
     public var responseHead: Duration? {
-        get { namedResponseHead.named(or: .seconds(60)) }
-        set { namedResponseHead = newValue }
+        get { named.responseHead.named(or: .seconds(60)) }
+        set { named.responseHead = newValue }
     }
     /// The time without a byte in either direction, once connected. 60 seconds by default.
     public var idle: Duration? {
-        get { namedIdle.named(or: .seconds(60)) }
-        set { namedIdle = newValue }
+        get { named.idle.named(or: .seconds(60)) }
+        set { named.idle = newValue }
     }
     /// The time from the call to the last byte of the body: queueing, connecting, sending and receiving together. A body that
     /// arrives in small amounts cannot exceed this limit.
@@ -44,8 +65,8 @@ public struct Timeouts: Sendable, Hashable {
     /// sequence. A total that the session sets applies to each of its requests, but not to a download or an event source, which
     /// consist of several requests: these have a total if their own request sets one.
     public var total: Duration? {
-        get { namedTotal.named(or: collectedTotal) }
-        set { namedTotal = newValue }
+        get { named.total.named(or: collectedTotal) }
+        set { named.total = newValue }
     }
 
     /// Creates limits on time. A limit without an argument stays unset.
@@ -53,10 +74,7 @@ public struct Timeouts: Sendable, Hashable {
         connect: Duration? = Timeouts.inherited, responseHead: Duration? = Timeouts.inherited,
         idle: Duration? = Timeouts.inherited, total: Duration? = Timeouts.inherited
     ) {
-        namedConnect = connect
-        namedResponseHead = responseHead
-        namedIdle = idle
-        namedTotal = total
+        storage = Storage(Limits(connect: connect, responseHead: responseHead, idle: idle, total: total))
     }
 
     /// The value of a limit that is not set.
@@ -67,12 +85,16 @@ public struct Timeouts: Sendable, Hashable {
 }
 
 extension Timeouts {
+    public static func == (left: Timeouts, right: Timeouts) -> Bool { left.named == right.named }
+
+    public func hash(into hasher: inout Hasher) { hasher.combine(named) }
+
     /// Returns the total that applies.
     ///
     /// - Parameter hasDefault: A Boolean value: the default applies if no total is set, because the response is collected in
     ///   memory and the request is not an upload.
     func total(hasDefault: Bool) -> Duration? {
-        namedTotal.named(or: hasDefault ? collectedTotal : nil)
+        named.total.named(or: hasDefault ? collectedTotal : nil)
     }
 
     /// Returns these limits with a total of at least `limit`: the total that is set, or else the default for a response in
@@ -80,28 +102,29 @@ extension Timeouts {
     package func withTotal(atLeast limit: Duration?) -> Timeouts {
         var timeouts = self
         let longer = { (total: Duration?) in limit.flatMap { limit in total.map { max($0, limit) } } }
-        if namedTotal == .inherited {
+        if named.total == .inherited {
             timeouts.collectedTotal = longer(collectedTotal)
         } else {
-            timeouts.namedTotal = longer(namedTotal)
+            timeouts.named.total = longer(named.total)
         }
         return timeouts
     }
 
     /// Returns these limits, with each unset limit taken from the session.
     func completed(by session: Timeouts) -> Timeouts {
+        let (own, other) = (named, session.named)
         var timeouts = self
-        timeouts.namedConnect = namedConnect.named(or: session.namedConnect)
-        timeouts.namedResponseHead = namedResponseHead.named(or: session.namedResponseHead)
-        timeouts.namedIdle = namedIdle.named(or: session.namedIdle)
-        timeouts.namedTotal = namedTotal.named(or: session.namedTotal)
+        timeouts.named = Limits(
+            connect: own.connect.named(or: other.connect), responseHead: own.responseHead.named(or: other.responseHead),
+            idle: own.idle.named(or: other.idle), total: own.total.named(or: other.total),
+            collectedTotal: own.collectedTotal)
         return timeouts
     }
 
     /// Returns these limits with no total unless one is set: for work that consists of several requests.
     var withoutInheritedTotal: Timeouts {
         var timeouts = self
-        timeouts.namedTotal = namedTotal.named(or: nil)
+        timeouts.named.total = named.total.named(or: nil)
         return timeouts
     }
 }

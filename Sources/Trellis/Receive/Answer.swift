@@ -2,20 +2,46 @@ package import FoundationEssentials
 
 /// A request and its response, as validators and serializers receive them.
 package struct Answer: Sendable {
+    /// The properties behind one reference, because an answer is passed through the frame of every function that reads it.
+    private final class Storage: Sendable {
+        let request: Request
+        let response: Response
+        let body: Data?
+        let observer: (any ReadingObserver)?
+        let verdict: Verdict?
+
+        init(
+            _ request: Request, _ response: Response, _ body: Data?, _ observer: (any ReadingObserver)?,
+            _ verdict: Verdict?
+        ) {
+            self.request = request
+            self.response = response
+            self.body = body
+            self.observer = observer
+            self.verdict = verdict
+        }
+    }
+
+    private let storage: Storage
+
     /// The request as it was sent, with its session's defaults.
-    package let request: Request
-    package let response: Response
+    package var request: Request { storage.request }
+    package var response: Response { storage.response }
     /// The whole body; `nil` while the body has not been received.
-    package let body: Data?
+    package var body: Data? { storage.body }
     /// The observer of the validations and serializations of the answer.
-    var observer: (any ReadingObserver)?
+    var observer: (any ReadingObserver)? { storage.observer }
     /// The verdict on the attempt that brought the answer; `nil` if the attempt was not validated.
-    var verdict: Verdict?
+    var verdict: Verdict? { storage.verdict }
 
     package init(request: Request, response: Response, body: Data?) {
-        self.request = request
-        self.response = response
-        self.body = body
+        self.init(request: request, response: response, body: body, observer: nil)
+    }
+
+    init(
+        request: Request, response: Response, body: Data?, observer: (any ReadingObserver)?, verdict: Verdict? = nil
+    ) {
+        storage = Storage(request, response, body, observer, verdict)
     }
 
     /// The body and the response, for an answer whose body has been received.

@@ -57,8 +57,7 @@ extension StreamResponse {
     /// - Parameter patience: The maximum time that the error waits for the beginning of the body.
     package func validate(_ validator: Validator, patience: Duration) async throws -> StreamResponse {
         let request = source.request ?? Request(response.url)
-        var answer = Answer(request: request, response: response, body: nil)
-        answer.observer = source.observer
+        let answer = Answer(request: request, response: response, body: nil, observer: source.observer)
         do {
             try await validator.validate(answer)
         } catch let error as TrellisError where error.response != nil {

@@ -8,16 +8,31 @@ public struct StepResponse: Sendable {
         case source(TransferToken)
     }
 
-    /// The response.
-    public let response: Response
-    let content: Content
-    /// The verdict of the reader's conditions on the response; `nil`: the response was not validated.
-    var verdict: Verdict?
+    /// The properties behind one reference, because a response is passed through the frame of every function around it.
+    private final class Storage: Sendable {
+        let response: Response
+        let content: Content
+        let verdict: Verdict?
 
-    init(response: Response, content: Content) {
-        self.response = response
-        self.content = content
+        init(_ response: Response, _ content: Content, _ verdict: Verdict?) {
+            self.response = response
+            self.content = content
+            self.verdict = verdict
+        }
     }
+
+    private var storage: Storage
+
+    /// The response.
+    public var response: Response { storage.response }
+    var content: Content { storage.content }
+    /// The result of the validation by the reader's conditions; `nil` if the response was not validated.
+    var verdict: Verdict? {
+        get { storage.verdict }
+        set { storage = Storage(response, content, newValue) }
+    }
+
+    init(response: Response, content: Content) { storage = Storage(response, content, nil) }
 
     /// Creates a response with a body in memory, for a step that changes a response or makes its own.
     public init(response: Response, body: Data) { self.init(response: response, content: .data(body)) }

@@ -55,34 +55,34 @@ extension RequestActor {
         guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else {
             return answer
         }
-        var whole = Answer(request: sentRequest, response: answer.response, body: body)
-        whole.observer = call.observer
+        let whole = Answer(
+            request: sentRequest, response: answer.response, body: body, observer: call.observer)
         var judged = answer
         judged.verdict = await conditions.verdict(on: whole)
         return judged
     }
 
     /// The last request that was sent; before any was, the call's request.
-    private nonisolated var sentRequest: Request {
+    nonisolated var sentRequest: Request {
         (call.record.withLock { $0.sent } ?? first?.prepared)?.transportRequest.request ?? call.request
     }
 
-    /// Returns the response of a call for memory, with its whole body and the request that it answers.
-    nonisolated func answer(of response: StepResponse) async throws -> Answer {
-        var whole = Answer(
-            request: sentRequest, response: response.response, body: try await response.wholeBody())
-        whole.observer = call.observer
-        whole.verdict = response.verdict
-        return whole
+    /// Returns the response of a call for memory with its complete body.
+    @inline(never)
+    private nonisolated func collected(_ response: StepResponse) async throws -> CollectedAnswer {
+        CollectedAnswer(
+            body: try await response.wholeBody(), response: response.response, verdict: response.verdict,
+            sender: .call(self))
     }
 
-    /// Runs the call in the caller's task and returns its response with the whole body.
-    nonisolated func runCollecting(_ conditions: ReadingConditions?) async throws -> Answer {
-        try await answer(of: run(conditions))
+    /// Runs the call in the caller's task and returns its response with the complete body.
+    @inline(never)
+    nonisolated func runCollecting(_ conditions: ReadingConditions?) async throws -> CollectedAnswer {
+        try await collected(run(conditions))
     }
 
-    /// Returns the response with the whole body to one more reader.
+    /// Returns the response with the complete body to one more reader.
     nonisolated func collect(_ conditions: ReadingConditions?) async throws -> Answer {
-        try await answer(of: answer(conditions))
+        try await collected(answer(conditions)).answer
     }
 }

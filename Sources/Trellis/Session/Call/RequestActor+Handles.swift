@@ -7,6 +7,7 @@ extension RequestActor {
     /// readers; with the last of them the call ends.
     ///
     /// - Parameter conditions: The reader's conditions of the response; `nil`: it accepts any.
+    @inline(never)
     nonisolated func answer(_ conditions: ReadingConditions?) async throws -> StepResponse {
         let reader = Self.readerCount.add(1, ordering: .relaxed).newValue
         return try await withTaskCancellationHandler {

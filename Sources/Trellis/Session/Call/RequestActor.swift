@@ -74,18 +74,21 @@ actor RequestActor: EngineActor {
     /// Performs the call in the caller's task. The call ends with the task.
     ///
     /// - Parameter conditions: The conditions that the caller has of the response; `nil`: it accepts any.
+    @inline(__always)
     nonisolated func run(_ conditions: ReadingConditions? = nil) async throws -> StepResponse {
         // A task that prefers the engine's executor would run the steps on the engine thread, before the rest of the session.
         if CallingThread.isEngine { return try await answer(conditions) }
+        begin(with: conditions)
+        if steps.haveUserCode || call.request.waitsForDisk { return try await performInTask() }
+        return try await performHere()
+    }
+
+    /// Starts a call that its caller's task performs.
+    @inline(never)
+    private nonisolated func begin(with conditions: ReadingConditions?) {
         if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
         call.begin()
         submit { $0.startInCallersTask() }
-        return try await withTaskCancellationHandler {
-            try await steps.haveUserCode || call.request.waitsForDisk
-                ? withReply { performInTask($0) } : performHere()
-        } onCancel: {
-            submit { $0.cancel(CancellationError()) }
-        }
     }
 
     nonisolated func perform() async -> Result<StepResponse, any Error> {
@@ -95,16 +98,27 @@ actor RequestActor: EngineActor {
     /// Performs the call in the caller's task itself: all that it waits for ends with the exchange.
     @inline(never)
     private nonisolated func performHere() async throws -> StepResponse {
-        let result = await perform()
-        return try await withReply { conclude(result, to: $0) }
+        try await withTaskCancellationHandler {
+            let result = await perform()
+            return try await withReply { conclude(result, to: $0) }
+        } onCancel: {
+            submit { $0.cancel(CancellationError()) }
+        }
     }
 
     /// Performs the call in a task that the deadline can cancel, whatever a step waits for. The task begins at once on the caller's
     /// thread, unless that belongs to an actor, so that steps which do not suspend cross no thread. The caller waits for its end.
-    private nonisolated func performInTask(_ reply: Reply<StepResponse>) {
-        // The new task would not know.
-        if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
-        keep(Task.immediate { conclude(await perform(), to: reply) })
+    @inline(never)
+    private nonisolated func performInTask() async throws -> StepResponse {
+        try await withTaskCancellationHandler {
+            try await withReply { reply in
+                // The new task would not know.
+                if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
+                keep(Task.immediate { conclude(await perform(), to: reply) })
+            }
+        } onCancel: {
+            submit { $0.cancel(CancellationError()) }
+        }
     }
 
     /// Keeps the task for the moment when the call must end, which may have come already.

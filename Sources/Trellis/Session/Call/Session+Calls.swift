@@ -13,28 +13,57 @@ extension Session {
     func answer(
         _ make: @autoclosure () throws -> Request, _ conditions: ReadingConditions? = nil
     ) async throws -> Answer {
-        let start = clock.now()
-        let request = try make()
-        if isSurrounded(request) {
-            return try await makeRequest(request, .memory, start: start).runCollecting(conditions)
-        }
-        return try await answer(plain: request, start, conditions)
+        try await collected(make, conditions).answer
     }
 
-    private func answer(
-        plain request: Request, _ start: EngineInstant, _ conditions: ReadingConditions?
-    ) async throws -> Answer {
-        if request.isForm { try await MIMETypes.load() }
-        let exchange = makeExchange(
-            try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID()),
-            readers: conditions)
+    /// Sends a request and returns its body and its response: ``answer(_:_:)`` without what validators and serializers need.
+    func pair(_ make: @autoclosure () throws -> Request) async throws -> (Data, Response) {
+        let collected = try await collected(make, nil)
+        return (collected.body, collected.response)
+    }
+
+    private func collected(
+        _ make: () throws -> Request, _ conditions: ReadingConditions?
+    ) async throws -> CollectedAnswer {
+        switch try send(make, conditions) {
+        case .call(let call): return try await call.runCollecting(conditions)
+        case .exchange(let exchange, let request): return try await collected(exchange, request, conditions)
+        }
+    }
+
+    /// The first step of a request: a call with its steps, or an exchange alone.
+    private enum Sending {
+        case call(RequestActor)
+        case exchange(ExchangeActor, Request)
+    }
+
+    /// Makes a request, and the call or the exchange that sends it. Separate from the functions that wait, so that a call that waits keeps
+    /// none of these values in its frame.
+    @inline(never)
+    private func send(_ make: () throws -> Request, _ conditions: ReadingConditions?) throws -> Sending {
+        let start = clock.now()
+        let request = try make()
+        if isSurrounded(request) { return .call(makeRequest(request, .memory, start: start)) }
+        let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())
+        return .exchange(makeExchange(prepared, readers: conditions), request)
+    }
+
+    @inline(never)
+    private func collected(
+        _ exchange: ExchangeActor, _ request: Request, _ conditions: ReadingConditions?
+    ) async throws -> CollectedAnswer {
         let (body, response) = try await exchange.collected()
         guard response.status.isRedirect else {
-            return Answer(request: exchange.prepared.transportRequest.request, response: response, body: body)
+            return CollectedAnswer(body: body, response: response, sender: .exchange(exchange))
         }
-        let first = StepResponse(response: response, body: body)
-        return try await makeRequest(request, .memory, start: start, first: exchange, answered: first)
+        return try await follow(exchange, of: request, StepResponse(response: response, body: body))
             .runCollecting(conditions)
+    }
+
+    /// Makes the call that follows the redirect with which an exchange was answered.
+    @inline(never)
+    private func follow(_ exchange: ExchangeActor, of request: Request, _ redirect: StepResponse) -> RequestActor {
+        makeRequest(request, .memory, start: exchange.prepared.start, first: exchange, answered: redirect)
     }
 
     /// Sends a request and returns as soon as the head of its response has come.
@@ -173,11 +202,38 @@ extension Session {
     }
 }
 
+/// A response whose body has been collected in memory, with its sender, which knows the request.
+struct CollectedAnswer: Sendable {
+    /// The sender of the request.
+    enum Sender {
+        case call(RequestActor)
+        case exchange(ExchangeActor)
+    }
+
+    let body: Data
+    let response: Response
+    /// The result of the validation by the reader's conditions; `nil` if the response was not validated.
+    var verdict: Verdict?
+    let sender: Sender
+
+    /// The response as validators and serializers receive it.
+    var answer: Answer {
+        switch sender {
+        case .exchange(let exchange):
+            Answer(request: exchange.prepared.transportRequest.request, response: response, body: body)
+        case .call(let request):
+            Answer(
+                request: request.sentRequest, response: response, body: body, observer: request.call.observer,
+                verdict: verdict)
+        }
+    }
+}
+
 extension Session: RequestSender {
     func answer(inFlight request: Request) async throws -> Answer {
         let steps = AttachedSteps(configuration.steps.ofRequestsInFlight)
         return try await makeRequest(request, .memory, start: clock.now(), isInFlight: true, behind: steps)
-            .runCollecting(nil)
+            .runCollecting(nil).answer
     }
 }
 

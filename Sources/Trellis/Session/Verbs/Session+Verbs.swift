@@ -15,7 +15,7 @@ extension Session {
         _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await answer(request.asRequest().adjusted(headers, timeouts, interceptor)).pair
+        try await pair(request.asRequest().adjusted(headers, timeouts, interceptor))
     }
 
     /// Sends a request and collects the body of the response in memory: ``data(_:headers:timeouts:interceptor:)`` without the response.
@@ -25,7 +25,7 @@ extension Session {
         _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Data {
-        try await answer(request.asRequest().adjusted(headers, timeouts, interceptor)).pair.0
+        try await pair(request.asRequest().adjusted(headers, timeouts, interceptor)).0
     }
 
     /// Sends a request and returns when the head of the response has come; the body follows at the pace of its reader.
@@ -50,9 +50,8 @@ extension Session {
         _ body: RequestBody, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
-        try await answer(
-            RequestWithBody(body: body, request: request).asRequest().adjusted(headers, timeouts, interceptor)
-        ).pair
+        try await pair(
+            RequestWithBody(body: body, request: request).asRequest().adjusted(headers, timeouts, interceptor))
     }
 
     /// Sends a request with bytes in memory as its body: otherwise as
