@@ -232,6 +232,8 @@ final class EasyHandle {
     private func setCommonOptions() {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         set(CURLOPT_NOSIGNAL, 1)
+        // The framework's timers enforce the limit; libcurl's own would be 300 seconds.
+        set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
         // Without this option the end of a transfer can wait for a resolver thread.
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_PROTOCOLS_STR, "http,https")

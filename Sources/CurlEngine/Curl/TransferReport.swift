@@ -34,8 +34,11 @@ package struct TransferReport: Hashable, Sendable {
             connect = unsafe Int64(ccurl_get_offset(easy, CURLINFO_CONNECT_TIME_T))
             tls = unsafe Int64(ccurl_get_offset(easy, CURLINFO_APPCONNECT_TIME_T))
         }
-        firstByte = unsafe Int64(ccurl_get_offset(easy, CURLINFO_STARTTRANSFER_TIME_T))
         let responseHead = unsafe ccurl_get_long(easy, CURLINFO_HEADER_SIZE)
+        // Newer versions of libcurl report a time although no byte has arrived.
+        if responseHead > 0 {
+            firstByte = unsafe Int64(ccurl_get_offset(easy, CURLINFO_STARTTRANSFER_TIME_T))
+        }
         bytesSent = unsafe Self.bytesSent(easy, hasInlineBody: hasInlineBody)
         bytesReceived = unsafe Int64(responseHead) + Int64(ccurl_get_offset(easy, CURLINFO_SIZE_DOWNLOAD_T))
         if let address = unsafe ccurl_get_string(easy, CURLINFO_PRIMARY_IP) {

@@ -16,9 +16,21 @@ import CCurl
     /// The number of items of the batch that have begun.
     private var position = 0
 
+    /// Starts a thread for the executor; returns zero or an `errno`.
+    private let start: @Sendable (EngineExecutor, @escaping @Sendable () -> Void) -> Int32
+
     /// Creates an executor whose timers follow `clock`.
-    package init(clock: any EngineClock = MonotonicClock.system) {
+    package convenience init(clock: any EngineClock = MonotonicClock.system) {
+        self.init(clock: clock) { EngineThread.start(for: $0, $1) }
+    }
+
+    /// Creates an executor with another way to start its thread, for tests.
+    init(
+        clock: any EngineClock,
+        start: @escaping @Sendable (EngineExecutor, @escaping @Sendable () -> Void) -> Int32
+    ) {
         loop = EventLoop(clock: clock)
+        self.start = start
         clock.onAdvance { [weak self] in self?.submit {} }
     }
 
@@ -90,13 +102,21 @@ import CCurl
         }
     }
 
+    /// Starts the thread. If the system refuses a thread, for example because of a limit on processes, the work stays in the queue and
+    /// the start is tried again.
     private func startThread(isLate: Bool) {
-        let code = EngineThread.start(for: self) { [self] in
+        let code = start(self) { [self] in
             if isLate { runLateWork() } else { run() }
         }
-        // Without a thread, queued work could never run, and its callers would wait for ever.
-        precondition(code == 0, "The system refused to start a thread: errno \(code)")
+        guard code != 0 else { return }
+        Task(executorPreference: globalConcurrentExecutor) {
+            try? await Task.sleep(for: Self.restartDelay)
+            self.startThread(isLate: isLate)
+        }
     }
+
+    /// The time from a refused start of the thread to the next.
+    private static let restartDelay = Duration.milliseconds(20)
 
     /// Runs the engine thread from its start to its end.
     ///

@@ -39,3 +39,12 @@ package enum CallingThread {
     /// of every actor there. Blocking work must go elsewhere.
     package static var isEngine: Bool { unsafe ccurl_thread_tag() != nil }
 }
+
+extension Task where Success == Void, Failure == Never {
+    /// Cancels the task, from a thread of the pool if the caller is on an engine thread: cancellation handlers run on the thread
+    /// that cancels, and may be code of the user's, which must not block an engine.
+    package func cancelOffEngine() {
+        guard CallingThread.isEngine else { return cancel() }
+        Task<Void, Never>(executorPreference: globalConcurrentExecutor) { cancel() }
+    }
+}

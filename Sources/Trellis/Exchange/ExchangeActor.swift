@@ -44,6 +44,8 @@ actor ExchangeActor: EngineActor {
     /// The transport's measurements at the end of the attempt; `nil` before the end.
     var report: TransportReport?
     private var trailers = HTTPFields()
+    /// The number of attempts that the transport has started.
+    private var startedAttempts = 0
     /// A Boolean value: the transport was told to pause receiving.
     var isReceivingPaused = false
     /// A Boolean value: other requests wait until the connection of this one shows whether it can be shared.
@@ -124,6 +126,8 @@ actor ExchangeActor: EngineActor {
     /// Resumes receiving after the reader of a stream has taken the bytes that waited.
     func readerHasDrained() {
         guard state.isHeldByReader else { return }
+        // Bytes that arrived since may have filled the inbox again, whose reader reports its next drain.
+        if case .stream(let inbox) = sink, inbox.isFull { return }
         handle(.release)
         lastMove = executor.now
         pauseReceiving()
@@ -209,11 +213,18 @@ actor ExchangeActor: EngineActor {
         if prepared.expectContinueTimeout != nil { handle(.expect) }
         if flow != nil { joinGates() }
         let isFirst = state.expectation != .dropped
-        task = transport.start(presentRequest, events: isFirst ? self : LaterAttempt(self))
-        // The transport may have delivered the response at once.
-        guard !state.isEnded else { return task = nil }
+        startedAttempts += 1
+        let number = startedAttempts
+        let started = transport.start(presentRequest, events: isFirst ? self : LaterAttempt(self))
+        // The transport may have delivered events at once, and so have ended the attempt or begun another.
+        guard number == startedAttempts else { return }
+        guard !state.isEnded else {
+            if report == nil { started.cancel() }
+            return
+        }
+        task = started
         if isFirst, state.expectation == .dropped {
-            task?.cancel()
+            started.cancel()
             return task = nil
         }
         if flow != nil { pauseForBandwidth() }
@@ -239,9 +250,12 @@ actor ExchangeActor: EngineActor {
             executor.engineLoop.cancel(timer)
             self.timer = nil
         }
-        admission.didEnd(self, hasFailed: failure != nil)
+        admission.didEnd(self, isFollowed: failure == nil || isFollowed)
         deliver(outcome())
     }
+
+    /// Indicates whether a redirect is followed although its body has failed: the head of a streamed response was delivered.
+    private var isFollowed: Bool { if case .stream = sink { head != nil } else { false } }
 
     private func outcome() -> Result<Response, any Error> {
         let metrics = finalMetrics
@@ -267,6 +281,8 @@ actor ExchangeActor: EngineActor {
             whenHead = nil
             reply.resume(with: outcome)
         }
+        // A handle that is kept must not keep the partial body of a request that failed.
+        if case .failure = outcome { body = ByteAccumulator() }
         collected = outcome.map { (body.take(), $0) }
         if whenCollected != nil { executor.engineLoop.deliverSoon(self) }
     }

@@ -91,12 +91,12 @@ actor SessionActor: EngineActor {
     }
 
     /// Removes an exchange that has ended.
-    func didEnd(_ request: ExchangeActor, hasFailed: Bool) {
+    func didEnd(_ request: ExchangeActor, isFollowed: Bool) {
         let id = ObjectIdentifier(request)
         // An exchange that was suspended and resumed at the moment when it was given a slot may have asked twice.
         if let place = requests.removeValue(forKey: id)?.place { queue.leave(id, at: place) }
         // No call follows an exchange that has failed; its identity may be a later exchange's.
-        if hasFailed {
+        if !isFollowed {
             redirected.remove(id)
             cancelledRedirects[id] = nil
         }

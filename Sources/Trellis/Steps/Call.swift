@@ -107,11 +107,21 @@ public struct RequestExchange: Sendable {
 }
 
 extension Call {
+    /// The number of exchanges that a handle shows at most: the last ones of a call that is retried for ever.
+    static let maximumExchanges = 1_000
+    /// The number of exchanges that may be under way at a time, of which each may be recorded twice.
+    private static let recentExchanges = 64
+
     /// Records an exchange that has ended, if the call has a handle that shows exchanges.
     func record(_ prepared: PreparedRequest, _ metrics: Metrics?, attempt: Int) {
         record.withLock { record in
             let id = ObjectIdentifier(prepared)
-            guard let known = record.exchanges, !known.contains(where: { $0.id == id }) else { return }
+            guard record.exchanges?.suffix(Self.recentExchanges).contains(where: { $0.id == id }) == false else {
+                return
+            }
+            if record.exchanges?.count == Self.maximumExchanges {
+                record.exchanges?.removeFirst(Self.maximumExchanges / 10)
+            }
             record.exchanges?.append(
                 RequestExchange(
                     attempt: attempt, request: prepared.transportRequest.request, metrics: metrics ?? Metrics(), id: id)

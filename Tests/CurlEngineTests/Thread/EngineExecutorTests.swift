@@ -166,4 +166,19 @@ struct EngineExecutorTests {
         }
         await engine.shutDown()
     }
+
+    /// The system refuses threads while a process or container has as many as it may have.
+    @Test func aThreadThatTheSystemRefusesIsStartedLater() async {
+        let refusals = Locked(0)
+        let engine = EngineExecutor(clock: MonotonicClock.system) { executor, body in
+            let isRefused = refusals.withLock { count in
+                count += 1
+                return count <= 2
+            }
+            return isRefused ? 11 : EngineThread.start(for: executor, body)
+        }
+        await Self.passThrough(engine)
+        #expect(refusals.withLock { $0 } == 3)
+        await engine.shutDown()
+    }
 }

@@ -15,7 +15,9 @@ protocol Admission: AnyObject, Sendable {
     /// - Parameter isShared: A Boolean value: the connection is one that requests share; `nil`: not known.
     func release(_ request: ExchangeActor, isShared: Bool?)
     /// Removes a request that has ended, with or without a slot.
-    func didEnd(_ request: ExchangeActor, hasFailed: Bool)
+    ///
+    /// - Parameter isFollowed: Indicates whether a call follows a redirect with which the request was answered.
+    func didEnd(_ request: ExchangeActor, isFollowed: Bool)
     /// Returns the reason why the request waits, for errors.
     func reasonForWaiting(_ request: ExchangeActor) -> String
 }

@@ -93,6 +93,9 @@ final class BodyInbox: Sendable {
         reader.resume(with: end.withoutValue)
     }
 
+    /// Indicates whether the transfer must stay paused.
+    var isFull: Bool { state.withLock { $0.isPaused } }
+
     // MARK: Reader's side
 
     /// A Boolean value: the body has ended, and no more bytes come.

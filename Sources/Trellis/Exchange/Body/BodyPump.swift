@@ -118,6 +118,6 @@ final class BodyPump: Sendable {
             return (state.waiter, state.task)
         }
         waiter?.resume(throwing: CancellationError())
-        task?.cancel()
+        task?.cancelOffEngine()
     }
 }

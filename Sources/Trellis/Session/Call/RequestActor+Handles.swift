@@ -31,7 +31,7 @@ extension RequestActor {
     nonisolated func resume(_ conditions: ReadingConditions? = nil) {
         submit { request in
             request.start(conditions)
-            request.streamedExchange?.onEngineThread.resume()
+            request.streamedExchange?.resume()
         }
         begin()
     }
@@ -39,21 +39,23 @@ extension RequestActor {
     nonisolated func suspend() {
         submit { request in
             request.handle(.suspend)
-            request.streamedExchange?.onEngineThread.suspend()
+            request.streamedExchange?.suspend()
         }
     }
 
     nonisolated func end(_ error: any Error) {
         submit { request in
             request.cancel(error)
-            request.streamedExchange?.onEngineThread.cancel(error)
+            request.streamedExchange?.cancel(error)
         }
     }
 
     /// The exchange whose body is still read, of a stream whose head has been handed over.
-    private var streamedExchange: ExchangeActor? {
-        guard call.delivery == .stream, currentState == .finished, let exchange else { return nil }
-        return exchange.onEngineThread.isEnded ? nil : exchange
+    private var streamedExchange: (any ExchangeEngineCalls)? {
+        guard call.delivery == .stream, currentState == .finished, let exchange = exchange?.onEngineThread else {
+            return nil
+        }
+        return exchange.isEnded ? nil : exchange
     }
 
     /// Starts a task that performs the call, once. Priority and task-local values are those of the first task that asks.

@@ -127,7 +127,7 @@ actor RequestActor: EngineActor {
             if !record.isDecided { record.work = work }
             return record.isDecided
         }
-        if isDecided { work.cancel() }
+        if isDecided { work.cancelOffEngine() }
     }
 
     /// Decides on the result of a verb's call, unless the actor has ended the call before, and resumes the caller with it.
@@ -227,9 +227,19 @@ actor RequestActor: EngineActor {
     func settle(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished else { return }
         self.result = result
+        if case .success(let answer) = result { controlExchange(of: answer) }
         // A cancellation error, such as that of the session's shutdown, ends the request as cancelled.
         if case .failure(let error as TrellisError) = result, error.isCancellation { return handle(.cancel) }
         handle(.finish)
+    }
+
+    /// Makes the exchange of a streamed response the one that the handle controls: with hedging, another may have begun later.
+    private func controlExchange(of answer: StepResponse) {
+        guard case .source(let token) = answer.content, let source = token.source as? StreamSource,
+            source.exchange !== exchange
+        else { return }
+        exchange = source.exchange
+        measureBodies()
     }
 
     /// Passes the result of a call that the actor has ended to its caller.
@@ -249,7 +259,7 @@ actor RequestActor: EngineActor {
     ) {
         guard !state.isFinished, decide() else { return }
         // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.
-        call.record.withLock { $0.work }?.cancel()
+        call.record.withLock { $0.work }?.cancelOffEngine()
         var result = Result<StepResponse, any Error>.failure(error)
         for exchange in underWay {
             let entry = exchange.onEngineThread
@@ -290,7 +300,7 @@ actor RequestActor: EngineActor {
     }
 
     /// The exchanges that have not ended; the last begun comes last.
-    private var underWay: [ExchangeActor] {
+    var underWay: [ExchangeActor] {
         (others + (exchange.map { [$0] } ?? [])).filter { exchange in !exchange.onEngineThread.isEnded }
     }
 
@@ -352,7 +362,7 @@ actor RequestActor: EngineActor {
             defer { record.work = nil }
             return record.work
         }
-        work?.cancel()
+        work?.cancelOffEngine()
         if let timer { executor.engineLoop.cancel(timer) }
         timer = nil
         if let result {

@@ -4,7 +4,7 @@ import FoundationEssentials
 /// The body of a streamed response, for its reader. Keeps the session alive as long as the body is read.
 final class StreamSource: ChunkSource {
     private let inbox: BodyInbox
-    private let exchange: ExchangeActor
+    let exchange: ExchangeActor
     private let session: Session
 
     init(inbox: BodyInbox, exchange: ExchangeActor, session: Session) {

@@ -35,7 +35,8 @@ public struct DataRequest: Sendable {
     /// could not be made.
     public var callID: UInt64? { try? owner.call.get().call.id }
 
-    /// The exchanges of the request that have ended, in their order: each attempt and each redirect is one.
+    /// The exchanges of the request that have ended, in their order: each attempt and each redirect is one. A request with more than
+    /// 1,000 shows the last ones.
     public var exchanges: [RequestExchange] {
         (try? owner.call.get())?.call.record.withLock { $0.exchanges } ?? []
     }

@@ -121,6 +121,28 @@ struct StreamRequestTests {
         #expect(await scripted.session.actor.cancelledRedirects.isEmpty)
     }
 
+    /// The head of a redirect has been delivered, so that a call follows it and takes the error.
+    @Test func cancellingAStreamsRedirectEndsTheCallThatFollowsIt() async throws {
+        let scripted = Scripted()
+        let task = Task { [session = scripted.session] in try await session.stream("http://localhost/a").response.status
+        }
+        let exchange = try await scripted.transport.nextAttempt()
+        exchange.connect()
+        let session = scripted.session
+        await withCheckedContinuation { continuation in
+            // One job, so that the call has not followed the redirect yet.
+            session.actor.submit { actor in
+                exchange.receiveHead(status: 302, headers: [.location: "/next"])
+                actor.cancelAll(TrellisError(.cancelled(.explicitly)))
+                continuation.resume()
+            }
+        }
+        let error = await #expect(throws: TrellisError.self) { try await task.value }
+        #expect(error?.reason == .cancelled(.explicitly))
+        #expect(scripted.transport.attempts.count == 1)
+        #expect(await scripted.session.actor.cancelledRedirects.isEmpty)
+    }
+
     @Test func whatAVerbIsGivenIsAddedToTheRequest() async throws {
         let transport = MockTransport { _ in MockResponse() }
         let session = Session(transport: transport)

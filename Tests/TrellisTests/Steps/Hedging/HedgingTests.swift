@@ -329,4 +329,24 @@ struct HedgingTests {
                 "2 queued", "2 admitted", "2 connected", "2 head 200", "2 ended", "2 finished 200",
             ])
     }
+
+    @Test func theHandleOfAStreamControlsTheAttemptThatAnswered() async throws {
+        let session = session()
+        let handle = session.streamRequest("http://a.example/")
+        let progress = handle.downloadProgress
+        let task = Task { try await handle.response }
+        let first = try await transport.nextAttempt()
+        first.connect()
+        _ = try await hedge(session)
+        first.receiveHead()
+        first.receiveBody("he")
+        _ = try await task.value
+        await session.settle()
+        first.receiveBody("llo")
+        await session.settle()
+        var iterator = progress.makeAsyncIterator()
+        #expect(await iterator.next() != nil)
+        handle.cancel()
+        try await first.wait(for: .cancel)
+    }
 }

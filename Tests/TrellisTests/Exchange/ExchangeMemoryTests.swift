@@ -1,0 +1,59 @@
+import CurlEngine
+import Dispatch
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The memory of an exchange: bytes that arrive while a pause ends, and the body of a request that failed.
+@Suite(.timeLimit(.minutes(1)))
+struct ExchangeMemoryTests {
+    /// A transport may deliver a little more after it was paused.
+    @Test func bytesThatArriveWhileTheReaderDrainsKeepTheTransferPaused() async throws {
+        let scripted = Scripted()
+        let task = Task { [session = scripted.session] in try await session.stream("http://a.example/") }
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead()
+        let stream = try await task.value
+        attempt.receiveBody(Data(count: BodyInbox.highWater))
+        try await attempt.wait(for: .pauseReceiving(true))
+        let (engine, isHeld, mayGo) = (
+            scripted.session.engine, DispatchSemaphore(value: 0), DispatchSemaphore(value: 0)
+        )
+        engine.submit {
+            isHeld.signal()
+            mayGo.wait()
+        }
+        isHeld.wait()
+        // The drain is reported behind these bytes, or before them: neither may end the pause.
+        attempt.receiveBody(Data(count: BodyInbox.highWater * 3 / 4))
+        var chunks = stream.chunks.makeAsyncIterator()
+        let first = try await chunks.next()
+        mayGo.signal()
+        await scripted.session.settle()
+        #expect((first?.count ?? 0) <= BodyInbox.highWater)
+        let pauses = attempt.calls.compactMap { call in
+            if case .pauseReceiving(let isPaused) = call { isPaused } else { nil }
+        }
+        #expect(pauses.last == true)
+    }
+
+    @Test func aFailedRequestThatIsKeptKeepsNoBody() async throws {
+        let scripted = Scripted()
+        let handle = scripted.session.request("http://a.example/")
+        let task = outcome { "\(try await handle.data().0.count)" }
+        let attempt = try await scripted.transport.nextAttempt()
+        attempt.connect()
+        attempt.receiveHead()
+        attempt.receiveBody(Data(count: 1 << 20))
+        attempt.fail(.exchangeFailed(.receive("broken")))
+        #expect(await task.value == .failed(.exchangeFailed(.receive("broken"))))
+        let exchange = try #require(try handle.owner.call.get().first)
+        let count = await withCheckedContinuation { continuation in
+            exchange.submit { continuation.resume(returning: $0.body.count) }
+        }
+        #expect(count == 0)
+    }
+}

@@ -1,0 +1,18 @@
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The exchanges of a handle whose request is retried very often.
+@Suite(.timeLimit(.minutes(1)))
+struct ManyExchangesTests {
+    @Test func theLastOnesAreKept() async throws {
+        let session = Session(transport: MockTransport { _ in MockResponse(status: 503) })
+        let retrier = Retrier { _, context in context.attempt <= 2_500 ? .retry : .doNotRetry }
+        let handle = session.request(Request("http://a.example/").withRetrier(retrier))
+        #expect(try await handle.data().1.status.code == 503)
+        #expect(handle.exchanges.count <= 1_000)
+        #expect(handle.exchanges.last?.attempt == 2_501)
+        #expect(handle.retryCount == 2_500)
+    }
+}
