@@ -1,9 +1,9 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Exchanges that the pipeline sends through the actor.
+/// The exchanges that the pipeline sends through the actor.
 extension RequestActor {
-    /// Sends an exchange and waits for its response with the whole body. The end of the call ends the exchange, and so does the
+    /// Sends an exchange and waits for its response with the complete body. The end of the call ends the exchange, and so does the
     /// cancellation of the task, which may be one of several that a step has created.
     nonisolated func collected(_ exchange: ExchangeActor) async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
@@ -38,7 +38,7 @@ extension RequestActor {
 }
 
 extension RequestActor {
-    /// Returns the failed attempt that is passed to retriers; `nil`: there is nothing to retry.
+    /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
     nonisolated func failedAttempt(_ result: Result<StepResponse, any Error>) -> FailedAttempt? {
         switch result {
         case .failure(let error): return FailedAttempt(request: sentRequest, error: error)
@@ -50,7 +50,7 @@ extension RequestActor {
         }
     }
 
-    /// Returns a response in memory with the verdict of the conditions of the first reader, if it has any.
+    /// Validates a response in memory with the conditions of the first reader, if it has any, and returns the response with the result.
     nonisolated func judged(_ answer: StepResponse) async -> StepResponse {
         guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else {
             return answer
@@ -62,12 +62,12 @@ extension RequestActor {
         return judged
     }
 
-    /// The last request that was sent; before any was, the call's request.
+    /// The last request that was sent, or the call's request if none was sent yet.
     private nonisolated var sentRequest: Request {
         (call.record.withLock { $0.sent } ?? first?.prepared)?.transportRequest.request ?? call.request
     }
 
-    /// Returns the response of a call for memory, with its whole body and the request that it answers.
+    /// Returns the response of a call for memory, with its complete body and the request to which it belongs.
     nonisolated func answer(of response: StepResponse) async throws -> Answer {
         var whole = Answer(
             request: sentRequest, response: response.response, body: try await response.wholeBody())
@@ -76,12 +76,12 @@ extension RequestActor {
         return whole
     }
 
-    /// Runs the call in the caller's task and returns its response with the whole body.
+    /// Runs the call in the caller's task and returns its response with the complete body.
     nonisolated func runCollecting(_ conditions: ReadingConditions?) async throws -> Answer {
         try await answer(of: run(conditions))
     }
 
-    /// Returns the response with the whole body to one more reader.
+    /// Returns the response with the complete body to another reader.
     nonisolated func collect(_ conditions: ReadingConditions?) async throws -> Answer {
         try await answer(of: answer(conditions))
     }

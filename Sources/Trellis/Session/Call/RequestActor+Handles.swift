@@ -6,7 +6,7 @@ extension RequestActor {
     /// Returns the response to one more reader. Starts the call, unless it was started. A cancelled task leaves the call to the other
     /// readers; with the last of them the call ends.
     ///
-    /// - Parameter conditions: The reader's conditions of the response; `nil`: it accepts any.
+    /// - Parameter conditions: The reader's conditions of the response; `nil` if it accepts any.
     nonisolated func answer(_ conditions: ReadingConditions?) async throws -> StepResponse {
         let reader = Self.readerCount.add(1, ordering: .relaxed).newValue
         return try await withTaskCancellationHandler {
@@ -26,7 +26,7 @@ extension RequestActor {
 
     /// Starts the call, or resumes it.
     ///
-    /// - Parameter conditions: The conditions of all readers; `nil`: the readers accept any response.
+    /// - Parameter conditions: The conditions of all readers; `nil` if the readers accept any response.
     nonisolated func resume(_ conditions: ReadingConditions? = nil) {
         submit { request in
             request.start(conditions)
