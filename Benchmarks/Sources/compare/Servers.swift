@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// The servers of the comparison, nginx and the test server, which end with this object.
+/// The servers of the comparison: nginx and the test server. They end with this object.
 final class Servers {
     /// The path of the large body, which is also the file that is uploaded.
     let largeFile: String
