@@ -36,7 +36,7 @@ public struct Work: Sendable {
     public let seconds: Double
     /// The time before the measured time, in which connections are established, in seconds.
     public let warmUpSeconds: Double
-    /// The certificate authority to trust (PEM); `nil` for plain HTTP.
+    /// The certificate authority to trust (PEM); `nil` if plain HTTP is used.
     public let certificateAuthorityFile: String?
     /// The file to write or to send; the folder if the kind is `downloadFiles`.
     public let file: String?

@@ -35,7 +35,7 @@ struct ClientCommand {
         return words
     }
 
-    /// Returns the curl command, which prints no figures: its supervisor measures the whole process.
+    /// Returns the curl command, which prints no figures: its supervisor measures the complete process.
     private func curl(_ benchmark: Benchmark, _ servers: Servers) -> [String] {
         var words = ["curl", "--disable", "--silent", "--show-error", "--fail", "--noproxy", "*"]
         switch benchmark.work {

@@ -52,7 +52,7 @@ final class Servers {
         }
     }
 
-    /// Returns the options that tell a client the address of a benchmark's server.
+    /// Returns the options with the address of a benchmark's server.
     func arguments(for benchmark: Benchmark) -> [String] {
         switch benchmark.target {
         case .nginx: ["--url", url(of: benchmark)]

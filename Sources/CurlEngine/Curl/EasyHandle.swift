@@ -281,7 +281,7 @@ final class EasyHandle {
             && ccurl_set_string(curl, CURLOPT_PROXYPASSWORD, credentials.password) == CURLE_OK
     }
 
-    /// The proxy of the transfers; `nil` for a socket in the file system, because libcurl would ignore the proxy there.
+    /// The proxy of the transfers; `nil` if they use a socket in the file system, because libcurl would ignore the proxy there.
     private var proxy: EngineConfiguration.Proxy? {
         configuration.unixSocketPath == nil ? configuration.proxy : nil
     }

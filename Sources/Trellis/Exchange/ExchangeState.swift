@@ -228,7 +228,7 @@ package struct ExchangeState: Hashable, Sendable {
         return effects
     }
 
-    /// The progress of the attempt; `nil` if no attempt is under way.
+    /// The progress of the attempt; `nil` if no attempt is in progress.
     package var progress: Progress? {
         switch phase {
         case .resumed(let progress), .suspended(let progress): progress

@@ -38,7 +38,7 @@ struct DiskTests {
         let error = await fails(.file) { try await request.value }
         #expect(error?.description.contains("No space left on device") == true)
         #expect(disk.folder.data("a.bin") == Data("old".utf8))
-        // The bytes that are reported as kept exist, and the download continues where there is room.
+        // The bytes that are reported as kept exist, and the download continues on a disk with room.
         let kept = try #require(request.resumeData?.receivedBytes)
         #expect(kept > 0)
         try disk.remount("size=16m")
