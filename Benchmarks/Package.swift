@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-/// A Boolean value: only Trellis and the C program are measured, and nothing of the peers is fetched or built.
+/// Indicates whether only Trellis and the C program are measured, and no peer is fetched or built.
 let withoutPeers = Context.environment["TRELLIS_BENCHMARKS_WITHOUT_PEERS"] != nil
 
 let settings: [SwiftSetting] = [
@@ -19,7 +19,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.5.1"),
     ],
     targets: [
-        // Command line, clock, CPU time, memory and percentiles: the same for the C program and the Swift clients.
+        // Command line, clock, CPU time, memory and percentiles, which are the same for the C program and the Swift clients.
         .target(name: "CMeasure"),
         // Shared code of the Swift clients: the kinds of work, over a protocol that each client implements.
         .target(name: "ClientKit", dependencies: ["CMeasure"], swiftSettings: settings),
@@ -33,11 +33,11 @@ let package = Package(
             swiftSettings: settings),
         .executableTarget(
             name: "client-libcurl", dependencies: ["CMeasure"], linkerSettings: [.linkedLibrary("curl")]),
-        // The orchestrator: starts the servers, lets the clients take turns, prints the table and writes the JSON.
+        // The orchestrator, which starts the servers, lets the clients take turns, prints the table and writes the JSON.
         .executableTarget(name: "compare", swiftSettings: settings),
-        // The test server: late responses, no responses, an upload sink. nginx serves the rest.
+        // The test server, with late responses, no responses and an upload sink. nginx serves the rest.
         .executableTarget(name: "server", dependencies: ["CMeasure"]),
-        // A supervisor that runs a command, which cannot outlive the benchmark.
+        // The supervisor of a command, which cannot outlive the benchmark.
         .executableTarget(name: "supervise"),
     ],
     cLanguageStandard: .gnu17

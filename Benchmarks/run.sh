@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares Trellis and its peers on the same work, in turns. See README.md beside this script.
+# Compares Trellis and its peers on the same work, in turns. See README.md in this folder.
 set -euo pipefail
 
 usage() {

@@ -36,7 +36,7 @@ let package = Package(
             swiftSettings: settings),
         // A tour of the framework on real traffic, with a server in the same process.
         .executableTarget(name: "Tour", dependencies: [trellis, testing, "TerminalKit"], swiftSettings: settings),
-        // The server that test.sh sends requests to.
+        // The server to which test.sh sends requests.
         .executableTarget(name: "FixtureServer", dependencies: [testing], swiftSettings: settings),
     ]
 )

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// plainWriter hides everything but Write, so that io.CopyBuffer uses its large buffer.
+// plainWriter hides all methods but Write, so that io.CopyBuffer uses its large buffer.
 type plainWriter struct{ io.Writer }
 
 func runDownload(client *http.Client, w work) error {
@@ -91,7 +91,7 @@ func runDownloads(client *http.Client, w work) error {
 	return nil
 }
 
-// runUpload gives net/http the file itself, which it then sends with sendfile.
+// runUpload passes the file itself to net/http, which then sends it with sendfile.
 func runUpload(client *http.Client, w work) error {
 	report := startReport()
 	file, err := os.Open(w.file)

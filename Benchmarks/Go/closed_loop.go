@@ -25,7 +25,7 @@ type order struct {
 	Items    []item `json:"items"`
 }
 
-// receipt is the JSON that comes back.
+// receipt is the JSON of the response.
 type receipt struct {
 	ID        int      `json:"id"`
 	Accepted  bool     `json:"accepted"`
@@ -103,7 +103,7 @@ func request(client *http.Client, w work, id int) error {
 	return get(client, w.url)
 }
 
-// worker sends one request after the other; the latencies are in ms.
+// worker sends one request after the other. The latencies are in ms.
 func worker(client *http.Client, w work, end time.Time, requests int) ([]float32, error) {
 	var latencies []float32
 	for len(latencies) < requests {
@@ -120,7 +120,7 @@ func worker(client *http.Client, w work, end time.Time, requests int) ([]float32
 	return latencies, nil
 }
 
-// phase runs all workers for this long and returns their latencies.
+// phase runs all workers for this time and returns their latencies.
 func phase(client *http.Client, w work, seconds float64) ([]float32, error) {
 	type outcome struct {
 		latencies []float32

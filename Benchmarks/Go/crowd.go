@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// runInFlight sends all requests at once and waits for the last answer.
+// runInFlight sends all requests at once and waits for the last response.
 func runInFlight(client *http.Client, w work) error {
 	report := startReport()
 	start := time.Now()
@@ -39,7 +39,7 @@ func runInFlight(client *http.Client, w work) error {
 	return nil
 }
 
-// runCancel cancels all requests once the server has them, and measures until it has seen every socket closed.
+// runCancel cancels all requests once the server has received them, and measures until the server has seen every socket closed.
 func runCancel(client *http.Client, w work) error {
 	idle := startReport()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -72,7 +72,7 @@ func runCancel(client *http.Client, w work) error {
 	return nil
 }
 
-// ask asks the test server, over a connection of its own, and waits for its answer.
+// ask sends a question to the test server, over its own connection, and waits for the reply.
 func ask(w work, question string) (uint64, error) {
 	answer, err := body(http.Get(fmt.Sprintf("http://127.0.0.1:%d%s", w.controlPort, question)))
 	if err != nil {

@@ -1,4 +1,4 @@
-// The Go client: net/http with the standard library's own JSON, doing the same work as the other clients.
+// The Go client: net/http with the standard library's JSON. It does the same work as the other clients.
 package main
 
 import (
@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// work is what this process is asked to do; the options are those of workload.h.
+// work is the work of this process. The options are those of workload.h.
 type work struct {
 	kind, url, caFile, file string
 	concurrency, requests   int
@@ -59,7 +59,7 @@ func newClient(w work) (*http.Client, error) {
 	return &http.Client{Transport: transport, Timeout: 120 * time.Second}, nil
 }
 
-// body reads a complete answer and gives its connection back.
+// body reads a complete response and returns its connection to the pool.
 func body(response *http.Response, err error) ([]byte, error) {
 	if err != nil {
 		return nil, err

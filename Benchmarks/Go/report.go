@@ -11,7 +11,7 @@ import (
 	"unsafe"
 )
 
-// report holds one run's figures: the line of JSON that measure.c prints for the other clients.
+// report contains the figures of one run: the line of JSON that measure.c prints for the other clients.
 type report struct {
 	Requests   int      `json:"requests"`
 	Seconds    float64  `json:"seconds"`
@@ -25,7 +25,7 @@ type report struct {
 	start uint64
 }
 
-// monotonicNanoseconds is CLOCK_MONOTONIC, which the test server's answers refer to.
+// monotonicNanoseconds returns CLOCK_MONOTONIC, to which the test server's replies refer.
 func monotonicNanoseconds() uint64 {
 	var now syscall.Timespec
 	const clockMonotonic = 1
@@ -61,7 +61,7 @@ func (r *report) stopAt(end uint64) {
 	r.CPUSeconds = cpuSeconds() - r.CPUSeconds
 }
 
-// print prints the figures, with percentiles where there are at least two latencies (ms).
+// print prints the figures, with percentiles if there are at least two latencies (ms).
 func (r *report) print(latencies []float32) {
 	if count := len(latencies); count > 1 {
 		sort.Slice(latencies, func(i, j int) bool { return latencies[i] < latencies[j] })

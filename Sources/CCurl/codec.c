@@ -6,8 +6,8 @@
 
 #include "CCurl.h"
 
-// The parts of the ABIs of zlib, brotli and zstd that this file uses. All three projects have promised to keep them: zlib since
-// 1.2, brotli since 1.0, zstd since 1.4 (zlib checks the size of its struct itself).
+// The parts of the ABIs of zlib, brotli and zstd that this file uses. All three projects have promised not to change them: zlib since 1.2,
+// brotli since 1.0, zstd since 1.4 (zlib itself checks the size of its struct).
 
 typedef struct {
   const uint8_t *next_in;
@@ -83,7 +83,7 @@ static bool has_zlib, has_brotli_decoder, has_brotli_encoder, has_zstd;
 
 // MARK: Library lookup
 
-// Looks up all functions of one library, or none: two copies of a library in one process must not be mixed.
+// Looks up all functions of one library, or none, because two copies of a library in one process must not be mixed.
 static bool look_up(void *handle, const char *const *names, void **functions, size_t count) {
   void *base = NULL;
   for (size_t index = 0; index < count; index++) {
@@ -96,8 +96,8 @@ static bool look_up(void *handle, const char *const *names, void **functions, si
   return true;
 }
 
-// Finds the functions of a library: in the one that libcurl has loaded, under any name; then by the library's usual name, which
-// the process may have loaded aside; then in the one of the system.
+// Finds the functions of a library: first in the copy that libcurl has loaded, under any name; then under the library's usual name, which
+// the process may have loaded separately; then in the system's copy.
 static bool find(const char *soname, const char *const *names, void *functions, size_t size) {
   size_t count = size / sizeof(void *);
   if (look_up(RTLD_DEFAULT, names, functions, count)) return true;
@@ -135,7 +135,7 @@ bool ccurl_codec_exists(int32_t coding, bool encodes) {
   }
 }
 
-// MARK: A codec
+// MARK: Codec
 
 struct ccurl_codec {
   int32_t coding;
@@ -175,11 +175,11 @@ static bool start_encoder(struct ccurl_codec *codec, int level) {
 static bool start_decoder(struct ccurl_codec *codec) {
   switch (codec->coding) {
     case CCURL_CODING_GZIP: return start_inflate(codec, GZIP_BITS);
-    case CCURL_CODING_DEFLATE: return true;  // the first bytes tell a zlib stream from a bare one
+    case CCURL_CODING_DEFLATE: return true;  // the first bytes distinguish a zlib stream from a bare deflate stream
     case CCURL_CODING_BROTLI: return (codec->other = brotli_decoder.create(NULL, NULL, NULL)) != NULL;
     default:
       codec->other = zstd.create_decoder();
-      // A window of 8 MiB is the most that the content coding allows (RFC 9659, section 3).
+      // A window of 8 MiB is the largest that the content coding allows (RFC 9659, section 3).
       return codec->other != NULL && !zstd.is_error(zstd.set_decoder(codec->other, ZSTD_D_WINDOW_LOG_MAX, 23));
   }
 }
@@ -209,7 +209,7 @@ static unsigned clamped(size_t count) { return count > 1u << 30 ? 1u << 30 : (un
 
 static int run_zlib(struct ccurl_codec *codec, struct ccurl_flow *flow, int (*step)(z_stream_abi *, int), int flush) {
   z_stream_abi *stream = &codec->stream;
-  // While zlib sees only part of the input, the input has not ended.
+  // While zlib has only part of the input, the input has not ended.
   unsigned in = clamped(flow->in_left), out = clamped(flow->out_left);
   stream->next_in = flow->in;
   stream->avail_in = in;
@@ -224,14 +224,14 @@ static int run_zlib(struct ccurl_codec *codec, struct ccurl_flow *flow, int (*st
   stream->next_out = NULL;
   switch (code) {
     case Z_OK:
-    case Z_BUF_ERROR: return CCURL_CODEC_MORE;  // no progress, for want of input or of room
+    case Z_BUF_ERROR: return CCURL_CODEC_MORE;  // no progress, because input or room is missing
     case Z_STREAM_END: codec->is_ended = true; return CCURL_CODEC_ENDED;
     case Z_MEM_ERROR: return CCURL_CODEC_NO_MEMORY;
     default: return CCURL_CODEC_CORRUPT;
   }
 }
 
-// Decodes gzip: members one after the other are one body (RFC 1952, section 2.2).
+// Decodes gzip. Consecutive members are one body (RFC 1952, section 2.2).
 static int decode_gzip(struct ccurl_codec *codec, struct ccurl_flow *flow) {
   int status;
   do {
@@ -246,8 +246,8 @@ static int decode_gzip(struct ccurl_codec *codec, struct ccurl_flow *flow) {
   return status;
 }
 
-// Decodes deflate, which is a zlib stream (RFC 9110, section 8.4.1.2), although some servers send the bare deflate stream. The
-// first byte of a bare stream cannot be a zlib header's unless an encoder fills padding with ones.
+// Decodes deflate, which is a zlib stream (RFC 9110, section 8.4.1.2); some servers send a bare deflate stream instead. The first byte of a
+// bare stream can equal that of a zlib header only if an encoder fills its padding with ones.
 static int decode_deflate(struct ccurl_codec *codec, struct ccurl_flow *flow) {
   if (!codec->has_stream) {
     while (codec->header_count < 2 && flow->in_left > 0) {
@@ -260,7 +260,7 @@ static int decode_deflate(struct ccurl_codec *codec, struct ccurl_flow *flow) {
     if (!start_inflate(codec, is_wrapped ? ZLIB_BITS : RAW_BITS)) return CCURL_CODEC_NO_MEMORY;
   }
   while (codec->header_count > 0) {
-    // The header bytes come first: both at once wherever the first does not end the stream or fill the room.
+    // The header bytes come first, both at once unless the first one ends the stream or fills the room.
     struct ccurl_flow first = {codec->header + 2 - codec->header_count, codec->header_count, flow->out, flow->out_left};
     int status = run_zlib(codec, &first, zlib.inflate, Z_NO_FLUSH);
     codec->header_count = (unsigned)first.in_left;
@@ -292,10 +292,10 @@ static size_t decode_zstd_step(struct ccurl_codec *codec, struct ccurl_flow *flo
   return code;
 }
 
-// Decodes zstd: frames one after the other are one body (RFC 8878, section 3).
+// Decodes zstd. Consecutive frames are one body (RFC 8878, section 3).
 static int decode_zstd(struct ccurl_codec *codec, struct ccurl_flow *flow) {
   do {
-    // At the end of a frame a call without input would begin the next frame.
+    // At the end of a frame, a call without input would begin the next frame.
     if (codec->is_ended && flow->in_left == 0) return CCURL_CODEC_ENDED;
     size_t code = decode_zstd_step(codec, flow);
     if (zstd.is_error(code)) return codec->is_ended ? CCURL_CODEC_TRAILING : CCURL_CODEC_CORRUPT;

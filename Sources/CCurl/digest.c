@@ -5,8 +5,8 @@
 
 #include "CCurl.h"
 
-// The hash functions of the OpenSSL that libcurl has loaded or, failing that, of the system's. The names are those of OpenSSL
-// since 1.1; the build does not depend on OpenSSL.
+// The hash functions of the OpenSSL that libcurl has loaded, or otherwise of the system's. The names are those of OpenSSL 1.1 and later;
+// the build does not depend on OpenSSL.
 static struct {
   void *(*create)(void);
   void (*free)(void *);
@@ -18,7 +18,7 @@ static struct {
 
 static bool has_evp;
 
-// Looks up all functions of one library, or none: two copies of a library in one process must not be mixed.
+// Looks up all functions of one library, or none, because two copies of a library in one process must not be mixed.
 static bool look_up(void *handle) {
   static const char *const names[] = {"EVP_MD_CTX_new",    "EVP_MD_CTX_free",  "EVP_get_digestbyname",
                                       "EVP_DigestInit_ex", "EVP_DigestUpdate", "EVP_DigestFinal_ex"};
@@ -49,7 +49,7 @@ void *ccurl_digest_create(const char *name) {
   if (!has_evp) return NULL;
   const void *kind = evp.named(name);
   void *digest = kind == NULL ? NULL : evp.create();
-  // An OpenSSL that keeps to FIPS 140 knows MD5 by name and refuses to start the digest.
+  // An OpenSSL in FIPS 140 mode knows MD5 by name, but refuses to start the digest.
   if (digest != NULL && evp.init(digest, kind, NULL) == 1) return digest;
   ccurl_digest_free(digest);
   return NULL;

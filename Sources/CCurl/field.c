@@ -19,7 +19,7 @@ bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field
   size_t start = colon + 1;
   while (start < end && (bytes[start] == ' ' || bytes[start] == '\t')) start++;
   while (end > start && (bytes[end - 1] == ' ' || bytes[end - 1] == '\t')) end--;
-  // A value holds no NUL, CR or LF (RFC 9110, section 5.5).
+  // A value contains no NUL, CR or LF (RFC 9110, section 5.5).
   if (memchr(bytes + start, 0, end - start) || memchr(bytes + start, '\r', end - start) ||
       memchr(bytes + start, '\n', end - start))
     return false;

@@ -12,13 +12,13 @@ static const void *list;
 static void find_list(void) {
   static const char soname[] = "libpsl.so.5";
   void *handle = RTLD_DEFAULT;
-  // The library that libcurl has loaded, under any name; then the library by its usual name, loaded aside or from the system.
+  // First the library that libcurl has loaded, under any name; then the library under its usual name, loaded separately or from the system.
   if (dlsym(handle, "psl_is_public_suffix") == NULL) handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
   if (handle == NULL && (handle = dlopen(soname, RTLD_NOW | RTLD_LOCAL)) == NULL) return;
   void *(*latest)(const char *) = (void *(*)(const char *))dlsym(handle, "psl_latest");
   const void *(*builtin)(void) = (const void *(*)(void))dlsym(handle, "psl_builtin");
   is_public_suffix = (int (*)(const void *, const char *))dlsym(handle, "psl_is_public_suffix");
-  // The newer of the system's list and the one inside the library.
+  // The newer list is used: the system's or the one inside the library.
   if (latest != NULL) list = latest(NULL);
   if (list == NULL && builtin != NULL) list = builtin();
 }

@@ -22,12 +22,12 @@ int ccurl_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 bool ccurl_epoll_watch(int epoll, int fd, uint32_t generation, uint32_t interest) {
   struct epoll_event event = {.events = 0, .data.u64 = ((uint64_t)generation << 32) | (uint32_t)fd};
   if (interest == 0) {
-    (void)epoll_ctl(epoll, EPOLL_CTL_DEL, fd, &event);  // ENOENT, EBADF: the socket is forgotten already
+    (void)epoll_ctl(epoll, EPOLL_CTL_DEL, fd, &event);  // ENOENT, EBADF: the socket is already forgotten
     return true;
   }
   if (interest & CCURL_READ) event.events |= EPOLLIN;
   if (interest & CCURL_WRITE) event.events |= EPOLLOUT;
-  // The system uses descriptors again, so either of the two calls may be the right one.
+  // The system reuses descriptors, so either of the two calls may be the right one.
   if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0) return true;
   return errno == EEXIST && epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event) == 0;
 }
@@ -42,8 +42,8 @@ int ccurl_epoll_wait(int epoll, struct ccurl_ready *ready, int64_t timeout_ns) {
     ready[index].fd = (int32_t)(uint32_t)events[index].data.u64;
     ready[index].generation = (uint32_t)(events[index].data.u64 >> 32);
     uint32_t bits = events[index].events, what = 0;
-    // A hang-up is reported as readable, because reading finds the end of file. A failure is reported as readable and writable
-    // too, because libcurl drops unread data if it is told of the failure alone.
+    // A hang-up is reported as readable, because a read finds the end of file. A failure is reported as readable and writable too, because
+    // libcurl drops unread data if only the failure is reported.
     if (bits & (EPOLLIN | EPOLLHUP | EPOLLERR)) what |= CCURL_READ;
     if (bits & (EPOLLOUT | EPOLLERR)) what |= CCURL_WRITE;
     if (bits & EPOLLERR) what |= CCURL_FAILED;
@@ -57,7 +57,7 @@ int ccurl_eventfd_create(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); 
 void ccurl_eventfd_signal(int fd) {
   uint64_t one = 1;
   ssize_t written = write(fd, &one, sizeof(one));
-  (void)written;  // EAGAIN: the counter is full, so the loop is going to wake anyway
+  (void)written;  // EAGAIN: the counter is full, so the loop wakes in any case
 }
 
 void ccurl_eventfd_clear(int fd) {
@@ -119,7 +119,7 @@ int ccurl_thread_start(const char *name, void (*body)(void *), void *context) {
   strncpy(start->name, name, sizeof(start->name) - 1);
   start->body = body;
   start->context = context;
-  // Threads inherit the signal mask, libcurl's resolver threads too, so that no signal of the program is handled on any of them.
+  // Threads inherit the signal mask, including libcurl's resolver threads, so that none of them handles a signal of the program.
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -193,7 +193,7 @@ bool ccurl_socket_end_if_unclean(int fd) {
     close(ends[0]);
     if (is_replaced) return true;
   }
-  // Without a free descriptor, the socket is shut down, so that no more data comes in, and its unread data is dropped.
+  // Without a free descriptor, the socket is shut down, so that no more data arrives, and its unread data is dropped.
   shutdown(fd, SHUT_RDWR);
   while (recv(fd, scrap, sizeof(scrap), MSG_DONTWAIT) > 0) {
   }

@@ -8,7 +8,7 @@ CURLcode ccurl_set_tls_function(CURL *easy, ccurl_tls_callback function) {
   return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, function);
 }
 
-// Finds the functions of the OpenSSL that libcurl has loaded; the build does not depend on OpenSSL.
+// Makes OpenSSL verify the host. The functions are those of the OpenSSL that libcurl has loaded; the build does not depend on OpenSSL.
 CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
   enum { NEVER_CHECK_SUBJECT = 0x20 };
   void *(*get_parameters)(void *) = (void *(*)(void *))dlsym(RTLD_DEFAULT, "SSL_CTX_get0_param");
@@ -26,17 +26,17 @@ CURLcode ccurl_tls_verify_host(void *tls_context, const char *host) {
   return set_host(parameters, host, 0) ? CURLE_OK : CURLE_SSL_CERTPROBLEM;
 }
 
-// Returns OpenSSL's session of a transfer's connection, or NULL.
+// Returns OpenSSL's session of a transfer's connection; NULL if there is none.
 static const void *openssl_session(CURL *easy) {
   struct curl_tlssessioninfo *session = NULL;
   if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || session == NULL) return NULL;
   return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
 }
 
-// Reads the protocol that ALPN agreed on. Returns false where the protocol cannot be known.
+// Reads the protocol that ALPN selected. Returns false if the protocol cannot be known.
 static bool negotiated(CURL *easy, const unsigned char **name, unsigned *length) {
   typedef void (*protocol_function)(const void *, const unsigned char **, unsigned *);
-  // The function is kept, because every request asks for it: looking it up takes longer than all the rest.
+  // The function is stored, because every request needs it, and the look-up takes longer than the rest of this function.
   static _Atomic(protocol_function) found;
   protocol_function get_protocol = found;
   if (get_protocol == NULL) {

@@ -23,8 +23,7 @@ struct curl_slist *ccurl_list_pack(const void *lines, size_t length, size_t coun
 
 void ccurl_free(void *block) { free(block); }
 
-// Reads a part of the URL that may be missing. A part with control characters cannot be decoded, and is an error: it must not be
-// left out.
+// Reads a part of the URL that may be missing. A part with control characters cannot be decoded, and is an error: it must not be omitted.
 static CURLUcode optional_part(CURLU *handle, CURLUPart part, CURLUcode missing, char **value) {
   CURLUcode code = curl_url_get(handle, part, value, CURLU_URLDECODE);
   return code == missing ? CURLUE_OK : code;
@@ -34,8 +33,8 @@ CURLUcode ccurl_url_parse(const char *text, struct ccurl_url *result) {
   memset(result, 0, sizeof(*result));
   CURLU *handle = curl_url();
   if (handle == NULL) return CURLUE_OUT_OF_MEMORY;
-  // A fragment is never sent (RFC 9110, section 4.2.5), and user information is taken out of the URL so that it cannot
-  // reach a log or another host.
+  // A fragment is never sent (RFC 9110, section 4.2.5), and user information is removed from the URL so that it cannot reach a log or
+  // another host.
   CURLUcode code = curl_url_set(handle, CURLUPART_URL, text, CURLU_URLENCODE);
   if (code == CURLUE_OK) code = curl_url_set(handle, CURLUPART_FRAGMENT, NULL, 0);
   if (code == CURLUE_OK) code = optional_part(handle, CURLUPART_USER, CURLUE_NO_USER, &result->user);

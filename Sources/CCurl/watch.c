@@ -39,7 +39,7 @@ uint64_t ccurl_clock_ns(int32_t clock) {
   return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-// Reads the number of bytes that have come in on a socket, and of those that its peer has acknowledged.
+// Reads the number of bytes that were received on a socket, and the number of sent bytes that its peer has acknowledged.
 static bool count(int fd, int64_t *received, int64_t *acknowledged) {
   struct tcp_info info;
   socklen_t size = sizeof(info);
@@ -55,7 +55,7 @@ int64_t ccurl_socket_read(int fd, bool is_start) {
   int64_t received, acknowledged;
   if (ioctl(fd, SIOCINQ, &before) != 0 || !count(fd, &received, &acknowledged)) return -1;
   if (ioctl(fd, SIOCINQ, &after) != 0) return -1;
-  // Bytes that come in between the calls count as read at the start, and as unread later.
+  // Bytes that arrive between the calls count as read at the start, and as unread later.
   return received - (is_start ? before : after);
 }
 

@@ -1,4 +1,4 @@
-/// A scanner that tells code from comments and strings, roughly as the compiler does.
+/// A scanner that distinguishes code from comments and strings, approximately as the compiler does.
 struct CodeScanner {
     private let bytes: [UInt8]
     private var position = 0

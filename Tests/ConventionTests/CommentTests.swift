@@ -30,7 +30,7 @@ struct CommentTests {
         return comments
     }
 
-    /// Returns the rule that a comment breaks; `nil`: the comment breaks none.
+    /// Returns the rule that a comment breaks; `nil` if it breaks none.
     static func violation(_ comment: Comment) -> String? {
         let subjects =
             #/^(?:- \w+: )?(?:Who|Whom|Whose|What|Whoever|Whatever|Those|Somebody|Nobody|Everybody|Anybody|Someone|It|They)\b/#

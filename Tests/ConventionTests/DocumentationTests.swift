@@ -2,12 +2,12 @@ import Testing
 
 /// Every public declaration has a doc comment.
 struct DocumentationTests {
-    /// Returns the public declarations without a doc comment above them, attributes aside.
+    /// Returns the public declarations without a doc comment above them; attributes between the two are skipped.
     static func undocumented(in file: SourceFile) -> [String] {
         let code = file.code.split(separator: "\n", omittingEmptySubsequences: false)
         return code.indices.compactMap { index in
             let line = code[index].drop { $0 == " " }
-            guard isPublicDeclaration(line) || isCaseOfPublicEnum(index, code) else { return nil }
+            guard isPublicDeclaration(line) || isRequirementOfPublicProtocol(index, code) else { return nil }
             var above = index - 1
             while above >= 0, code[above].contains(/^\s*@\w+/) { above -= 1 }
             let isDocumented = above >= 0 && file.lines[above].contains("///")
@@ -20,9 +20,9 @@ struct DocumentationTests {
         return line.contains(/\b(?:var|let|func|init|struct|class|enum|actor|protocol|typealias|subscript)\b/)
     }
 
-    /// Returns whether a line is a requirement of a public protocol, which has no access level of its own. Cases are not checked:
-    /// a group of cases may have one comment.
-    private static func isCaseOfPublicEnum(_ index: Int, _ code: [Substring]) -> Bool {
+    /// Returns whether a line is a requirement of a public protocol, because requirements have no access level of their own. Cases are not
+    /// checked, because a group of cases may have one comment.
+    private static func isRequirementOfPublicProtocol(_ index: Int, _ code: [Substring]) -> Bool {
         let line = code[index]
         guard line.contains(/^\s+(?:func|var)\s/), let opening = opening(of: index, code) else { return false }
         return code[opening].contains(/^public protocol\b/)

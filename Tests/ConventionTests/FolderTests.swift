@@ -3,7 +3,7 @@ import Testing
 
 /// The repository holds only files that belong there.
 struct FolderTests {
-    /// A folder holds only known files: a file that a run of an example leaves behind would be committed with the next change.
+    /// A folder contains only known files: a file that an example creates when it runs would be committed with the next change.
     @Test(arguments: [
         ("", ["Benchmarks", "CHANGELOG.md", "Examples", "LICENSE", "Package.swift", "README.md", "Sources", "Tests"]),
         ("Examples", ["Package.swift", "Snippets", "Sources", "run.sh", "test.sh"]),

@@ -1,6 +1,6 @@
 import Testing
 
-/// The imports of a target's files are only those that the target may link.
+/// The imports of a target's files are only the modules that the target may link.
 struct ImportTests {
     /// Returns the modules that the files import, each with the first file that does so.
     static func imports(in files: [SourceFile]) -> [String: String] {

@@ -5,7 +5,7 @@ import Testing
 struct LayerTests {
     /// The folders of shared types, which use none of the layers.
     static let nouns = ["Compose", "Receive", "Observe", "Errors"]
-    /// The layers, from the top: each uses only the layers after it. The folders of one layer do not use each other.
+    /// The layers, from the top. Each uses only the layers after it. The folders of one layer do not use each other.
     static let verbs = [["Downloads", "EventSources"], ["Session"], ["Steps"], ["Exchange"], ["Transport"]]
     static let folders = nouns + verbs.joined()
 
@@ -18,7 +18,7 @@ struct LayerTests {
 
     static func files(_ folder: String) -> [SourceFile] { SourceTree.files(in: "Sources/Trellis/\(folder)") }
 
-    /// Returns the names that `find` finds in all files of some folders.
+    /// Returns the names that `find` returns for all files of some folders.
     static func names(_ folders: some Sequence<String>, _ find: (SourceFile) -> Set<String>) -> Set<String> {
         folders.reduce(into: []) { names, folder in for file in files(folder) { names.formUnion(find(file)) } }
     }
@@ -44,7 +44,7 @@ struct LayerTests {
     @Test(arguments: folders)
     func aFolderUsesOnlyTheFunctionsAndMembersThatItMay(_ folder: String) {
         let left = Self.folders.filter { Self.isForbidden($0, to: folder) }
-        // A name that is declared in another folder, too, may refer to that declaration.
+        // A name that is also declared in another folder may refer to that declaration.
         let engine = SourceTree.files(in: "Sources/CurlEngine").map(SourceTree.declaredNames)
         let others = Self.names(Self.folders.filter { !left.contains($0) }, SourceTree.declaredNames)
             .union(engine.joined())
@@ -56,10 +56,10 @@ struct LayerTests {
         #expect(violations.isEmpty, "\(violations.joined(separator: "\n"))")
     }
 
-    /// The names of our members that members of the standard library have, too.
+    /// The names of the framework's members that also exist in the standard library.
     static let standardNames: Set<String> = []
 
-    /// The dependencies between the noun folders have no circle. `Errors` is left out: an error holds the known facts of its
+    /// The dependencies between the noun folders have no cycle. `Errors` is excluded, because an error contains the known facts of its
     /// request, and every folder throws errors.
     @Test func theNounFoldersHaveNoCircles() {
         let nouns = Self.nouns.filter { $0 != "Errors" }

@@ -31,7 +31,7 @@ struct SafetyTests {
     }
 
     @Test func uncheckedSendableIsProved() {
-        // A comment that gives the reason stands within six lines of the declaration.
+        // A comment that gives the reason is within six lines of the declaration.
         let violations = SourceTree.sources.flatMap { file in
             file.code.split(separator: "\n", omittingEmptySubsequences: false).enumerated().compactMap {
                 index, line -> String? in

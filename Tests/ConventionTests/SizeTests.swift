@@ -1,6 +1,6 @@
 import Testing
 
-/// Files are short enough to be read as a whole.
+/// Files are short enough to be read from beginning to end.
 struct SizeTests {
     @Test func noFileIsLongerThan400Lines() {
         let violations = SourceTree.all.filter { $0.lines.count > 401 }.map { "\($0.path): \($0.lines.count - 1)" }
@@ -13,7 +13,7 @@ struct SizeTests {
         #expect(counts[counts.count / 2] <= 120)
     }
 
-    /// A line has 140 characters at most. The formatter limits code to 120, but leaves comments and tables of literals, which may
+    /// A line has at most 140 characters. The formatter limits code to 120, but does not change comments and tables of literals, which may
     /// have more.
     @Test func noLineIsLongerThan140Characters() {
         let violations = SourceTree.sources.flatMap { file in

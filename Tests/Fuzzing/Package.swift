@@ -1,7 +1,7 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
-// The build runs through run.sh alone, with the fuzzer's instrumentation.
+// Only run.sh builds the package, with the fuzzer's instrumentation.
 let package = Package(
     name: "trellis-fuzzing",
     dependencies: [
@@ -10,7 +10,7 @@ let package = Package(
     ],
     targets: [
         .target(name: "CFuzzer"),
-        // All fuzzers in one executable: the first argument selects the fuzzer, the other arguments are libFuzzer's.
+        // All fuzzers are in one executable. The first argument selects the fuzzer; the other arguments are libFuzzer's.
         .executableTarget(
             name: "fuzz",
             dependencies: [

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Fuzzes the parsers of a server's response and the encoders of forms, with libFuzzer, which comes with Swift's toolchain.
 #
-#   Tests/Fuzzing/run.sh                    each for a minute
-#   Tests/Fuzzing/run.sh 600                each for that many seconds
-#   Tests/Fuzzing/run.sh 600 events lines   some of them
-#   Tests/Fuzzing/run.sh --smoke            each for 5 seconds, from Corpus/ alone, and nothing kept
+#   Tests/Fuzzing/run.sh                    every fuzzer for a minute
+#   Tests/Fuzzing/run.sh 600                every fuzzer for that many seconds
+#   Tests/Fuzzing/run.sh 600 events lines   only these fuzzers
+#   Tests/Fuzzing/run.sh --smoke            every fuzzer for 5 seconds, from Corpus/ only; inputs are not kept
 #   Tests/Fuzzing/run.sh --available        only reports, by its exit status, whether libFuzzer is installed
 #
 #   lines, events, text, multipart   the state machines under streams: the same result however a body is cut, and bounded
@@ -52,7 +52,7 @@ names=("$@")
 swift build --package-path "$here" --scratch-path "$scratch" -c release --disable-dead-strip \
     -Xswiftc -enable-testing -Xswiftc "${instrumented[0]}" -Xswiftc "${instrumented[1]}"
 
-# The runtime's own crash report would come before libFuzzer's, which keeps the input.
+# The runtime's crash report would be written instead of libFuzzer's, which saves the input.
 export SWIFT_BACKTRACE=enable=no
 found=() ended=()
 mkdir -p "$scratch/crashes" "$scratch/logs"

@@ -26,7 +26,7 @@ static double cpu_seconds(void) {
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/// A field of /proc/self/status in MB. Not ru_maxrss: that one starts from the size of the process that spawned us.
+/// Returns a field of /proc/self/status in MB. ru_maxrss is not used, because it starts from the size of the parent process.
 static double status_mb(const char *field) {
     FILE *status = fopen("/proc/self/status", "r");
     if (status == NULL) return 0;

@@ -6,7 +6,7 @@ public struct ByteSink: Sendable {
     public private(set) var count: Int64 = 0
     private let descriptor: Int32?
 
-    /// Creates the file; `nil`: the bytes are discarded.
+    /// Creates the file; the bytes are discarded if the path is `nil`.
     public init(path: String?) throws {
         guard let path else {
             descriptor = nil
@@ -17,7 +17,7 @@ public struct ByteSink: Sendable {
         descriptor = opened
     }
 
-    /// Writes the next chunk, and blocks until the file has taken all of its bytes.
+    /// Writes the next chunk, and blocks until all of its bytes are in the file.
     public mutating func receive(_ bytes: UnsafeRawBufferPointer) throws {
         count += Int64(bytes.count)
         guard let descriptor else { return }
@@ -37,10 +37,10 @@ public struct ByteSink: Sendable {
 
 /// A failure to open, read or write a file.
 public struct FileFailure: Error, CustomStringConvertible {
-    /// The operation or path, and the reason of the failure.
+    /// The operation or the path, and the reason of the failure.
     public let description: String
 
-    /// Creates the error with the reason that `errno` has now.
+    /// Creates the error with the reason that `errno` has at present.
     public init(_ what: String) {
         description = "\(what): \(String(cString: strerror(errno)))"
     }

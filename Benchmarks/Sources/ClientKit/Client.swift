@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// The operations of an HTTP client library that are measured. Each of them throws unless the response is a complete 200.
+/// The operations of an HTTP client library that are measured. Each throws an error unless the response is a complete 200.
 public protocol Client: Sendable {
     /// Sends a GET and returns the length of the body.
     func get(_ url: String) async throws -> Int
@@ -18,32 +18,32 @@ public protocol Client: Sendable {
     /// file.
     func download(_ url: String, toFile path: String) async throws -> Int64
 
-    /// Downloads the body of a GET `count` times, each time into the file that the closure names, `concurrency` at a time, and
-    /// returns the length of all bodies. The default implementation has a task for each download that is under way.
+    /// Downloads the body of a GET `count` times, each time into the file that the closure returns, `concurrency` at a time, and returns
+    /// the length of all bodies. The default implementation uses a task for each download in progress.
     func download(_ url: String, toFiles path: @escaping @Sendable (Int) -> String, count: Int, concurrency: Int)
         async throws -> Int64
 
     /// Streams a file as the body of a POST and returns the number of bytes that the server reports as received.
     func upload(file: String, to url: String) async throws -> Int
 
-    /// Streams the body of a GET as lines, each of them a `String`, and returns the number of lines and the length of the body.
+    /// Streams the body of a GET as lines, each as a `String`, and returns the number of lines and the length of the body.
     func readLines(_ url: String) async throws -> (count: Int, bytes: Int)
 
     /// Streams the body of a GET as server-sent events and returns the number of events.
     func readEvents(_ url: String) async throws -> Int
 
-    /// Streams the body of a GET as JSON, one ``LogEntry`` a line, and returns the number of entries.
+    /// Streams the body of a GET as JSON, one ``LogEntry`` per line, and returns the number of entries.
     func readEntries(_ url: String) async throws -> Int
 
-    /// The executor that tasks prefer in a benchmark of executors; `nil`: the client has none.
+    /// The executor that tasks prefer in a benchmark of executors; `nil` if the client has none.
     var executor: (any TaskExecutor)? { get }
 
-    /// Closes every connection.
+    /// Closes all connections.
     func shutdown() async
 }
 
 extension Client {
-    /// The default: `nil`, for a client without an executor.
+    /// The default, `nil`: the client has no executor.
     public var executor: (any TaskExecutor)? { nil }
 
     /// Streams the body into the file, chunk by chunk.
@@ -54,7 +54,7 @@ extension Client {
         return sink.count
     }
 
-    /// Downloads in a task group, to which the next download is added whenever one has ended.
+    /// Downloads in a task group, to which the next download is added when one has ended.
     public func download(
         _ url: String, toFiles path: @escaping @Sendable (Int) -> String, count: Int, concurrency: Int
     ) async throws -> Int64 {
@@ -75,17 +75,17 @@ extension Client {
         }
     }
 
-    /// Throws ``UnexpectedAnswer``: the default for a client that is not measured with lines.
+    /// Throws ``UnexpectedAnswer``, which is the default for a client that is not measured with lines.
     public func readLines(_ url: String) async throws -> (count: Int, bytes: Int) { throw UnexpectedAnswer("no lines") }
 
-    /// Throws ``UnexpectedAnswer``: the default for a client that is not measured with events.
+    /// Throws ``UnexpectedAnswer``, which is the default for a client that is not measured with events.
     public func readEvents(_ url: String) async throws -> Int { throw UnexpectedAnswer("no events") }
 
-    /// Throws ``UnexpectedAnswer``: the default for a client that is not measured with JSON lines.
+    /// Throws ``UnexpectedAnswer``, which is the default for a client that is not measured with JSON lines.
     public func readEntries(_ url: String) async throws -> Int { throw UnexpectedAnswer("no entries") }
 }
 
-/// A response that is not one of those that the servers of this benchmark send.
+/// A response that the servers of this benchmark do not send.
 public struct UnexpectedAnswer: Error, CustomStringConvertible {
     /// A description of the response.
     public let description: String

@@ -1,8 +1,7 @@
 import CMeasure
 import FoundationEssentials
 
-/// The loop of `get`, `headers` and `json`: `concurrency` tasks, each of which sends its next request after the previous
-/// response.
+/// The loop of `get`, `headers` and `json`: `concurrency` tasks, each of which sends its next request after the previous response.
 struct ClosedLoop<C: Client>: Sendable {
     let client: C
     let work: Work

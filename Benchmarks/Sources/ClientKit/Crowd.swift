@@ -17,8 +17,8 @@ func measureInFlight(_ client: some Client, _ work: Work) async throws {
     report.print(requests: work.concurrency, latencies: latencies)
 }
 
-/// Measures `cancel`: sends all requests at once to a server that does not respond; cancels their task group once the server has
-/// received all of them, and measures until the server has seen every socket closed.
+/// Measures `cancel`: sends all requests at once to a server that does not respond, cancels their task group when the server has received
+/// all of them, and measures until the server has seen every socket closed.
 func measureCancel(_ client: some Client, _ work: Work) async {
     let idle = Report()
     let requests = Task {
@@ -38,7 +38,7 @@ func measureCancel(_ client: some Client, _ work: Work) async {
     report.print(requests: work.concurrency)
 }
 
-/// Asks the test server, and waits for its reply without blocking a thread of the pool.
+/// Sends a question to the test server, and waits for its reply without blocking a thread of the pool.
 private func ask(_ question: String, _ work: Work) async -> UInt64 {
     await withCheckedContinuation { continuation in
         let context = Unmanaged.passRetained(Waiter(continuation)).toOpaque()

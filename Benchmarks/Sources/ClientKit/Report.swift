@@ -15,7 +15,7 @@ struct Report {
         if let end { figures.seconds = Double(end - figures.start_ns) / 1e9 }
     }
 
-    /// Takes the resident memory of an earlier moment as that of the idle process.
+    /// Stores the resident memory of an earlier moment as that of the idle process.
     mutating func takeIdleMemory(from earlier: Report) {
         figures.idle_rss_mb = earlier.figures.idle_rss_mb
     }

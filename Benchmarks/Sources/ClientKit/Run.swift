@@ -1,7 +1,7 @@
 import CMeasure
 import Glibc
 
-/// Runs the whole `main` of a client: does the work that the command line asks for, prints the figures, and ends the process with
+/// Runs the complete `main` of a client: does the work that the command line describes, prints the figures, and ends the process with
 /// status 1 if a request failed.
 public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
     measure_raise_file_limit()

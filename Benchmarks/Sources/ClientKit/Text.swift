@@ -1,5 +1,4 @@
-/// Measures `lines`, `sse` and `ndjson`: one large body of text, read as its elements. The orchestrator knows the length of each
-/// element.
+/// Measures `lines`, `sse` and `ndjson`: one large body of text, read as its elements. The orchestrator knows the length of each element.
 func measureText(_ client: some Client, _ work: Work) async throws {
     var report = Report()
     let bytes: Int
@@ -12,9 +11,9 @@ func measureText(_ client: some Client, _ work: Work) async throws {
     report.print(requests: 1, bytes: Int64(bytes))
 }
 
-/// The lengths of the elements in the orchestrator's files (`TextBody` there) in bytes, line ends included.
+/// The lengths of the elements in the orchestrator's files (see its `TextBody`) in bytes, including line ends.
 public enum TextElement {
-    /// The length of an event: `data: ` and JSON, and a blank line.
+    /// The length of an event: `data: `, JSON and a blank line.
     public static let eventLength = 128
     /// The length of a line of JSON that is a ``LogEntry``.
     public static let entryLength = 160

@@ -1,19 +1,26 @@
 import CMeasure
 
-/// The work that this process is asked to do by the command line, which is the same for every client.
+/// The work of this process, as described by the command line, which is the same for every client.
 public struct Work: Sendable {
     /// The kinds of work, by their names on the command line.
     public enum Kind: String, Sendable {
+        /// Small requests: a GET, a GET whose header fields are read, and a POST of JSON.
         case get, headers, json
-        /// The work of `get`, with an adapter and a retry policy if the client has such features.
+        /// The requests of `get`, with an adapter and a retry policy if the client has such features.
         case adaptedGet = "adapted-get"
+        /// One large body, which is discarded.
         case download
+        /// One large body, written to a file.
         case downloadFile = "download-file"
-        /// Many files, `concurrency` at a time.
+        /// Many bodies, each written to a file, `concurrency` at a time.
         case downloadFiles = "download-files"
+        /// One large file, sent as a body.
         case uploadFile = "upload-file"
+        /// Very many requests at once.
         case inFlight = "in-flight"
+        /// Very many requests at once, which are cancelled.
         case cancel
+        /// One large body of text, read as its elements.
         case lines, sse, ndjson
     }
 
@@ -23,19 +30,19 @@ public struct Work: Sendable {
     public let url: String
     /// The number of requests in flight at once.
     public let concurrency: Int
-    /// The number of measured requests; 0: as many as `seconds` allow.
+    /// The number of measured requests; 0 if the number is only limited by `seconds`.
     public let requests: Int
     /// The measured time, in seconds.
     public let seconds: Double
-    /// The time before the measured time, in which connections are made, in seconds.
+    /// The time before the measured time, in which connections are established, in seconds.
     public let warmUpSeconds: Double
-    /// The certificate authority to trust (PEM); `nil` for plain HTTP.
+    /// The certificate authority to trust (PEM); `nil` if plain HTTP is used.
     public let certificateAuthorityFile: String?
-    /// The file to write or to send; for `downloadFiles` the folder.
+    /// The file to write or to send; the folder if the kind is `downloadFiles`.
     public let file: String?
     /// The port of the test server for questions about its sockets.
     public let controlPort: Int32
-    /// A Boolean value: the calling tasks prefer the client's own executor.
+    /// Indicates whether the calling tasks prefer the client's own executor.
     public let onExecutor: Bool
 
     /// Reads the process's command line, or ends the process with status 64.

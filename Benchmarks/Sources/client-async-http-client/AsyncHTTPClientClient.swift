@@ -15,7 +15,7 @@ struct AsyncHTTPClientClient: Client {
 
     init(_ work: Work) throws {
         var configuration = HTTPClient.Configuration()
-        // The default of 8 connections per host would queue the rest of the requests.
+        // The default of 8 connections per host would delay the rest of the requests.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = work.concurrency
         configuration.timeout.connect = timeout
         if let file = work.certificateAuthorityFile {
@@ -23,7 +23,7 @@ struct AsyncHTTPClientClient: Client {
             tls.trustRoots = .file(file)
             configuration.tlsConfiguration = tls
         }
-        // An event loop for each core. A single event loop was measured too, and was slower from 16 requests in flight on.
+        // One event loop per core. A single event loop was measured too, and was slower with 16 and more requests in flight.
         client = HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
     }
 

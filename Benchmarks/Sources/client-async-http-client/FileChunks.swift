@@ -2,7 +2,7 @@ import ClientKit
 import Glibc
 import NIOCore
 
-/// A file as an asynchronous sequence of buffers. Reads block, but only for as long as the page cache takes.
+/// A file as an asynchronous sequence of buffers. Reads block, but only for the time that the page cache takes.
 struct FileChunks: Sendable {
     /// The size of the file.
     let length: Int64
@@ -17,7 +17,7 @@ struct FileChunks: Sendable {
         self.chunkSize = chunkSize
     }
 
-    /// The file's contents from its beginning.
+    /// The content of the file, from its beginning.
     var buffers: Buffers { Buffers(path: path, chunkSize: chunkSize) }
 
     /// The sequence of buffers, each of at most `chunkSize` bytes.

@@ -10,10 +10,10 @@
 #include "measure.h"
 #include "work.h"
 
-/// The one large transfer of a run.
+/// The only, large transfer of a run.
 typedef struct bulk {
     CURL *easy;
-    /// The file that is written or sent; -1 where the body is discarded.
+    /// The file that is written or sent; -1 if the body is discarded.
     int file;
     int64_t bytes;
     bool ended;

@@ -12,7 +12,7 @@ enum { body_limit = 4096 };
 
 struct run;
 
-/// One of the requests that are in flight at once, with a handle of its own that serves all its requests.
+/// One of the requests that are in flight at once, with its own handle for all of its requests.
 typedef struct slot {
     struct run *run;
     CURL *easy;
@@ -88,7 +88,7 @@ static void ended(void *transfer, CURLcode result) {
     if (run->requests_to_start > 0 && now < run->end_ns) start(slot);
 }
 
-/// Runs all slots for this long, or for this many requests where that is not 0, until the last answer is there.
+/// Runs all slots for this time, or for this number of requests if that is not 0, until the last response has arrived.
 static void run_phase(run *run, slot *slots, double seconds, long requests) {
     run->requests = 0;
     run->end_ns = requests > 0 ? UINT64_MAX : measure_now_ns() + (uint64_t)(seconds * 1e9);

@@ -60,7 +60,7 @@ static void wait_for_all_answers(crowd *crowd, report *report) {
     report_stop(report);
 }
 
-/// Cancels every request once the server has them all, and measures until it has seen every socket closed.
+/// Cancels all requests once the server has received them, and measures until the server has seen every socket closed.
 static void cancel_all(crowd *crowd, report *report) {
     char question[64];
     snprintf(question, sizeof question, "/control/open/%ld", crowd->work->concurrency);

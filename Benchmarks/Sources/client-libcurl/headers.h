@@ -5,7 +5,7 @@
 
 enum { header_limit = 64, header_bytes_limit = 8192 };
 
-/// The fields of one response, split into name and value in a fixed arena.
+/// The fields of one response, split into names and values in an arena of fixed size.
 typedef struct headers {
     struct {
         const char *name, *value;
@@ -15,10 +15,10 @@ typedef struct headers {
     char bytes[header_bytes_limit];
 } headers;
 
-/// CURLOPT_HEADERFUNCTION with the `headers` as its data. A status line starts a new set.
+/// A CURLOPT_HEADERFUNCTION with the `headers` as its data. A status line starts a new set.
 size_t headers_receive(char *line, size_t size, size_t count, void *context);
 
-/// Reads every name and value: their number of bytes in all.
+/// Reads every name and value. Returns their total number of bytes.
 size_t headers_total_length(const headers *headers);
 
 #endif

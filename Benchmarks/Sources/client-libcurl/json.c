@@ -21,7 +21,7 @@ size_t json_encode_order(char *buffer, size_t capacity, long identifier) {
     return (size_t)used;
 }
 
-/// A recursive-descent parser over `at..<end`; every function leaves `at` behind what it read, or returns false.
+/// A recursive-descent parser of `at..<end`. Every function moves `at` to the end of what it has read, or returns false.
 typedef struct parser {
     const char *at, *end;
     receipt *receipt;

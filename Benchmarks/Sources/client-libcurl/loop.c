@@ -45,7 +45,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *context, void
     return 0;
 }
 
-/// A closed descriptor leaves the epoll by itself, and its number may come back as another socket.
+/// The system removes a closed descriptor from the epoll, and its number may be used for another socket.
 static int on_close(void *context, curl_socket_t fd) {
     interest_of(context, fd)->registered = 0;
     return close(fd);
@@ -132,7 +132,7 @@ static void end_transfers(loop *loop, transfer_ended ended) {
     }
 }
 
-/// Runs the timer where it is due, as often as that makes it due again.
+/// Runs the timer if it is due, and again if that makes it due again.
 static void run_timer(loop *loop, transfer_ended ended) {
     int running;
     while (loop->timer_due_ns != no_timer && loop->timer_due_ns <= measure_now_ns()) {

@@ -1,4 +1,4 @@
-// The yardstick: a C program on libcurl's multi_socket interface, written for speed and doing nothing else.
+// The baseline: a C program on libcurl's multi_socket interface, written for speed and without other features.
 
 #include "work.h"
 
@@ -17,9 +17,8 @@ CURLU *parsed_url(const workload *work) {
     return url;
 }
 
-/// The head that Trellis sends by default: it names the program and asks for every coding that libcurl decodes. Given as
-/// lines, because libcurl takes three times as long to format its own; and formatting a head is a good part of what it does
-/// for a small request.
+/// The head that Trellis sends by default, which names the program and asks for every coding that libcurl decodes. It is passed as lines,
+/// because libcurl takes three times as long to format its own head, which is a considerable part of its work for a small request.
 static struct curl_slist *default_head(void) {
     static struct curl_slist *lines;
     if (lines == NULL) {

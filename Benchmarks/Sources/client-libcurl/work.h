@@ -5,22 +5,22 @@
 
 #include "workload.h"
 
-/// A handle with the options that are the same for all work: the URL parsed once, no proxy, the trusted authority.
+/// Creates a handle with the options that are the same for all work: the parsed URL, no proxy, the trusted authority.
 CURL *easy_for(const workload *work, CURLU *url);
 
-/// Parses the work's URL, which every handle then shares.
+/// Parses the URL of the work, which all handles then share.
 CURLU *parsed_url(const workload *work);
 
-/// Ends the program with libcurl's message when a transfer failed or its status is not 200.
+/// Ends the program with libcurl's message if a transfer has failed or its status is not 200.
 void check_transfer(CURL *easy, CURLcode result);
 
-/// get, headers, json: so many requests at all times, one after the other on each slot.
+/// Runs get, headers or json: a constant number of requests in flight, one after the other in each slot.
 void run_closed_loop(const workload *work);
 
-/// download, download-file, upload-file: one large transfer.
+/// Runs download, download-file or upload-file: one large transfer.
 void run_bulk(const workload *work);
 
-/// in-flight, cancel: very many requests at once.
+/// Runs in-flight or cancel: very many requests at once.
 void run_crowd(const workload *work);
 
 #endif

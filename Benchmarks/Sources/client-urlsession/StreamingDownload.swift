@@ -2,10 +2,10 @@ import ClientKit
 import Foundation
 import FoundationNetworking
 
-/// A download whose chunks go to a sink as the delegate receives them, which is URLSession's way to stream on Linux.
+/// A download whose chunks are written to a sink as the delegate receives them, which is how URLSession streams on Linux.
 ///
-/// The class is safe to send: between the start and the end of `run` only the session's one delegate queue touches the variables,
-/// and `run` reads the sink after the continuation was resumed from that queue.
+/// Unchecked: between the start and the end of `run`, only the session's delegate queue accesses the variables, and `run` reads the sink
+/// after the continuation was resumed from that queue.
 final class StreamingDownload: NSObject, URLSessionDataDelegate, @unchecked Sendable {
     private var sink: ByteSink
     private var failure: (any Error)?

@@ -13,9 +13,9 @@ struct Benchmark: Sendable {
         case requests
         /// A large transfer: bytes per second.
         case bytes
-        /// Very many requests at once: the time until the last one is done.
+        /// Very many requests at once: the time until the last one has ended.
         case crowd
-        /// The number of instructions a request takes.
+        /// The number of instructions per request.
         case instructions
     }
 
@@ -32,15 +32,15 @@ struct Benchmark: Sendable {
     var clients: [Client]
     /// The clients that cannot take part, each with the reason.
     var without: [Client: String] = [:]
-    /// A Boolean value: the tasks prefer the client's own executor.
+    /// Indicates whether the tasks prefer the client's own executor.
     var onExecutor = false
-    /// The body, if it is one of the bodies of text and not the large body.
+    /// The body, if it is one of the bodies of text, not the large body.
     var text: TextBody?
-    /// The number of bytes that arrive in all, if it is neither that of the large body nor that of a text.
+    /// The total number of bytes that arrive, if it is not that of the large body or of a text.
     var size: Int?
-    /// The number of requests, if that and not the time is fixed.
+    /// The number of requests, if the number is fixed instead of the time.
     var requests: Int?
-    /// A Boolean value: `--quick` includes the benchmark when no name is given.
+    /// Indicates whether `--quick` includes the benchmark if no name is given.
     var isQuick = true
 
     /// Excludes a client that cannot run the benchmark, with the reason.
@@ -50,7 +50,7 @@ struct Benchmark: Sendable {
     }
 }
 
-/// A client that is measured. The raw value is its name on the command line and in the JSON, and part of the name of its program.
+/// A client that is measured. The raw value is its name on the command line and in the JSON, and a part of the name of its program.
 enum Client: String, CaseIterable, Codable, Sendable {
     case trellis, libcurl
     case asyncHTTPClient = "async-http-client"

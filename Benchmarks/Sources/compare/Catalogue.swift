@@ -2,7 +2,7 @@
 enum Catalogue {
     static let all: [Benchmark] = smallRequests + largeBodies + texts + crowds + [instructions]
 
-    /// The clients that can do everything; the `curl` command only takes part where one process makes one transfer.
+    /// The clients that support everything. The `curl` command only takes part if one process makes one transfer.
     private static let libraries: [Client] = [.trellis, .libcurl, .asyncHTTPClient, .urlsession, .go]
 
     private static let smallRequests: [Benchmark] =

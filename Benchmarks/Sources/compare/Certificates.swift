@@ -1,9 +1,9 @@
-/// A certificate authority of the benchmark, which the clients are told to trust, and a certificate for 127.0.0.1.
+/// The certificate authority of the benchmark, which the clients are configured to trust, and a certificate for 127.0.0.1.
 enum Certificates {
     /// Returns the path of the authority's certificate in the folder.
     static func authority(in folder: String) -> String { "\(folder)/authority.pem" }
 
-    /// Creates both certificates with the `openssl` command. `run` runs a command and throws if the command fails.
+    /// Creates both certificates with the `openssl` command. `run` runs a command and throws an error if the command fails.
     static func make(in folder: String, run: ([String]) throws -> Void) throws {
         let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
         try run(

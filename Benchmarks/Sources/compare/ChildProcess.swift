@@ -1,8 +1,8 @@
 import Foundation
 import Glibc
 
-/// A command under `supervise`. The command ends with this process, however this process ends, because this process holds the
-/// other end of the supervisor's standard input.
+/// A command under `supervise`. The command ends when this process ends for any reason, because this process holds the other end of the
+/// supervisor's standard input.
 final class ChildProcess {
     /// The end of a command, with its output.
     struct Outcome {
@@ -22,7 +22,7 @@ final class ChildProcess {
     /// - Parameters:
     ///   - command: The program and its arguments.
     ///   - supervisor: The supervisor and its options.
-    ///   - libraryPath: LD_LIBRARY_PATH of the command; `nil` for none.
+    /// - libraryPath: The LD_LIBRARY_PATH of the command; `nil` if none is set.
     ///   - errorsPath: The file that receives standard error.
     init(_ command: [String], supervisor: [String], libraryPath: String? = nil, errorsPath: String) throws {
         let input = try Pipe(), output = try Pipe()
@@ -71,7 +71,7 @@ final class ChildProcess {
         return Outcome(status: code, output: text, errors: (try? readFile(errorsPath)) ?? "")
     }
 
-    /// A Boolean value: the command is still running.
+    /// Indicates whether the command is still running.
     var isRunning: Bool { waitpid(pid, nil, WNOHANG) == 0 }
 
     deinit {

@@ -5,7 +5,7 @@ struct ClientCommand {
     /// The file that `download-file` writes.
     var outputFile: String { "\(options.temporaryFolder)/downloaded" }
 
-    /// The folder that `download-files` writes to: in memory if there is enough of it, because a disk that has just deleted a
+    /// The folder to which `download-files` writes. It is in memory if there is enough memory, because a disk that has just deleted a
     /// thousand files is slow to create new ones.
     var outputFolder: String {
         let memory = "/dev/shm"
@@ -18,7 +18,7 @@ struct ClientCommand {
 
     /// Returns the command for one run.
     ///
-    /// - Parameter requests: The number of requests, if that and not the time is fixed.
+    /// - Parameter requests: The number of requests, if the number is fixed instead of the time.
     func words(_ client: Client, _ benchmark: Benchmark, _ servers: Servers, requests: Int? = nil) -> [String] {
         if client == .curl { return curl(benchmark, servers) }
         var words = [client == .go ? options.goClient ?? "" : "\(options.programs)/client-\(client.rawValue)"]
@@ -35,7 +35,7 @@ struct ClientCommand {
         return words
     }
 
-    /// Returns the curl command, which prints no figures: its supervisor measures the whole process.
+    /// Returns the curl command, which prints no figures: its supervisor measures the complete process.
     private func curl(_ benchmark: Benchmark, _ servers: Servers) -> [String] {
         var words = ["curl", "--disable", "--silent", "--show-error", "--fail", "--noproxy", "*"]
         switch benchmark.work {

@@ -12,8 +12,8 @@ struct Effort {
     /// The two numbers of requests whose difference in instructions is counted.
     let instructionRequests = (fewer: 1_000, more: 3_000)
 
-    /// Creates the extent that the options ask for: five rounds of two seconds and 1 GiB. With `--quick`: three short rounds,
-    /// shorter still and of 128 MiB when everything is measured, which has to be over within a minute.
+    /// Creates the extent that the options request: five rounds of two seconds and 1 GiB. With `--quick`, three short rounds; if everything
+    /// is measured, which must take less than a minute, they are even shorter and use 128 MiB.
     init(_ options: Options) {
         let measuresAll = options.names.isEmpty
         rounds = options.rounds ?? (options.isQuick ? 3 : 5)

@@ -23,7 +23,7 @@ struct RunFigures: Decodable, Sendable {
     }
 }
 
-/// The medians of one client's runs of one benchmark: a row of the JSON. A figure that does not apply is nil.
+/// The medians of one client's runs of one benchmark, as a row of the JSON. A figure is `nil` if it does not apply.
 struct Row: Sendable {
     var benchmark: String
     var client: Client
@@ -34,11 +34,11 @@ struct Row: Sendable {
     var bytesPerSecond: Double?
     var peakRSS: Double?
     var instructionsPerRequest: Double?
-    /// The time until the last request of a crowd was done, in seconds.
+    /// The time until the last request of a crowd has ended, in seconds.
     var seconds: Double?
-    /// The growth of the resident memory of a crowd over the idle process, for each request, in bytes.
+    /// The growth of the resident memory of a crowd over the idle process, in bytes per request.
     var bytesPerRequest: Double?
-    /// Half the range of the rounds, as a share of the median, of the main figure.
+    /// Half the range of the main figure over the rounds, as a share of the median.
     var spread: Double?
     var rounds: Int
 
@@ -68,7 +68,7 @@ struct Row: Sendable {
         }
     }
 
-    /// Creates a row with nothing but counted instructions.
+    /// Creates a row that contains only counted instructions.
     init(_ benchmark: Benchmark, _ client: Client, instructionsPerRequest counts: [Double]) {
         self.benchmark = benchmark.name
         self.client = client

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// An error that ends the whole comparison, with a message on what the user can do.
+/// An error that ends the complete comparison, with a message about what the user can do.
 struct Failure: Error, CustomStringConvertible {
     let description: String
 
@@ -27,7 +27,7 @@ func readFile(_ path: String) throws -> String {
     try String(contentsOfFile: path, encoding: .utf8)
 }
 
-/// Writes a text file, whole or not at all.
+/// Writes a text file, completely or not at all.
 func writeFile(_ text: String, to path: String) throws {
     try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
 }
@@ -39,14 +39,14 @@ func makeSparseFile(_ path: String, size: Int) throws {
     close(descriptor)
 }
 
-/// Returns the number of free bytes of a file system; 0 if there is none.
+/// Returns the number of free bytes of a file system; 0 if the file system does not exist.
 func freeSpace(of folder: String) -> Int {
     var status = statvfs()
     guard statvfs(folder, &status) == 0 else { return 0 }
     return Int(status.f_bavail) * Int(status.f_frsize)
 }
 
-/// Prints to standard error, which receives everything but the results.
+/// Prints to standard error, which receives everything except the results.
 func note(_ text: String) {
     var line = text + "\n"
     line.withUTF8 { _ = write(STDERR_FILENO, $0.baseAddress, $0.count) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The instruction counts that CI guards: `instructions.json`, by libcurl's version and the architecture.
+/// The instruction counts that CI checks: `instructions.json`, by libcurl's version and the architecture.
 struct InstructionRecord: Codable {
     /// The instructions of one small GET.
     struct Entry: Codable {
@@ -41,9 +41,9 @@ struct InstructionRecord: Codable {
 
     /// Compares the counts with the recorded ones.
     ///
-    /// The ratio to the C program in the same run holds across machines: another glibc or processor changes both counts. The
-    /// absolute count is compared too, but only while the C program's own count is within 2 % of its record, that is on a machine
-    /// like the one where the record was made.
+    /// The ratio to the C program in the same run is comparable across machines, while another glibc or processor changes both counts. The
+    /// absolute count is compared too, but only if the C program's own count is within 2 % of its record, that is, on a machine like the
+    /// one on which the record was made.
     func check(_ entry: Entry, key: String) -> Verdict {
         guard let recorded = entries[key] else {
             return .passed("nothing is recorded for \(key): see --record-instructions")

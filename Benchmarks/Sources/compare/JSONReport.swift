@@ -1,13 +1,13 @@
 import Foundation
 
-/// The file that `--json` writes, with the figures that the contract fixes, and some more.
+/// The file that `--json` writes. It contains the specified figures and some additional ones.
 struct JSONReport: Encodable {
     /// The version of libcurl that the C program and Trellis had loaded.
     var libcurl: String
     var quick: Bool
     var machine: Machine
     var results: [Row]
-    /// The clients and benchmarks that were left out, with the reason, one line each.
+    /// The clients and benchmarks that were left out, one line each, with the reason.
     var leftOut: [String]
 
     enum CodingKeys: String, CodingKey {

@@ -17,7 +17,7 @@ struct Launcher {
         commands = ClientCommand(options: options, effort: effort)
     }
 
-    /// Returns the reason why a client cannot run here; `nil` if the client can.
+    /// Returns the reason why a client cannot run here; `nil` if it can.
     func absence(of client: Client) -> String? {
         switch client {
         case .go: options.goClient == nil ? "Go is not installed" : nil
@@ -26,7 +26,7 @@ struct Launcher {
         }
     }
 
-    /// Runs a client once; throws if the run fails, or not all bytes arrive.
+    /// Runs a client once. Throws an error if the run fails, or not all bytes arrive.
     func run(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> RunFigures {
         defer { for path in commands.outputs { try? FileManager.default.removeItem(atPath: path) } }
         let words = commands.words(client, benchmark, servers)
@@ -50,7 +50,7 @@ struct Launcher {
         return difference / Double(more - fewer)
     }
 
-    /// Returns the instructions of a whole run under callgrind.
+    /// Returns the instructions of a complete run under callgrind.
     private func instructions(
         _ client: Client, _ benchmark: Benchmark, _ servers: Servers, requests: Int
     ) throws -> Double {
@@ -64,7 +64,7 @@ struct Launcher {
         return count
     }
 
-    /// Returns the version of libcurl that the C program, and so Trellis, has loaded.
+    /// Returns the version of libcurl that the C program, and therefore Trellis, has loaded.
     func libcurlVersion() throws -> String {
         let words = ["\(options.programs)/client-libcurl", "--version"]
         let output = try launch(words, libraryPath: options.libraryPath).output
@@ -88,8 +88,8 @@ struct Launcher {
         return outcome
     }
 
-    /// Ends the process if `run.sh` was killed, and neither reads the figures nor removes the files. The servers end with this
-    /// process.
+    /// Ends the process if `run.sh` was killed, because then the figures are not read and the files are not removed. The servers end with
+    /// this process.
     private func endIfOrphaned() {
         guard getppid() != parent else { return }
         try? FileManager.default.removeItem(atPath: options.temporaryFolder)

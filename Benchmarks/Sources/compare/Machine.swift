@@ -1,6 +1,6 @@
 import Foundation
 
-/// The machine that the figures come from: figures compare within one run, not between machines.
+/// The machine of the figures. Figures are comparable within one run, not between machines.
 struct Machine: Encodable {
     let processor: String
     let cores: Int

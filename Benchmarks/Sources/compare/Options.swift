@@ -1,4 +1,4 @@
-/// The options that `run.sh` passes on, with the programs that the script has found and built.
+/// The options that `run.sh` passes, with the programs that the script has found and built.
 struct Options {
     /// The use of the instruction counts.
     enum InstructionRecord {
@@ -18,7 +18,7 @@ struct Options {
     var strippedPrograms = ""
     /// The path of Go's client; `nil` if Go is not installed.
     var goClient: String?
-    /// A folder with another libcurl for the clients; `nil`: the system's libcurl is used.
+    /// A folder with another libcurl for the clients; `nil` if the system's libcurl is used.
     var libraryPath: String?
     /// An empty folder for temporary files, which the caller removes.
     var temporaryFolder = ""
@@ -50,7 +50,8 @@ struct Options {
         if instructionRecord != .ignore { names = ["instructions/small-get"] }
     }
 
-    /// Returns the benchmarks that the names select: a name itself, or the part before a slash for all that share that part.
+    /// Returns the benchmarks that the names select: a complete name, or the part before a slash, which selects all benchmarks with that
+    /// part.
     func benchmarks() throws -> [Benchmark] {
         guard !names.isEmpty else { return Catalogue.all.filter { !isQuick || $0.isQuick } }
         for name in names where !Catalogue.all.contains(where: { Self.selects(name, $0) }) {

@@ -2,7 +2,7 @@ import Glibc
 
 /// The ports of the loopback interface.
 enum Ports {
-    /// Returns a port that is free at the moment.
+    /// Returns a port that is free at present.
     static func free() throws -> UInt16 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }

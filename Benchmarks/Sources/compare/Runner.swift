@@ -1,14 +1,14 @@
 import Glibc
 
-/// A runner of benchmarks: every client does the same work in turns, A B C A B C …
+/// A runner of benchmarks. All clients do the same work in turns: A B C A B C …
 struct Runner {
     private let launcher: Launcher
     private let rounds: Int
-    /// The clients that are asked for and can run here.
+    /// The clients that are requested and can run here.
     private let present: Set<Client>
-    /// The clients and benchmarks that were left out, with the reason, one line each.
+    /// The clients and benchmarks that were left out, one line each, with the reason.
     private(set) var leftOut: [String] = []
-    /// A Boolean value: Trellis or the C program has failed.
+    /// Indicates whether Trellis or the C program has failed.
     private(set) var hasFailed = false
 
     init(_ launcher: Launcher, _ benchmarks: [Benchmark]) {

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// The servers of the comparison, nginx and the test server, which end with this object.
+/// The servers of the comparison: nginx and the test server. They end with this object.
 final class Servers {
     /// The path of the large body, which is also the file that is uploaded.
     let largeFile: String
@@ -52,7 +52,7 @@ final class Servers {
         }
     }
 
-    /// Returns the options that tell a client the address of a benchmark's server.
+    /// Returns the options with the address of a benchmark's server.
     func arguments(for benchmark: Benchmark) -> [String] {
         switch benchmark.target {
         case .nginx: ["--url", url(of: benchmark)]

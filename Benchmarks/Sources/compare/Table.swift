@@ -17,7 +17,7 @@ struct Table {
         return ([heading, titles] + lines).joined(separator: "\n") + "\n"
     }
 
-    /// The columns for the benchmark. AHC is AsyncHTTPClient, C is the C program.
+    /// The columns for the benchmark. AHC is AsyncHTTPClient; C is the C program.
     private var columns: [Column] {
         switch benchmark.shape {
         case .requests:
@@ -53,7 +53,7 @@ struct Table {
     private var memory: Column { ("RSS MB", 9, { decimal($0.peakRSS, 1) }) }
     private var cpuRatio: Column { ratio("CPU ÷ C", .libcurl) { $0.cpuMicrosecondsPerRequest } }
 
-    /// Returns a column of a figure, divided by that of another client.
+    /// Returns a column of a figure divided by that of another client.
     private func ratio(_ title: String, _ client: Client, _ figure: @escaping (Row) -> Double?) -> Column {
         let reference = rows.first { $0.client == client }.flatMap(figure)
         return (
@@ -78,7 +78,7 @@ private func decimal(_ value: Double?, _ digits: Int) -> String {
     value.map { String(format: "%.\(digits)f", $0) } ?? ""
 }
 
-/// Returns a whole number with a comma between the thousands.
+/// Returns an integer with commas between the thousands.
 private func grouped(_ value: Double?) -> String {
     guard let value else { return "" }
     let digits = String(Int(value.rounded()))

@@ -1,11 +1,11 @@
 import Glibc
 
-/// A body of text, a sequence of elements of the same length. The raw value is the file's name.
+/// A body of text: a sequence of elements of the same length. The raw value is the name of the file.
 enum TextBody: String, Sendable {
     case lines, events, entries
 
-    /// Returns an element of 100, 128 or 160 bytes: a line of a log; an event as language models send them, with the blank line;
-    /// a line of JSON.
+    /// Returns an element of 100, 128 or 160 bytes: a line of a log; an event like those of language models, with the blank line; or a line
+    /// of JSON.
     func element(_ number: Int) -> String {
         let id = String(1_000_000_000 + number)
         switch self {

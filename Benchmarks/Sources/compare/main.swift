@@ -1,8 +1,7 @@
 import Foundation
 import Glibc
 
-/// Runs the benchmarks that the options select. Returns `false` if Trellis or the C program failed, or the check of the
-/// instructions did.
+/// Runs the benchmarks that the options select. Returns `false` if Trellis or the C program failed, or the check of the instructions did.
 func compare(_ options: Options) throws -> Bool {
     let benchmarks = try options.benchmarks()
     let effort = Effort(options)
@@ -31,7 +30,7 @@ func compare(_ options: Options) throws -> Bool {
         || useInstructions(rows, options, key: "\(libcurl)-\(machine.architecture)")
 }
 
-/// Checks or records the instruction counts. Returns `false` if they rose too much, or are missing.
+/// Checks or records the instruction counts. Returns `false` if they increased too much, or are missing.
 func useInstructions(_ rows: [Row], _ options: Options, key: String) throws -> Bool {
     func count(_ client: Client) -> Double? { rows.first { $0.client == client }?.instructionsPerRequest }
     guard let trellis = count(.trellis), let libcurl = count(.libcurl) else { return false }

@@ -13,7 +13,7 @@
 #include "throttle.h"
 
 static void send_text(const connection *connection, const char *text) {
-    // Small and on an empty socket buffer: a short write would be a client that does not read, and is not served.
+    // The text is small and the socket buffer is empty. A short write means that the client does not read; such a client is not served.
     send(connection->fd, text, strlen(text), MSG_NOSIGNAL);
 }
 
@@ -35,7 +35,7 @@ static void finish_upload(connection *connection) {
     connection_answer(connection, text);
 }
 
-/// The value of a field, or NULL. `head` is terminated and so is every line of it.
+/// Returns the value of a field, or NULL. `head` is terminated, and so is each of its lines.
 static const char *field_value(const char *head, const char *name) {
     size_t length = strlen(name);
     for (const char *line = strchr(head, '\n'); line != NULL; line = strchr(line + 1, '\n')) {
@@ -44,7 +44,7 @@ static const char *field_value(const char *head, const char *name) {
     return NULL;
 }
 
-/// Does what a complete head asks for; `body_bytes` of its body are already here.
+/// Handles a complete head. `body_bytes` of its body have already arrived.
 static void serve(connection *connection, size_t body_bytes) {
     char *head = connection->head, *path = strchr(head, ' ');
     path = path == NULL ? head : path + 1;
@@ -80,14 +80,14 @@ static void closed(connection *connection) {
     enum waiting was = connection->waiting;
     close(connection->fd);
     connection->fd = -1;
-    if (was == WAITING_DELAY) return;  // The queue frees it.
+    if (was == WAITING_DELAY) return;  // The queue frees the connection.
     if (was == WAITING_FOREVER) never_closed();
     if (was == WAITING_CONDITION) control_forget(connection);
     if (was == WAITING_THROTTLE) throttle_forget(connection);
     free(connection);
 }
 
-/// Discards body bytes where they are, in the kernel: the client is measured, not we.
+/// Discards the bytes of the body in the kernel, because the client is measured, not the server.
 static ssize_t discard_body(connection *connection) {
     size_t wanted = connection->body_left < (1 << 20) ? (size_t)connection->body_left : 1 << 20;
     ssize_t count = recv(connection->fd, NULL, wanted, MSG_TRUNC | MSG_DONTWAIT);

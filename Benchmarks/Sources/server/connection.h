@@ -5,17 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// What a connection waits for.
+/// The reason why a connection waits.
 enum waiting {
-    /// The rest of a request head.
+    /// The rest of a request's head.
     WAITING_HEAD,
     /// The rest of an upload, which is discarded.
     WAITING_BODY,
-    /// The moment at which the delayed answer is due.
+    /// The instant at which the delayed response is due.
     WAITING_DELAY,
-    /// Nothing: `/never` is not answered.
+    /// Nothing: `/never` gets no response.
     WAITING_FOREVER,
-    /// A condition on the unanswered requests (`control.h`).
+    /// A condition on the requests without a response (`control.h`).
     WAITING_CONDITION,
     /// The next bytes of its share (`throttle.h`).
     WAITING_THROTTLE,
@@ -24,25 +24,25 @@ enum waiting {
 typedef struct connection {
     int fd;
     enum waiting waiting;
-    /// Bytes of `head` that are filled.
+    /// The number of bytes in `head`.
     size_t filled;
-    /// What is still to come of an upload, and how large it was.
+    /// The remaining length of an upload, and its complete length.
     uint64_t body_left, body_length;
-    /// WAITING_DELAY: when to answer, and the next in the queue.
+    /// WAITING_DELAY: the time of the response, and the next connection in the queue.
     uint64_t due_ns;
     struct connection *next;
-    /// WAITING_CONDITION: the number of unanswered requests waited for.
+    /// WAITING_CONDITION: the number of requests without a response for which the connection waits.
     long condition;
-    /// WAITING_THROTTLE: the bytes still to send, when it had its last share, and its neighbours in the list.
+    /// WAITING_THROTTLE: the number of bytes left to send, the time of the last share, and the neighbours in the list.
     uint64_t throttled_left, share_ns;
     struct connection *throttled_next, **throttled_slot;
     char head[2048];
 } connection;
 
-/// Reads what is there and does what it asks for. Afterwards the connection may be gone.
+/// Reads the available bytes and handles them. The connection may have been freed afterwards.
 void connection_readable(connection *connection);
 
-/// Sends a 200 with this text, then waits for the next request.
+/// Sends a 200 with this text, and then waits for the next request.
 void connection_answer(connection *connection, const char *text);
 
 #endif

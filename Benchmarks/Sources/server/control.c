@@ -7,7 +7,7 @@
 
 static long open_count;
 static uint64_t last_change_ns;
-/// One benchmark runs at a time, and asks one question at a time.
+/// The waiting connection. Only one benchmark runs at a time, and it asks one question at a time.
 static connection *waiting;
 
 static void answer_if_met(void) {

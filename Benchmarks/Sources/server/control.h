@@ -3,19 +3,19 @@
 
 #include "connection.h"
 
-/// Counts the requests to `/never`, and answers those who wait for a count.
+/// Counts the requests to `/never`, and replies to connections that wait for a count.
 
-/// One more request that is never answered.
+/// Records another request that never gets a response.
 void never_opened(void);
 
-/// The socket of such a request was closed by its client.
+/// Records that the client has closed the socket of such a request.
 void never_closed(void);
 
-/// Holds the connection until `count` such requests are open (0: until none is), then answers with the monotonic time
-/// of the last change in ns.
+/// Delays the reply until `count` such requests are open (0: until none is open), and then sends the monotonic time of the last change in
+/// ns.
 void control_wait(connection *connection, long count);
 
-/// A connection that waited went away.
+/// Records that a waiting connection was closed.
 void control_forget(const connection *connection);
 
 #endif

@@ -28,7 +28,7 @@ int delay_run(void) {
         connection *due = first;
         first = due->next;
         if (due->fd < 0) {
-            free(due);  // The client left while it was in the queue.
+            free(due);  // The client closed the connection while it was in the queue.
         } else {
             connection_answer(due, "hello world");
         }

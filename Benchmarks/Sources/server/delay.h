@@ -3,14 +3,14 @@
 
 #include "connection.h"
 
-/// Answers that are due later. Every delay is the same, so the queue is in order by itself.
+/// The queue of delayed responses. All delays are equal, so that the queue is always in order.
 
 void delay_set_milliseconds(long milliseconds);
 
-/// Puts the connection at the end of the queue.
+/// Adds a connection at the end of the queue.
 void delay_add(connection *connection);
 
-/// Answers what is due. Returns the milliseconds until the next answer is, -1 when there is none.
+/// Sends the responses that are due. Returns the milliseconds until the next one is due, or -1 if there is none.
 int delay_run(void);
 
 #endif

@@ -1,9 +1,9 @@
-// The test server for what nginx does not do: late answers, no answers, slow answers, and an upload sink.
+// The test server for features that nginx does not have: late responses, no responses, slow responses, and an upload sink.
 //
 //     server [--delay-ms MILLISECONDS]
 //
-// Listens on a free loopback port, prints the port on stdout, and serves from one thread until it is killed.
-// /delayed, /never, /throttled/SIZE, /upload, /control/… as `connection.c` reads them; every other path answers at once.
+// Listens on a free loopback port, prints the port on stdout, and serves from one thread until it is killed. The paths /delayed, /never,
+// /throttled/SIZE, /upload and /control/… are handled in `connection.c`; every other path gets a response at once.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@
 #include "measure.h"
 #include "throttle.h"
 
-/// The kernel limits one listener's queue to 4,096 by default. Connections are spread over several, so that 10,000
+/// The kernel limits the queue of one listener to 4,096 by default. Connections are distributed over several listeners, so that 10,000
 /// clients that connect at once do not wait for the retransmission of a dropped SYN.
 enum { listener_count = 4 };
 
@@ -82,7 +82,7 @@ int main(int argc, char **argv) {
     struct epoll_event events[512];
     for (;;) {
         int delay = delay_run(), share = throttle_run();
-        // What there is none of counts as the longest time.
+        // If there is no delay or no share, it counts as the longest time.
         int count = epoll_wait(epoll, events, 512, (unsigned)delay < (unsigned)share ? delay : share);
         for (int i = 0; i < count; i++) {
             int *listener = events[i].data.ptr;

@@ -12,7 +12,7 @@
 enum {
     bytes_per_second = 20000000,
     tick_ms = 5,
-    /// Who did not read for longer than this has lost what it could have had.
+    /// A client that does not read for longer than this loses the unused part of its share.
     longest_share_ns = 50000000,
 };
 
@@ -52,7 +52,7 @@ void throttle_forget(connection *connection) {
     if (connection->throttled_next != NULL) connection->throttled_next->throttled_slot = connection->throttled_slot;
 }
 
-/// Sends a connection the share that it has by now.
+/// Sends the bytes that are in the connection's share at present.
 static void send_share(connection *connection, uint64_t now) {
     uint64_t time = now - connection->share_ns;
     if (time > longest_share_ns) time = longest_share_ns;

@@ -3,17 +3,17 @@
 
 #include "connection.h"
 
-/// Answers that come at 20 MB/s on each connection, without a rush at their beginning: `/throttled/SIZE`, whole or a range of it.
+/// The responses with a rate of 20 MB/s per connection, without a burst at their beginning: `/throttled/SIZE`, complete or a range of it.
 
-/// Sends the head of the answer, and then its body by and by.
+/// Sends the head of the response, and then gradually its body.
 ///
-/// - Parameter range: The value of the request's `Range`, or NULL.
+/// - Parameter range: The value of the request's `Range` field, or NULL.
 void throttle_answer(connection *connection, uint64_t size, const char *range);
 
-/// A connection in the middle of such an answer went away.
+/// Records that a connection was closed during such a response.
 void throttle_forget(connection *connection);
 
-/// Sends what is due. Returns the milliseconds until more is, -1 when there is none.
+/// Sends the bytes that are due. Returns the milliseconds until more are due, or -1 if there are none.
 int throttle_run(void);
 
 #endif

@@ -1,11 +1,11 @@
-// Runs one command and never outlives its parent, nor lets the command do so.
+// Runs one command. Neither this program nor the command outlives its parent.
 //
 //     supervise [--timeout SECONDS] [--usage] [--] COMMAND ARGUMENT…
 //
-// The command runs in a process group of its own with stdin on /dev/null. The group is killed when our stdin reaches
-// its end (the parent is gone, however it went), on SIGINT, SIGTERM and SIGHUP, and when the time is up (status 124).
-// With --usage the command's wall time, CPU time and peak memory are printed as one line of JSON when it has ended.
-// Written in C because a small parent matters: a process starts with its parent's size as its peak memory.
+// The command runs in its own process group, with stdin on /dev/null. The group is killed when the stdin of this program reaches its end
+// (the parent has ended for any reason), on SIGINT, SIGTERM and SIGHUP, and when the time is over (status 124). With --usage, the command's
+// wall time, CPU time and peak memory are printed as one line of JSON when it has ended. The program is written in C because a small parent
+// matters: a process starts with its parent's size as its peak memory.
 
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -37,7 +37,7 @@ static double seconds(struct timeval time) {
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-/// Only returns in the parent.
+/// Starts the command. Returns only in the parent.
 static pid_t start(char **command, const sigset_t *signals) {
     pid_t child = fork();
     if (child != 0) return child;
@@ -51,7 +51,7 @@ static pid_t start(char **command, const sigset_t *signals) {
     _exit(127);
 }
 
-/// Waits until the child has ended or must be ended; false in the latter case.
+/// Waits until the child has ended or must be ended. Returns false in the latter case.
 static bool child_ended(pid_t child, double deadline, const sigset_t *signals, int *status, struct rusage *usage) {
     struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
     while (stop_signal == 0) {

@@ -3,18 +3,18 @@ import TrellisTesting
 
 /// Routes for the tests of redirects, retries, credentials and cookies.
 extension Routes {
-    /// Returns the first of `hops` redirects, the last of which leads to `/request`.
+    /// Returns the first of `hops` redirects. The last one leads to `/request`.
     static func redirect(_ hops: Int) -> Answer {
         let next = hops > 1 ? "../redirect/\(hops - 1)" : "/request"
         return Answer(302, headers: [(name: "Location", value: next)])
     }
 
-    /// Returns a redirect to a place with a fragment; `none`: without a fragment.
+    /// Returns a redirect to a place with a fragment; `none` means without a fragment.
     static func redirect(to place: String, _ fragment: String) -> Answer {
         Answer(302, headers: [(name: "Location", value: fragment == "none" ? place : "\(place)#\(fragment)")])
     }
 
-    /// Returns the status 503 for the first `failures` requests for a target, and 200 from then on.
+    /// Returns the status 503 for the first `failures` requests for a target, and 200 afterwards.
     static func flaky(_ request: LoopbackServer.ReceivedRequest, failures: Int) -> Answer {
         let count = seen.withLock { seen in
             seen[request.target, default: 0] += 1

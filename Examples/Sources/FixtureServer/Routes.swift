@@ -46,7 +46,7 @@ enum Routes {
     private static let repeated = [("X-One", "1"), ("Set-Cookie", "a=1"), ("X-Two", "2"), ("Set-Cookie", "b=2")]
         .map { (name: $0.0, value: $0.1) }
 
-    /// Returns the body of the request, with the fields that describe the body.
+    /// Returns the body of the request, with the fields that describe it.
     private static func mirror(_ request: LoopbackServer.ReceivedRequest) -> Answer {
         let names = ["Content-Type", "Content-Encoding"]
         let fields = request.fields.filter { field in names.contains { $0.lowercased() == field.name.lowercased() } }
@@ -61,7 +61,7 @@ enum Routes {
 
     private static let cutShort = "Content-Length: 100\r\n\r\nonly this"
 
-    /// Returns a response of which the given bytes are sent first; `next` decides how the connection goes on.
+    /// Returns a response that begins with the given bytes; `next` decides how the connection continues.
     private static func begun(_ answer: String, _ next: @escaping @Sendable (LoopbackServer.Connection) -> Void)
         -> Answer
     {

@@ -1,5 +1,4 @@
-/// A line of a terminal that shows the progress of a transfer. Prints nothing if there is no terminal, or if the transfer is
-/// short.
+/// A line of a terminal that shows the progress of a transfer. Nothing is printed if there is no terminal, or if the transfer is short.
 public struct ProgressBar: Sendable {
     private let terminal: Terminal
     private let line: ProgressLine
@@ -12,7 +11,7 @@ public struct ProgressBar: Sendable {
     /// - Parameters:
     ///   - title: The name of the transfer.
     ///   - total: The size in bytes; `nil` if unknown.
-    ///   - patience: The time that a transfer may take before a bar appears.
+    /// - patience: The time for which a transfer may run before a bar appears.
     public init(
         _ title: String, total: Int64?, patience: Duration = .milliseconds(500), on terminal: Terminal = .error
     ) {
@@ -21,7 +20,7 @@ public struct ProgressBar: Sendable {
         self.terminal = terminal
     }
 
-    /// Draws the bar, ten times a second at most.
+    /// Draws the bar, at most ten times per second.
     public mutating func update(_ bytes: Int64) {
         let now = ContinuousClock.now
         guard terminal.isTerminal, now - start >= patience else { return }
@@ -30,7 +29,7 @@ public struct ProgressBar: Sendable {
         terminal.print("\r\u{1B}[K" + line.text(bytes, after: now - start, on: terminal), terminator: "")
     }
 
-    /// Draws the bar a last time, and ends its line.
+    /// Draws the bar for the last time, and ends its line.
     public mutating func finish(_ bytes: Int64) {
         guard lastDrawn != nil else { return }
         terminal.print("\r\u{1B}[K" + line.text(bytes, after: .now - start, on: terminal))

@@ -1,8 +1,8 @@
 /// The last lines of a terminal, one for each of several transfers. Lines from ``say(_:)`` appear above them.
 ///
-/// Prints nothing if there is no terminal, except lines from ``say(_:)``.
+/// Nothing is printed if there is no terminal, except the lines of ``say(_:)``.
 public actor ProgressBoard {
-    /// A transfer that is under way, with its line.
+    /// A transfer in progress, with its line.
     private struct Entry {
         var line: ProgressLine
         let start = ContinuousClock.now
@@ -16,28 +16,28 @@ public actor ProgressBoard {
     private var ended: Set<Int> = []
     private var drawnLines = 0
     private var lastDrawn: ContinuousClock.Instant?
-    /// The task that redraws the board while transfers are under way.
+    /// The task that redraws the board while transfers are in progress.
     private var ticker: Task<Void, Never>?
 
     /// Creates an empty board.
     ///
-    /// - Parameter patience: The time that a transfer may take before it has a line.
+    /// - Parameter patience: The time for which a transfer may run before it gets a line.
     public init(patience: Duration = .milliseconds(500), on terminal: Terminal = .error) {
         self.patience = patience
         self.terminal = terminal
     }
 
-    /// Updates the progress of a transfer. The board is drawn ten times a second at most.
+    /// Updates the progress of a transfer. The board is drawn at most ten times per second.
     ///
     /// - Parameters:
     ///   - id: The number of the transfer, by which the lines are sorted.
     ///   - title: The name of the transfer.
-    ///   - bytes: The number of bytes that are there.
+    /// - bytes: The number of bytes that have arrived.
     ///   - total: The size in bytes; `nil` if unknown.
     public func update(_ id: Int, _ title: String, bytes: Int64, of total: Int64?) {
         guard terminal.isTerminal, !ended.contains(id) else { return }
         if entries[id] == nil || entries[id]?.line.total != total {
-            // Bytes that are there already do not count for the rate.
+            // Bytes that existed before do not count for the rate.
             entries[id] = Entry(line: ProgressLine(title: title, total: total, offset: bytes), bytes: bytes)
         }
         entries[id]?.bytes = bytes
@@ -65,7 +65,7 @@ public actor ProgressBoard {
         draw(.now)
     }
 
-    /// Redraws the board at intervals as long as a transfer is under way, so that a stalled transfer shows its current rate, too.
+    /// Redraws the board at intervals while a transfer is in progress, so that a stalled transfer shows its current rate too.
     private func tick() {
         guard ticker == nil else { return }
         ticker = Task {
@@ -77,7 +77,7 @@ public actor ProgressBoard {
     }
 
     private func clear() {
-        // Moves to the first line, and erases everything from there on (ECMA-48: CPL and ED).
+        // Moves to the first line, and erases everything from there (ECMA-48: CPL and ED).
         if drawnLines > 1 { terminal.print("\u{1B}[\(drawnLines - 1)F", terminator: "") }
         if drawnLines > 0 { terminal.print("\r\u{1B}[J", terminator: "") }
         drawnLines = 0

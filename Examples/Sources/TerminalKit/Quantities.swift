@@ -18,7 +18,7 @@ extension Duration {
 
     /// The duration in readable units: `250 µs`, `12 ms`, `3.4 s`, `2:05 min`.
     public var forPeople: String {
-        // A million years at most, so that the conversion to an integer cannot overflow.
+        // The value is limited to about a million years, so that the conversion to an integer cannot overflow.
         let seconds = min(inSeconds, 3e13)
         if seconds < 0.001 { return "\(Int(seconds * 1_000_000)) µs" }
         if seconds < 1 { return "\(Int(seconds * 1000)) ms" }

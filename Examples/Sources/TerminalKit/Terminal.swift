@@ -2,9 +2,9 @@ import Glibc
 
 /// A standard descriptor, which may or may not be a terminal.
 public struct Terminal: Sendable {
-    /// A Boolean value: the descriptor is a terminal, which a person reads as it is written.
+    /// Indicates whether the descriptor is a terminal, on which a person reads the text as it is written.
     public let isTerminal: Bool
-    /// A Boolean value: text can have colours. A terminal has them, unless `NO_COLOR` is set or the terminal is dumb.
+    /// Indicates whether text can have colours: on a terminal, unless `NO_COLOR` is set or the terminal does not support them.
     public let hasColor: Bool
     private let descriptor: CInt
 
@@ -21,12 +21,12 @@ public struct Terminal: Sendable {
         hasColor = isTerminal && !isPlain && !isDumb
     }
 
-    /// Returns the text in a style if there are colours, and the plain text otherwise.
+    /// Returns the text in a style if there are colours, and otherwise the plain text.
     public func styled(_ text: String, _ style: Style) -> String {
         hasColor ? "\u{1B}[\(style.rawValue)m\(text)\u{1B}[0m" : text
     }
 
-    /// Writes text at once. A failure is ignored: the text is a message, and its reader may have gone.
+    /// Writes text at once. A failure is ignored, because the text is only a message, and its reader may have closed the descriptor.
     public func print(_ text: String, terminator: String = "\n") {
         var rest = Array((text + terminator).utf8)[...]
         while !rest.isEmpty {
@@ -50,12 +50,20 @@ public struct Terminal: Sendable {
 
 /// A style of text, as the parameter of an SGR sequence (ECMA-48, section 8.3.117).
 public enum Style: String, Sendable {
+    /// Bold text.
     case bold = "1"
+    /// Faint text.
     case faint = "2"
+    /// Red text.
     case red = "31"
+    /// Green text.
     case green = "32"
+    /// Yellow text.
     case yellow = "33"
+    /// Blue text.
     case blue = "34"
+    /// Magenta text.
     case magenta = "35"
+    /// Cyan text.
     case cyan = "36"
 }

@@ -3,7 +3,7 @@ import TerminalKit
 import Trellis
 import TrellisTesting
 
-/// The part about backpressure: while the reader of a stream pauses, the server is held up, and memory stays bounded.
+/// The part about backpressure: while the reader of a stream pauses, the server has to wait, and memory stays bounded.
 struct Backpressure: Part {
     let title = "A byte stream with backpressure"
 

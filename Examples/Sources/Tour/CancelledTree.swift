@@ -11,7 +11,7 @@ struct CancelledTree: Part {
         let (seen, closed) = (server.loopback.requests.count, server.loopback.closedCount)
         let (answers, hasAnswer) = AsyncStream.makeStream(of: Void.self)
         let tree = Task { try await requestAll(guide.session, server, hasAnswer) }
-        // Half of the requests get a response, the others never do.
+        // Half of the requests get a response; the others never do.
         try await server.loopback.waitUntilRequested(count: seen + count)
         for await _ in answers.prefix(count / 2) {}
         guide.say("\(count) requests under way; the server leaves half of them without an answer")

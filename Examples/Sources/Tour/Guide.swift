@@ -6,7 +6,7 @@ protocol Part: Sendable {
     /// The title, in a few words.
     var title: String { get }
 
-    /// Runs the part and prints its measurements; throws if the part did not work.
+    /// Runs the part and prints its measurements. Throws an error if the part did not work.
     func run(with guide: Guide, on server: TourServer) async throws
 }
 

@@ -1,7 +1,7 @@
 import TerminalKit
 import Trellis
 
-/// The part about downloads: the server breaks off the response in the middle, and the download goes on from there.
+/// The part about downloads: the server interrupts the response in the middle, and the download continues from there.
 struct InterruptedDownload: Part {
     let title = "A download that survives an interruption"
 

@@ -1,7 +1,7 @@
 import TerminalKit
 import Trellis
 
-/// The part about streamed uploads: the body is made while it is sent, at the pace of the network.
+/// The part about streamed uploads: the body is produced while it is sent, at the pace of the network.
 struct StreamedUpload: Part {
     let title = "An upload from an AsyncSequence"
 
@@ -22,7 +22,7 @@ struct StreamedUpload: Part {
     }
 }
 
-/// A sequence of chunks that are made on demand.
+/// A sequence of chunks that are produced on demand.
 private struct Chunks: AsyncSequence, Sendable {
     let count: Int
     let size: Int

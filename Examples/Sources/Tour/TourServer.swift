@@ -65,7 +65,7 @@ struct TourServer: Sendable {
         }
     }
 
-    /// Returns the file, or the rest of it (RFC 9110, section 14). The first response breaks off in the middle.
+    /// Returns the file, or the rest of it (RFC 9110, section 14). The first response stops in the middle.
     private static func answer(
         _ request: LoopbackServer.ReceivedRequest, with file: [UInt8], mustBreak: Bool
     ) -> LoopbackServer.Answer {
@@ -79,7 +79,7 @@ struct TourServer: Sendable {
                 if mustBreak, rest.count < fileSize * 3 / 5 { return body.connection.reset() }
                 try body.write(Array(rest.prefix(256 << 10)))
                 rest = rest.dropFirst(256 << 10)
-                // A pause as a network would make it, so that there is time to see the progress.
+                // A pause like that of a network, so that the progress is visible.
                 try body.connection.pause(for: .milliseconds(4))
             }
         }

@@ -1,16 +1,16 @@
 import Glibc
 import Trellis
 
-/// A destination that bytes are written to as they come, unbuffered: standard output, a device, a pipe.
+/// A destination to which bytes are written as they arrive, unbuffered: standard output, a device, a pipe.
 struct ByteSink: Sendable {
     private let descriptor: CInt
     private let name: String
 
     static let standardOutput = ByteSink(descriptor: STDOUT_FILENO, name: "standard output")
 
-    /// Opens a device or a pipe; waits until the pipe has a reader.
+    /// Opens a device or a pipe, and waits until the pipe has a reader.
     ///
-    /// - Parameter limit: The longest time to wait for a reader; `nil`: until the task is cancelled.
+    /// - Parameter limit: The longest time to wait for a reader; `nil` if the wait has no limit but the cancellation of the task.
     static func open(_ path: String, within limit: Duration?) async throws -> ByteSink {
         try await withThrowingTaskGroup(of: ByteSink.self) { group in
             group.addTask {
@@ -32,10 +32,10 @@ struct ByteSink: Sendable {
         }
     }
 
-    /// A Boolean value: the destination is a terminal, which a person reads.
+    /// Indicates whether the destination is a terminal, on which a person reads.
     var isTerminal: Bool { isatty(descriptor) == 1 }
 
-    /// Writes all bytes, however long the reader takes.
+    /// Writes all bytes, without a limit on the time that the reader takes.
     ///
     /// - Throws: ``ReaderHasGone``; ``RequestFailure`` if the system refuses, for example because the disk is full.
     func write(_ bytes: some ContiguousBytes & Sendable) async throws {
@@ -60,7 +60,7 @@ struct ByteSink: Sendable {
         UnsafeRawBufferPointer(rebasing: bytes).baseAddress
     }
 
-    /// Waits until a non-blocking descriptor takes more bytes; throws if the last error was another one than `EAGAIN`.
+    /// Waits until a non-blocking descriptor can take more bytes. Throws an error if the last error was not `EAGAIN`.
     private func waitOrThrow() throws {
         guard errno == EAGAIN else { throw RequestFailure("file", "\(name): \(systemError())") }
         var polled = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)

@@ -1,13 +1,13 @@
 import TerminalKit
 import Trellis
 
-/// The mode of `--output`: each body becomes a file, which is whole or not there.
+/// The mode of `--output`, in which each body becomes a file. A file is complete, or it does not exist.
 extension Client {
-    /// The number of files that are under way at the same time, at most.
+    /// The largest number of files that are downloaded at the same time.
     private static let maximumConcurrency = 8
 
-    /// Downloads to files, shows the progress, and reports the rest of each incomplete download. Returns whether all files are
-    /// whole.
+    /// Downloads to files, shows the progress, and reports the resume data of each incomplete download. Returns whether all files are
+    /// complete.
     func download() async -> Bool {
         let start = ContinuousClock.now
         do {
@@ -15,7 +15,7 @@ extension Client {
             let session = Session(configuration: options.sessionConfiguration(steps))
             let downloads = try options.urls.map { try makeDownload($0, session) }
             return await withTaskCancellationHandler {
-                // A cancelled download still reports its resume data: so the loop over the downloads is not cancelled.
+                // A cancelled download still reports its resume data, so the loop over the downloads is not cancelled.
                 await Task { await follow(downloads, session, steps, since: start) }.value
             } onCancel: {
                 for download in downloads { download.cancel() }
@@ -38,12 +38,12 @@ extension Client {
         return download
     }
 
-    /// Waits for the files, and shows their progress. Returns whether all files are whole.
+    /// Waits for the files, and shows their progress. Returns whether all files are complete.
     private func follow(
         _ downloads: [DownloadRequest], _ session: Session, _ steps: Steps, since start: ContinuousClock.Instant
     ) async -> Bool {
         let board = ProgressBoard()
-        // The batch comes before anything that reads the progress: each download starts when its turn has come.
+        // The batch is created before anything that reads the progress, so that each download starts in its turn.
         let batch = session.downloads(of: downloads, maximumConcurrency: Self.maximumConcurrency)
         return await withTaskGroup { group in
             for (index, download) in downloads.enumerated() {
@@ -62,7 +62,7 @@ extension Client {
         }
     }
 
-    /// Reports the outcome of a download. Returns whether the file is whole, and nothing else has failed.
+    /// Reports the outcome of a download. Returns whether the file is complete, and nothing else has failed.
     private func tell(
         of download: DownloadOutcome, _ jar: RequestFailure?, after elapsed: Duration, on board: ProgressBoard
     ) async -> Bool {

@@ -3,7 +3,7 @@ import Trellis
 
 /// The mode of `--stream sse`: events over as many connections as necessary.
 extension Client {
-    /// Delivers events to the output up to the limit, or until the server wants no more connections.
+    /// Delivers events to the output up to the limit, or until the server refuses further connections.
     func events(to output: inout some Output, _ steps: Steps) async -> Outcome {
         let start = ContinuousClock.now
         var outcome = Outcome(url: options.url)
@@ -26,7 +26,7 @@ extension Client {
                 "body_not_replayable", "\(source) cannot be read again for each connection to the events")
         }
         var request = try options.makeRequest()
-        // The deadline holds for all connections together.
+        // The deadline applies to all connections together.
         let deadline = request.timeouts?.total
         request.timeouts?.total = nil
         let events = Session(configuration: options.sessionConfiguration(steps)).serverSentEvents(
@@ -36,7 +36,7 @@ extension Client {
             group.addTask { await Self.deliver(events, upTo: limit, to: begun) }
             if let deadline {
                 group.addTask {
-                    // The sleep is cut short when the events have ended, or everything is cancelled.
+                    // The sleep is ended early when the events have ended, or everything is cancelled.
                     await (try? Task.sleep(for: deadline)) == nil ? .undecided : .expired
                 }
             }
@@ -87,7 +87,7 @@ private enum RaceEnd<O: Output> {
     case ended(O, (any Error)?)
     /// The end of the deadline.
     case expired
-    /// The end of a sleep that was cut short, or the state before any end.
+    /// The end of a sleep that was ended early, or the state before any end.
     case undecided
 
     var isDecided: Bool { if case .ended = self { true } else { false } }

@@ -39,7 +39,7 @@ struct Client {
 
     /// Sends the request, prints to an output, and reports a failure. Returns whether that worked.
     ///
-    /// - Parameter elapsed: The part of the deadline that is over.
+    /// - Parameter elapsed: The part of the deadline that has already passed.
     private func run(with output: some Output, after elapsed: Duration) async -> Bool {
         var (output, outcome) = (output, Outcome(url: options.url))
         let start = ContinuousClock.now - elapsed
@@ -71,7 +71,7 @@ struct Client {
         return false
     }
 
-    /// Sends the request and delivers the response to the output as it comes.
+    /// Sends the request and delivers the response to the output as it arrives.
     private func exchange(with output: inout some Output, _ steps: Steps, after elapsed: Duration) async -> Outcome {
         let start = ContinuousClock.now
         var outcome = Outcome(url: options.url)
@@ -99,7 +99,7 @@ struct Client {
         return outcome
     }
 
-    /// Throws if the response is not acceptable; the output gets the beginning of its body, which the error holds.
+    /// Throws an error if the response is not acceptable. The output gets the beginning of its body, which the error contains.
     private func validate(_ response: StreamResponse, output: inout some Output) async throws {
         do {
             try await response.validate()
@@ -109,7 +109,7 @@ struct Client {
         }
     }
 
-    /// Delivers the body to the output. Returns whether the body came to its end.
+    /// Delivers the body to the output. Returns whether the body is complete.
     private func deliver(_ response: StreamResponse, to output: inout some Output) async throws -> Bool {
         var count = 0
         switch options.stream {
@@ -136,7 +136,7 @@ struct Client {
         return true
     }
 
-    /// Ends a transfer that has delivered enough. Returns its metrics, which come with the error of the cancellation.
+    /// Ends a transfer that has delivered enough. Returns its metrics, which are part of the error of the cancellation.
     private func metricsOfEnding(_ response: StreamResponse) async -> Metrics? {
         response.cancel()
         do {

@@ -1,12 +1,12 @@
 import Glibc
 import Trellis
 
-/// The bytes of standard input, or of another source that is read once from its beginning to its end, in chunks.
+/// The bytes of standard input, or of another source that can be read only once, from its beginning to its end, in chunks.
 struct DescriptorChunks: AsyncSequence, Sendable {
-    /// The open descriptor; `nil`: the name is a path, which is opened when its first bytes are wanted.
+    /// The open descriptor; `nil` if the name is a path, which is opened when its first bytes are needed.
     private let descriptor: CInt?
     private let name: String
-    /// The number of bytes; `nil` if the system does not know.
+    /// The number of bytes; `nil` if the system does not report it.
     let length: Int64?
 
     /// Returns the bytes of standard input. Their number is known if standard input is a file.
@@ -22,8 +22,8 @@ struct DescriptorChunks: AsyncSequence, Sendable {
         return DescriptorChunks(descriptor: STDIN_FILENO, name: "standard input", length: length)
     }
 
-    /// Creates a sequence of the bytes of a pipe or a device. A pipe may have no writer yet: the path is opened when its first
-    /// bytes are wanted.
+    /// Creates a sequence of the bytes of a pipe or a device. A pipe may have no writer yet, so the path is opened when its first bytes are
+    /// needed.
     init(_ path: String) { self.init(descriptor: nil, name: path, length: nil) }
 
     private init(descriptor: CInt?, name: String, length: Int64?) {

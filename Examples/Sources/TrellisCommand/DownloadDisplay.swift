@@ -29,7 +29,7 @@ struct DownloadDisplay {
         }
     }
 
-    /// Returns the words of a printed line: `12.0 MiB of 100.0 MiB, 3.1 MiB/s, 28.4 s left`.
+    /// Returns the text of a printed line: `12.0 MiB of 100.0 MiB, 3.1 MiB/s, 28.4 s left`.
     private static func words(_ progress: TransferProgress) -> String {
         var words = [progress.completedBytes.inBytes + (progress.totalBytes.map { " of \($0.inBytes)" } ?? "")]
         if let rate = progress.bytesPerSecond { words.append("\(Int64(rate).inBytes)/s") }

@@ -2,16 +2,16 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The handler of Ctrl-C: the first one cancels the task tree; the second one, or two seconds without an end, ends the process.
+/// The handler of Ctrl-C. The first one cancels the task tree. The second one, or two seconds without an end, ends the process.
 final class Interruption: Sendable {
     private let flag = Atomic(false)
 
-    /// A Boolean value: Ctrl-C was pressed.
+    /// Indicates whether Ctrl-C was pressed.
     var hasHappened: Bool { flag.load(ordering: .acquiring) }
 
     /// Calls `action` at the first Ctrl-C.
     func whenItHappens(_ action: @escaping @Sendable () -> Void) {
-        // A signal handler may do little more than write a byte, which a thread waits for.
+        // A signal handler may do little more than write a byte, for which a thread waits.
         let (read, write) = Self.ends
         guard read >= 0, write >= 0 else { return }
         signal(SIGINT) { _ in

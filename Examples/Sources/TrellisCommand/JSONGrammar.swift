@@ -1,7 +1,7 @@
 import Trellis
 
-/// A check that bytes are a JSON text as RFC 8259 defines it. `JSONDecoder` accepts more, such as a superfluous comma, and a
-/// report that holds such a text would not be JSON.
+/// A check that bytes are a JSON text as defined by RFC 8259. `JSONDecoder` accepts more, such as a superfluous comma, and a report that
+/// contains such a text would not be JSON.
 struct JSONGrammar {
     /// An error in a text, with its position.
     struct Mistake: Error, CustomStringConvertible {
@@ -47,7 +47,7 @@ struct JSONGrammar {
         guard position == bytes.count else { throw mistake("there is something after it") }
     }
 
-    /// Reads a value, or the beginning of an array or object that holds others. Returns `false` for a beginning.
+    /// Reads a value, or the beginning of an array or object that contains others. Returns `false` for a beginning.
     private mutating func value() throws(Mistake) -> Bool {
         skipSpace()
         guard position < bytes.count else { throw mistake("it ends early") }

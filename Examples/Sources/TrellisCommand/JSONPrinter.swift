@@ -1,13 +1,13 @@
 import TerminalKit
 import Trellis
 
-/// A printer that indents and colours JSON, token by token: order, repeated names, numbers and escapes stay as they came.
+/// A printer that indents and colours JSON token by token, so that order, repeated names, numbers and escapes stay unchanged.
 struct JSONPrinter {
     let terminal: Terminal
 
     /// Returns the indented text; `nil` if the bytes are not JSON.
     func pretty(_ json: Data) -> String? {
-        // The check has made sure that the tokens are well-formed.
+        // The check has ensured that the tokens are well-formed.
         guard (try? JSONGrammar.check(json)) != nil else { return nil }
         var walker = Walker(bytes: [UInt8](json), terminal: terminal)
         walker.walk()
@@ -88,7 +88,7 @@ struct JSONPrinter {
         }
 
         private func endOfWord() -> Int {
-            // The walk takes at least one byte, so that it always moves on.
+            // The walk takes at least one byte, so that it always makes progress.
             bytes[(position + 1)...].firstIndex { " \t\r\n,:{}[]\"".utf8.contains($0) } ?? bytes.count
         }
     }

@@ -6,7 +6,7 @@ import TerminalKit
 @main
 enum Main {
     static func main() async {
-        // A reader that leaves (`| head`) makes the write fail, and does not end the process.
+        // If the reader of the output ends (`| head`), the write fails instead of ending the process.
         signal(SIGPIPE, SIG_IGN)
         let options = Options.parseOrExit()
         let interruption = Interruption()

@@ -9,8 +9,7 @@ func offThePool<Value: Sendable>(_ call: @escaping @Sendable () throws -> Value)
     }
 }
 
-/// Runs a call that may block forever on a thread that may be blocked. A task that is cancelled does not wait for the end of the
-/// call.
+/// Runs a call that may block forever on a thread that may be blocked. A cancelled task does not wait for the end of the call.
 func offThePoolUnlessCancelled<Value: Sendable>(_ call: @escaping @Sendable () throws -> Value) async throws -> Value {
     let waiter = Waiter<Value>()
     return try await withTaskCancellationHandler {

@@ -1,10 +1,10 @@
 import Trellis
 
 extension Options {
-    /// A Boolean value: the request has a body.
+    /// Indicates whether the request has a body.
     var hasBody: Bool { !bodyOptions.isEmpty }
 
-    /// The options that are given and set a body; more than one contradict each other.
+    /// The given options that set a body. More than one of them contradict each other.
     var bodyOptions: [String] {
         [("--data", data != nil), ("--json", json != nil), ("--form", !form.isEmpty), ("--part", !parts.isEmpty)]
             .filter(\.1).map(\.0)
@@ -68,8 +68,7 @@ extension [NamedValue] {
 }
 
 extension BodyArgument {
-    /// Returns the body of the request, or of a part. A source that cannot be read twice, such as a pipe, is streamed as it
-    /// comes.
+    /// Returns the body of the request, or of a part. A source that cannot be read twice, such as a pipe, is streamed as its bytes arrive.
     fileprivate func body() throws -> RequestBody {
         switch self {
         case .text(let text): .data(Data(text.utf8))

@@ -13,7 +13,7 @@ extension Options {
         return request
     }
 
-    /// Returns the arguments of curl that follow neither from the request nor from the session.
+    /// Returns the arguments of curl that result neither from the request nor from the session.
     func cURLDetails() -> CURLDescriptionOptions {
         var details = CURLDescriptionOptions(revealingSecrets: showSecrets)
         var arguments = cURLCredentials
@@ -49,9 +49,9 @@ extension Options {
         return (auth == .digest ? ["--digest"] : []) + ["--user", credentials]
     }
 
-    /// The options that curl has no equivalent of.
+    /// The options for which curl has no equivalent.
     private var cURLGaps: [String] {
-        // curl takes a `--cookie` argument with an equals sign for cookies, not for the name of a file.
+        // curl interprets a `--cookie` argument with an equals sign as cookies, not as the name of a file.
         let hasOddJar = cookieJar?.utf8.contains(UInt8(ascii: "=")) ?? false
         return [
             ("--stream", stream != nil), ("--limit", limit != nil), ("--resume", resume),

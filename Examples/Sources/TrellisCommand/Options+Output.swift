@@ -3,9 +3,9 @@ import Glibc
 /// The destination of the body.
 enum OutputPlace {
     case standardOutput
-    /// A device or a pipe, which is written to and not replaced.
+    /// A device or a pipe, to which bytes are written and which is not replaced.
     case special(String)
-    /// A file, or files in a folder: each is whole, or not there.
+    /// A file, or files in a folder. Each is complete, or it does not exist.
     case file
 }
 

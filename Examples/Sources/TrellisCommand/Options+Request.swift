@@ -1,13 +1,13 @@
 import Trellis
 
 extension Options {
-    /// The method before the URL: a word with neither a colon nor a slash, one of which every absolute URL has.
+    /// The method before the URL: a word without a colon and without a slash, because every absolute URL contains one of these.
     var methodArgument: String? {
         guard target.count > 1, let first = target.first else { return nil }
         return first[...].cut(at: ":/") == nil ? first : nil
     }
 
-    /// The URLs as they were written.
+    /// The URLs as written.
     var urls: [String] { methodArgument == nil ? target : Array(target.dropFirst()) }
 
     /// The URL, or the first of several.
@@ -32,7 +32,7 @@ extension Options {
 
     /// Returns the request that the options describe, for the first URL unless one is given.
     ///
-    /// - Throws: ``RequestFailure`` for an option that a request cannot hold.
+    /// - Throws: ``RequestFailure`` for an option that a request cannot express.
     func makeRequest(_ url: String? = nil) throws -> Request {
         var request = Request(url ?? self.url, method: try requestMethod()).addingQuery(query.items)
         for header in headers { request.headers.append(try header.field()) }
@@ -44,7 +44,7 @@ extension Options {
         request.compression = compress ? .gzip : nil
         // The download of an encoded body cannot be resumed: a file is requested without a content coding.
         request.decodesContent = noDecompress ? false : output == nil ? true : nil
-        // Files and streams have no limit of their own.
+        // Files and streams have no default limit.
         request.maximumBodySize = maxBody.map { .bytes($0) } ?? .unlimited
         let idle = limit(idleTimeout)
         request.timeouts = Timeouts(

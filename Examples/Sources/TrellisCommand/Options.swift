@@ -1,7 +1,7 @@
 import ArgumentParser
 import Trellis
 
-/// The command line. An option that does not exist is a usage error, and never ignored.
+/// The command line. An unknown option is a usage error, and is never ignored.
 struct Options: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "trellis",
@@ -219,7 +219,7 @@ struct Options: ParsableCommand {
         }
     }
 
-    /// Checks that the options about a file go with a file: other bodies are neither checked nor resumed.
+    /// Checks that the options about a file are used with a file: other bodies are neither checked nor resumed.
     private func validateOutput() throws {
         guard output == nil || stream == nil else {
             throw ValidationError("--stream and --output do not go together.")
@@ -231,7 +231,7 @@ struct Options: ParsableCommand {
         guard connections == 1 else { throw ValidationError("--connections goes with \(partner).") }
     }
 
-    /// Checks that several URLs have no option that is about one request.
+    /// Checks that no option about a single request is used with several URLs.
     private func validateSeveralURLs() throws {
         guard outputFolder != nil else {
             throw ValidationError("Several URLs go with --output FOLDER: a folder that is there, or ends with a slash.")
@@ -245,7 +245,7 @@ struct Options: ParsableCommand {
 
     private func require(_ name: String, _ seconds: Double?, atLeast minimum: Double) throws {
         guard let seconds else { return }
-        // Ten thousand years at most, so that every number of seconds is a valid Duration.
+        // The value is limited to about ten thousand years, so that every number of seconds is a valid Duration.
         guard seconds >= minimum, seconds < 3e11 else {
             throw ValidationError("\(name) \(seconds) is no number of seconds.")
         }
@@ -265,7 +265,7 @@ enum HTTPVersionOption: String, ExpressibleByArgument, CaseIterable {
 enum StreamOption: String, ExpressibleByArgument, CaseIterable {
     case chunks, lines, sse, ndjson
 
-    /// A Boolean value: the body is delivered as items, not as bytes.
+    /// Indicates whether the body is delivered as items, not as bytes.
     var hasItems: Bool { self != .chunks }
 }
 

@@ -1,6 +1,6 @@
 import Trellis
 
-/// The outcome of a request, whole or up to its failure.
+/// The outcome of a request, complete or up to its failure.
 struct Outcome {
     /// The URL of the request, or that of the final response, with the fragment that the redirects pass on.
     var url: String
@@ -16,7 +16,7 @@ struct Outcome {
         fragment = url[...].cut(at: "#").map { String($0.after) }
     }
 
-    /// Takes over the response, when its head or its end has come.
+    /// Stores the response, when its head or its end has arrived.
     mutating func take(_ response: Response) {
         self.response = response
         // A redirect without a fragment keeps the previous fragment (RFC 9110, section 10.2.2).
@@ -25,13 +25,13 @@ struct Outcome {
         metrics = response.metrics
     }
 
-    /// Takes over the final metrics, if they are known.
+    /// Stores the final metrics, if they are known.
     mutating func take(_ metrics: Metrics?) {
         if let metrics { self.metrics = metrics }
     }
 
-    /// Takes over a failure. The error of a cancelled task has no metrics, and neither has that of a body that cannot be decoded:
-    /// the metrics up to the head then remain.
+    /// Stores a failure. The error of a cancelled task has no metrics, and neither has that of a body that cannot be decoded; the metrics
+    /// up to the head then remain.
     mutating func fail(_ failure: RequestFailure, after elapsed: Duration) {
         self.failure = failure
         if let known = failure.metrics, known.attemptCount > 0 || response == nil {

@@ -17,7 +17,7 @@ struct PartArgument: ExpressibleByArgument {
             return
         }
         var rest = Substring(pair.value)
-        // Read from the end, because a type has parameters of its own: `text/plain;charset=utf-8`.
+        // Read from the end, because a type has its own parameters: `text/plain;charset=utf-8`.
         while let (start, marker) = Self.lastMarker(in: rest) {
             let value = rest[start...].after(marker).map { String($0) } ?? ""
             // A marker that is given twice, or is empty, is an error.

@@ -1,8 +1,7 @@
 import TerminalKit
 import Trellis
 
-/// An output of the body as it comes, without anything else. A long transfer to a file or a pipe has a progress bar on the
-/// terminal.
+/// An output of only the body, as it arrives. A long transfer to a file or a pipe has a progress bar on the terminal.
 struct PlainOutput: Output {
     private let sink: ByteSink
     private let showsProgress: Bool

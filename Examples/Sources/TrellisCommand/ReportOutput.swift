@@ -6,8 +6,8 @@ struct ReportOutput: Output {
     /// The size up to which a body is part of the report, in bytes.
     private static let largestBody = 1 << 20
 
-    /// The number of bytes of the body; `nil` for a stream of items: the end of a line, for example, is not delivered with the
-    /// line.
+    /// The number of bytes of the body; `nil` if the output is a stream of items, because the end of a line, for example, is not delivered
+    /// with the line.
     private var count: Int?
     /// The body; `nil` if it is above the limit.
     private var body: Data?
@@ -17,8 +17,8 @@ struct ReportOutput: Output {
     private let sink: ByteSink?
 
     /// - Parameters:
-    ///   - hasItems: A Boolean value: the items are reported instead of the body.
-    ///   - sink: The destination of a copy of the body; `nil`: no copy is written.
+    ///   - hasItems: Indicates whether the items are reported instead of the body.
+    ///   - sink: The destination of a copy of the body; `nil` if no copy is written.
     init(hasItems: Bool, copyingTo sink: ByteSink? = nil) {
         self.sink = sink
         if hasItems { items = [] } else { (count, body) = (0, Data()) }
@@ -41,7 +41,7 @@ struct ReportOutput: Output {
 
     mutating func refuse(_ beginning: Data) { (count, body) = (beginning.count, beginning) }
 
-    /// Takes the size of a body that is in a file, and its bytes if the file is whole and small enough.
+    /// Stores the size of a body that is in a file, and its bytes if the file is complete and small enough.
     mutating func save(_ size: Int64, of path: String?) {
         count = Int(size)
         body = size <= Self.largestBody ? path.flatMap { try? Data(contentsOf: URL(filePath: $0)) } : nil

@@ -1,6 +1,6 @@
 import Trellis
 
-/// The reason why there is no response, or no whole one, as the report states it.
+/// The reason why there is no response, or no complete one, as stated in the report.
 struct RequestFailure: Error {
     /// The kind in the report.
     let kind: String
@@ -12,9 +12,9 @@ struct RequestFailure: Error {
     var redirects: [Redirect] = []
     /// The response that failed, if there is one.
     var response: Response?
-    /// The metrics up to the failure, if known.
+    /// The metrics up to the failure, if they are known.
     var metrics: Metrics?
-    /// The URL without secrets, if known.
+    /// The URL without secrets, if it is known.
     var url: String?
 
     /// Creates a failure of the client itself.
@@ -29,7 +29,7 @@ struct RequestFailure: Error {
         case let failure as RequestFailure: self = failure
         case is CancellationError: self.init("cancelled", "the request was cancelled")
         case let error as TrellisError:
-            // The failure of the body's source says more than the error of the framework about it.
+            // The failure of the body's source is more informative than the error of the framework about it.
             if let source = error.underlying as? RequestFailure {
                 self.init(source.kind, source.message)
             } else if error.underlying is UndecodableElement {

@@ -3,9 +3,9 @@ import Trellis
 
 /// The standard output, unbuffered.
 enum StandardOutput {
-    /// Writes all bytes, however long the reader takes.
+    /// Writes all bytes, without a limit on the time that the reader takes.
     ///
-    /// - Throws: As ``ByteSink/write(_:)``.
+    /// - Throws: The errors of ``ByteSink/write(_:)``.
     static func write(_ bytes: some ContiguousBytes & Sendable) async throws {
         try await ByteSink.standardOutput.write(bytes)
     }

@@ -35,7 +35,7 @@ enum StreamItem: Sendable {
 extension StreamItem {
     /// Returns the item of a line of NDJSON. Its numbers, escapes and names stay as received.
     ///
-    /// - Throws: ``JSONGrammar/Mistake`` for a line that is not JSON: a report that holds the text would not be JSON either.
+    /// - Throws: ``JSONGrammar/Mistake`` for a line that is not JSON, because a report that contains the text would not be JSON either.
     static func json(line: Data) throws -> StreamItem {
         // A byte order mark (RFC 8259, section 8.1, allows a parser to ignore it) and white space around the text are removed.
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]

@@ -1,13 +1,13 @@
 import TerminalKit
 import Trellis
 
-/// An output of head and body for a terminal: colours, indented JSON, and no bytes that a terminal cannot show.
+/// An output of head and body for a terminal, with colours, indented JSON, and no bytes that a terminal cannot show.
 struct TerminalOutput: Output {
     /// The size up to which JSON is indented, in bytes.
     private static let largestJSON = 4 << 20
 
     private let terminal = Terminal.output
-    /// The JSON text received so far; `nil` for a body that is shown as it comes.
+    /// The JSON text received so far; `nil` if the body is shown as it arrives.
     private var json: Data?
     private var type = ""
     private var isFirst = true

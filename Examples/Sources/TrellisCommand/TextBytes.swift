@@ -1,4 +1,4 @@
-/// Text of arguments as bytes: one character of Swift, such as `=` with a combining accent, may be two.
+/// Methods that read the text of arguments as bytes: one character of Swift, such as `=` with a combining accent, may be two.
 extension Substring {
     /// Returns the texts before and after the first of some ASCII characters; `nil` if there is none.
     func cut(at marks: String) -> (before: Substring, after: Substring)? {
@@ -6,7 +6,7 @@ extension Substring {
         return (self[..<mark], self[utf8.index(after: mark)...])
     }
 
-    /// Returns the text before the first of some ASCII characters; the whole text if there is none.
+    /// Returns the text before the first of some ASCII characters; the complete text if there is none.
     func before(_ marks: String) -> Substring { cut(at: marks)?.before ?? self }
 
     /// Returns the text after these bytes; `nil` if the text does not begin with them.
@@ -21,7 +21,7 @@ extension Substring {
 }
 
 extension String {
-    /// The text, with the bytes that a URL cannot hold percent-encoded.
+    /// The text, with the bytes that a URL cannot contain percent-encoded.
     var percentEncoded: String {
         let digits = Array("0123456789ABCDEF".utf8)
         let bytes = utf8.flatMap { byte in

@@ -1,12 +1,12 @@
 private import Glibc
 
-/// Blocks of memory for bodies under way, which are used again: fresh pages cost a fast transfer a quarter of its time.
+/// A pool of memory blocks for bodies in transfer. Blocks are reused, because fresh pages cost a fast transfer a quarter of its time.
 ///
-/// The process has one pool: blocks are given back wherever the last reader of a chunk releases the chunk.
+/// The process has one pool, because a block is returned wherever the last reader of a chunk releases the chunk.
 enum BlockPool {
     /// The size of a block in bytes.
     static let blockSize = 256 << 10
-    /// The largest number of unused blocks that are kept, in all 8 MiB.
+    /// The largest number of unused blocks that are kept: 8 MiB in total.
     private static let limit = 32
 
     @safe
@@ -17,13 +17,13 @@ enum BlockPool {
 
     private static let unused = Locked<[Block]>([])
 
-    /// Returns a block with undefined content; `nil` where memory has run out.
+    /// Returns a block with undefined content; `nil` if memory has run out.
     static func take() -> UnsafeMutableRawPointer? {
         if let block = unused.withLock({ $0.popLast() }) { return unsafe block.start }
         return unsafe malloc(blockSize)
     }
 
-    /// Takes a block back.
+    /// Returns a block to the pool.
     static func giveBack(_ start: UnsafeMutableRawPointer) {
         let block = unsafe Block(start: start)
         let isKept = unused.withLock { unused in

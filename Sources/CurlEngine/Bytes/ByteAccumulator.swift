@@ -6,20 +6,22 @@ private import Glibc
 package struct ByteAccumulator: ~Copyable {
     private var start: UnsafeMutableRawPointer?
     private var capacity = 0
+    /// The number of bytes in the buffer.
     package private(set) var count = 0
 
+    /// Creates an empty buffer.
     package init() { unsafe start = nil }
 
     deinit { unsafe free(start) }
 
-    /// Makes room for `total` bytes, where the length is known beforehand.
+    /// Reserves room for `total` bytes, if the length is known in advance.
     package mutating func reserve(_ total: Int) {
         guard total > capacity, let grown = unsafe realloc(start, total) else { return }
         unsafe start = grown
         capacity = total
     }
 
-    /// Adds bytes. Returns `false` where memory has run out.
+    /// Adds bytes. Returns `false` if memory has run out.
     package mutating func append(_ bytes: RawSpan) -> Bool {
         let total = count + bytes.byteCount
         if total > capacity { reserve(max(total, capacity * 2, 256)) }
@@ -33,12 +35,12 @@ package struct ByteAccumulator: ~Copyable {
         return true
     }
 
-    /// Returns the collected bytes and starts anew.
+    /// Returns the collected bytes, and empties the buffer.
     package mutating func take() -> Data {
         guard count > 0, let bytes = unsafe start else { return Data() }
         let size = count
         count = 0
-        // Small values are copied: a copy costs less than a buffer that is nearly empty.
+        // Small values are copied, because a copy costs less than a buffer that is nearly empty.
         if size <= 1024 { return unsafe Data(bytes: bytes, count: size) }
         unsafe start = nil
         capacity = 0

@@ -2,7 +2,7 @@ package import FoundationEssentials
 private import Glibc
 
 extension Span<UInt8> {
-    /// Returns the offset of the first `byte` from `start` on; the number of bytes where there is none.
+    /// Returns the offset of the first `byte` at or after `start`; the number of bytes if there is none.
     package func offset(of byte: UInt8, from start: Int = 0) -> Int {
         guard start < count else { return count }
         return unsafe withUnsafeBytes { bytes in
@@ -13,7 +13,7 @@ extension Span<UInt8> {
         }
     }
 
-    /// Returns whether `other` stands at `offset`.
+    /// Returns whether the bytes of `other` are at `offset`.
     package func matches(_ other: Span<UInt8>, at offset: Int) -> Bool {
         guard offset >= 0, other.count <= count - offset else { return false }
         guard !other.isEmpty else { return true }
@@ -28,7 +28,7 @@ extension Span<UInt8> {
 }
 
 extension String {
-    /// Creates a string from UTF-8; bytes that are not valid become U+FFFD.
+    /// Creates a string from UTF-8. Invalid bytes become U+FFFD.
     package init(utf8 bytes: Span<UInt8>) {
         self = unsafe bytes.withUnsafeBufferPointer { bytes in unsafe String(decoding: bytes, as: UTF8.self) }
     }

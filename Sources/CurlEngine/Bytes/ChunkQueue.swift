@@ -1,27 +1,28 @@
 package import FoundationEssentials
 private import Glibc
 
-/// A queue of bytes for their reader, which takes them as chunks, without a copy.
+/// A queue of bytes, from which a reader takes chunks without a copy.
 ///
-/// Added bytes are joined into chunks of ``chunkSize``. Few bytes take little memory, and many of them blocks of a ``BlockPool``.
+/// Added bytes are joined into chunks of ``chunkSize``. Few bytes use little memory, and many bytes use blocks of a ``BlockPool``.
 @safe
 package struct ChunkQueue: ~Copyable {
     /// The largest chunk in bytes.
     package static let chunkSize = BlockPool.blockSize
-    /// The size in bytes up to which a chunk has memory of its own, of its size: a reader may keep the chunk for long.
+    /// The size in bytes up to which a chunk has memory of exactly its size, because a reader may keep the chunk for a long time.
     private static let largestOwned = 32 << 10
 
-    /// The number of bytes that wait.
+    /// The number of bytes in the queue.
     package private(set) var count = 0
-    /// The full chunks, in their order.
+    /// The full chunks, in order.
     private var whole: [Data] = []
     /// The memory of the chunk that is being filled.
     private var start: UnsafeMutableRawPointer?
-    /// The number of bytes in that chunk.
+    /// The number of bytes in the chunk that is being filled.
     private var filled = 0
-    /// The size of that memory in bytes.
+    /// The size of the memory of that chunk, in bytes.
     private var capacity = 0
 
+    /// Creates an empty queue.
     package init() { unsafe start = nil }
 
     deinit {
@@ -29,7 +30,7 @@ package struct ChunkQueue: ~Copyable {
         if capacity == Self.chunkSize { unsafe BlockPool.giveBack(start) } else { unsafe free(start) }
     }
 
-    /// Adds bytes. Returns `false` where memory has run out.
+    /// Adds bytes. Returns `false` if memory has run out.
     package mutating func append(_ bytes: RawSpan) -> Bool {
         var offset = 0
         while offset < bytes.byteCount {
@@ -49,14 +50,14 @@ package struct ChunkQueue: ~Copyable {
         return true
     }
 
-    /// Removes and returns the first chunk; an empty one where no bytes wait.
+    /// Removes and returns the first chunk; an empty one if the queue is empty.
     package mutating func take() -> Data {
         let chunk = whole.isEmpty ? takeFilled() : whole.removeFirst()
         count -= chunk.count
         return chunk
     }
 
-    /// Makes room for some of `wanted` bytes, where there is none. Returns `false` where memory has run out.
+    /// Reserves room for some of `wanted` bytes, if there is none. Returns `false` if memory has run out.
     private mutating func makeRoom(for wanted: Int) -> Bool {
         guard filled == capacity || filled + wanted > capacity && capacity < Self.chunkSize else { return true }
         let total = filled + wanted
@@ -81,7 +82,7 @@ package struct ChunkQueue: ~Copyable {
         guard filled > 0, let bytes = unsafe start else { return Data() }
         let size = filled
         filled = 0
-        // Small values are copied: a copy costs less than a buffer that is nearly empty.
+        // Small values are copied, because a copy costs less than a buffer that is nearly empty.
         if size <= 1024 { return unsafe Data(bytes: bytes, count: size) }
         let isBlock = capacity == Self.chunkSize
         unsafe start = nil

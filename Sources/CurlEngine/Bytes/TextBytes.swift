@@ -1,6 +1,6 @@
-/// Text that is read and compared as bytes. A `Character` joins bytes that must be kept apart (`"` and the accent after it are
-/// one), and `==` takes canonically equivalent texts for the same (`K` and the sign for kelvin). Text that goes on the wire, to a
-/// shell, into a path or into a key is therefore searched, split, escaped and compared with these methods.
+/// Methods that read and compare text as bytes. A `Character` joins bytes that must be kept apart (`"` and an accent after it are one), and
+/// `==` treats canonically equivalent texts as equal (`K` and the kelvin sign). Text that is used on the wire, in a shell, in a path or in
+/// a key is therefore searched, split, escaped and compared with these methods.
 extension StringProtocol where UTF8View: BidirectionalCollection {
     /// Returns whether the bytes are the same.
     package func hasSameBytes(as other: some StringProtocol) -> Bool {
@@ -19,12 +19,12 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
     /// Returns the index of the last ASCII character that equals `mark`.
     package func lastIndex(ofByte mark: Unicode.Scalar) -> Index? { utf8.lastIndex(of: UInt8(ascii: mark)) }
 
-    /// Returns the text before the first of some ASCII characters; the whole text where there is none of them.
+    /// Returns the text before the first of some ASCII characters; the complete text if it has none of them.
     package func prefix(beforeBytes marks: String) -> SubSequence {
         self[..<(utf8.firstIndex { marks.utf8.contains($0) } ?? endIndex)]
     }
 
-    /// The range of the `://` behind a scheme (RFC 3986, section 3.1); `nil` where the text before the first colon is no scheme.
+    /// The range of the `://` after a scheme (RFC 3986, section 3.1); `nil` if the text before the first colon is not a scheme.
     package var schemeMark: Range<Index>? {
         guard let colon = firstIndex(ofByte: ":"), utf8[colon...].starts(with: "://".utf8), let first = utf8.first,
             Self.isLetter(first), utf8[..<colon].allSatisfy(Self.isSchemeByte)
@@ -53,7 +53,7 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
         return pieces
     }
 
-    /// The last component of a path that is not empty; the whole path where every component is empty.
+    /// The last component of a path that is not empty; the complete path if every component is empty.
     package var lastPathComponent: SubSequence { split(atByte: "/").last ?? self[...] }
 
     /// Returns the text with `replacement` in place of each ASCII character that equals `mark`.
@@ -68,7 +68,7 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
     }
 }
 
-/// A text that equals only texts with the same bytes, for keys.
+/// A text for keys that equals only texts with the same bytes.
 package struct TextBytes: Hashable, Sendable {
     /// The text.
     package let text: String
@@ -79,6 +79,6 @@ package struct TextBytes: Hashable, Sendable {
     /// Returns whether the bytes are the same.
     package static func == (one: TextBytes, other: TextBytes) -> Bool { one.text.hasSameBytes(as: other.text) }
 
-    /// Hashes the text: texts with the same bytes are equal to `String` too, so that the hash of `String` serves.
+    /// Hashes the text. Texts with the same bytes are also equal as `String`, so the hash of `String` is sufficient.
     package func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }

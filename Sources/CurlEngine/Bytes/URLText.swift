@@ -1,7 +1,7 @@
 import CCurl
 
-/// The text of a URL before libcurl parses it: input that browsers accept beyond RFC 3986 is brought into the form of that RFC,
-/// the same on every version of libcurl and in every locale.
+/// The text of a URL before libcurl parses it. Input that browsers accept beyond RFC 3986 is converted to the form of that RFC, in the same
+/// way on every version of libcurl and in every locale.
 struct URLText {
     private let text: String
 
@@ -46,8 +46,8 @@ struct URLText {
         isEncodedInQuery(byte) || byte == 0x5e || byte == 0x60 || byte == 0x7b || byte == 0x7d
     }
 
-    /// Converts an international name to its ASCII form (UTS 46) with the library that libcurl uses, but without libcurl's
-    /// dependence on the locale.
+    /// Converts an international name to its ASCII form (UTS 46). It uses the same library as libcurl, but does not depend on the locale as
+    /// libcurl does.
     private static func asciiAuthority(_ authority: String) throws(WireURL.ParseFailure) -> String {
         let start = authority.lastIndex(ofByte: "@").map { authority.utf8.index(after: $0) } ?? authority.startIndex
         let host = authority[start...]

@@ -3,7 +3,7 @@ import CCurl
 /// An encoder or decoder of zlib, brotli or zstd.
 @safe
 final class Codec {
-    /// The reasons why a codec cannot go on.
+    /// The reasons why a codec cannot continue.
     enum Failure: Error {
         case corrupt, trailingBytes, outOfMemory
     }
@@ -13,7 +13,7 @@ final class Codec {
     private var failure: Failure?
     /// Indicates whether the stream may end here.
     private(set) var isEnded = false
-    /// Indicates whether more output may follow without input: the last room was filled, or a failure has not been thrown yet.
+    /// Indicates whether more output may follow without input: the output buffer was filled, or a failure was not thrown yet.
     private(set) var mayHoldOutput = false
 
     init?(_ coding: ContentCoding, encodes: Bool, level: Int32 = 0) {
@@ -23,8 +23,8 @@ final class Codec {
 
     deinit { unsafe ccurl_codec_free(handle) }
 
-    /// Encodes or decodes until the input is used up, the room is full or an encoder has ended; returns how much of the room was
-    /// used. Output before a failure is returned first, and the next call throws the failure.
+    /// Encodes or decodes until the input is used up, the output buffer is full, or an encoder has ended. Returns the number of bytes
+    /// written to the output buffer. Output before a failure is returned first, and the next call throws the failure.
     func run(
         _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer, isLast: Bool = false
     ) throws(Failure) -> Int {
@@ -36,7 +36,8 @@ final class Codec {
         repeat {
             let before = unsafe (flow.in_left, flow.out_left)
             status = unsafe ccurl_codec_run(handle, &flow, isLast)
-            // Every library makes progress with both input and room; if one did not, the loop would never end.
+            // Every library makes progress if it has both input and room. Without this check, a library that does not would cause an
+            // endless loop.
             if status == CCURL_CODEC_MORE, unsafe before == (flow.in_left, flow.out_left), before.1 > 0 {
                 if isLast || before.0 > 0 { status = CCURL_CODEC_CORRUPT }
                 break

@@ -11,22 +11,23 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
     /// The Zstandard format (RFC 8878), with the limits of RFC 9659.
     case zstd
 
-    /// Creates the coding with a name from `Content-Encoding`, in any case; `x-gzip` means gzip. `nil` for other names.
+    /// Creates the coding with a name from `Content-Encoding`, which is case-insensitive; `x-gzip` means gzip. `nil` if the name is
+    /// unknown.
     package init?(name: some StringProtocol) {
         let name = name.lowercased()
         self.init(rawValue: name == "x-gzip" ? "gzip" : name)
     }
 
-    /// Indicates whether the library that decodes the coding is there.
+    /// Indicates whether the library that decodes the coding is available.
     package var canDecode: Bool { ccurl_codec_exists(number, false) }
 
-    /// Indicates whether the library that encodes the coding is there.
+    /// Indicates whether the library that encodes the coding is available.
     package var canEncode: Bool { ccurl_codec_exists(number, true) }
 
-    /// The codings that bodies may come in, as `Accept-Encoding` asks for them, in order of preference.
+    /// The codings that are accepted for bodies, as in `Accept-Encoding`, in order of preference.
     package static let accepted = [brotli, zstd, gzip, deflate].filter(\.canDecode).map(\.rawValue)
 
-    /// The number of the coding on the C side.
+    /// The number of the coding in the C module.
     var number: Int32 {
         switch self {
         case .gzip: CCURL_CODING_GZIP
@@ -36,7 +37,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The default level, which costs about as much time as it saves on a fast network.
+    /// The default level, at which encoding takes about as much time as it saves on a fast network.
     var defaultLevel: Int32 {
         switch self {
         case .gzip, .deflate: 6
@@ -45,7 +46,7 @@ package enum ContentCoding: String, Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// The levels that the library of the coding takes.
+    /// The levels that the library of the coding supports.
     package var levels: ClosedRange<Int> {
         switch self {
         case .gzip, .deflate: 1...9

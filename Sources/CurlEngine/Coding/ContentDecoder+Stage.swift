@@ -9,7 +9,7 @@ final class DecoderStage {
     let codec: Codec
     /// The output of the coding around this one; empty for the outermost coding.
     let buffer: UnsafeMutableRawBufferPointer
-    /// The number of bytes that the coding around this one has put out in all.
+    /// The total number of bytes that the coding around this one has produced.
     var takenBytes = 0
     /// The unread part of `buffer`.
     var pending = unsafe UnsafeRawBufferPointer(start: nil, count: 0)
@@ -30,7 +30,7 @@ final class DecoderStage {
     func run(
         _ input: inout UnsafeRawBufferPointer, into room: UnsafeMutableRawBufferPointer
     ) throws(ContentDecoder.Failure) -> Int {
-        // Zstandard takes repeated calls without input for an error.
+        // Zstandard treats repeated calls without input as an error.
         guard unsafe !input.isEmpty || codec.mayHoldOutput else { return 0 }
         do throws(Codec.Failure) {
             return try unsafe codec.run(&input, into: room)

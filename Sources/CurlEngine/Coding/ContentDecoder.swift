@@ -1,34 +1,35 @@
 private import Glibc
 
-/// A decoder that takes the content codings off a body, chunk by chunk, in pieces of bounded size.
+/// A decoder that removes the content codings of a body, chunk by chunk, in pieces of bounded size.
 ///
-/// Memory is bounded for every body: the libraries' windows (32 KiB, 16 MiB and 8 MiB at most for zlib, brotli and zstd), a
-/// piece, and input that is held while the reader of the pieces has stopped.
+/// Memory is bounded for every body: the libraries' windows (at most 32 KiB, 16 MiB and 8 MiB for zlib, brotli and zstd), one piece, and
+/// the input that is kept while the reader of the pieces has stopped.
 @safe
 package final class ContentDecoder {
-    /// The reasons why a body does not decode.
+    /// The reasons why a body cannot be decoded.
     package enum Failure: Error, Hashable, Sendable {
-        /// A body that does not follow its coding.
+        /// The body does not conform to its coding.
         case corrupt(ContentCoding)
-        /// A body that ends before its coded stream does.
+        /// The body ends before its coded stream does.
         case cutShort(ContentCoding)
-        /// A body with bytes after the end of the coded stream.
+        /// The body has bytes after the end of the coded stream.
         case trailingBytes(ContentCoding)
-        /// A coded stream that is far larger than its content.
+        /// The coded stream is far larger than its content.
         case swollen(ContentCoding)
+        /// Memory has run out.
         case outOfMemory
     }
 
     /// The largest size of a piece in bytes.
     package static let pieceSize = 64 << 10
-    /// The largest number of codings, one around the other; more of them count as an attack.
+    /// The largest number of nested codings. A larger number is treated as an attack.
     package static let maximumCodings = 5
-    /// The number of bytes that may pass from one coding to the next: `bytes`, and `perByte` for each byte of output. A body
-    /// needs about one byte for each byte of output; a megabyte of empty members, which the coding around them makes of a few
-    /// bytes, costs only work.
+    /// The number of bytes that may pass from one coding to the next: `bytes`, and `perByte` for each byte of output. A body needs about
+    /// one byte for each byte of output. A megabyte of empty members, which the coding around them can produce from a few bytes, only
+    /// consumes processor time.
     static let maximumPassage = (bytes: 4 << 20, perByte: 4)
 
-    /// The stages in the order of decoding: the outermost coding, which was applied last, comes first.
+    /// The stages in the order of decoding. The outermost coding, which was applied last, is first.
     private let stages: [DecoderStage]
     /// The buffer for a piece.
     private let piece: UnsafeMutableRawBufferPointer
@@ -36,17 +37,17 @@ package final class ContentDecoder {
     private var failure: Failure?
     /// The input that is kept while the reader of the pieces has stopped.
     private var held: [UInt8] = []
-    /// Indicates whether the body has had any byte.
+    /// Indicates whether the body has had any bytes.
     private var hasInput = false
-    /// The number of bytes put out by the last stage.
+    /// The number of bytes that the last stage has produced.
     private var givenBytes = 0
-    /// Indicates whether the reader of the pieces has stopped; ``resume(into:)`` goes on.
+    /// Indicates whether the reader of the pieces has stopped, so that ``resume(into:)`` must continue.
     package private(set) var isHeldUp = false
 
-    /// Creates a decoder of bodies with these codings, in the order of `Content-Encoding`: as they were applied.
+    /// Creates a decoder for bodies with these codings, in the order of `Content-Encoding`, which is the order in which they were applied.
     ///
-    /// - Returns: `nil` if there are too many codings, or one is unknown or its library is missing. `identity` is left out; a
-    ///   decoder without any coding passes everything on.
+    /// - Returns: `nil` if there are too many codings, or one is unknown, or its library is missing. `identity` is ignored; a decoder
+    ///   without any coding returns its input.
     package init?(codings: [String]) {
         let names = codings.filter { $0.lowercased() != "identity" }
         guard names.count <= Self.maximumCodings else { return nil }
@@ -65,9 +66,9 @@ package final class ContentDecoder {
 
     /// Decodes the next bytes and delivers the output in pieces.
     ///
-    /// - Parameter take: Receives a piece. If `take` returns `false`, that piece was the last for now: the rest is kept for
-    ///   ``resume(into:)``, and bytes that come before that call are kept with the rest.
-    /// - Throws: A ``Failure``, when all output before the failure has been delivered. Every later call throws the same.
+    /// - Parameter take: Receives a piece. If `take` returns `false`, no more pieces are delivered: the rest is kept for ``resume(into:)``,
+    ///   together with the bytes that arrive before that call.
+    /// - Throws: A ``Failure``, after all output before the failure was delivered. Every later call throws the same failure.
     package func decode(_ bytes: RawSpan, into take: (RawSpan) -> Bool) throws(Failure) {
         if let failure { throw failure }
         guard !bytes.isEmpty else { return }
@@ -83,7 +84,7 @@ package final class ContentDecoder {
         held = try result.get()
     }
 
-    /// Goes on decoding after `take` has returned `false`.
+    /// Continues decoding after `take` has returned `false`.
     package func resume(into take: (RawSpan) -> Bool) throws(Failure) {
         guard isHeldUp else { return }
         isHeldUp = false
@@ -98,19 +99,19 @@ package final class ContentDecoder {
         held = try result.get()
     }
 
-    /// Checks that the body was complete when it has ended. Must not be called while ``isHeldUp``, where the end is not in sight:
-    /// that is an error too.
+    /// Checks that the body was complete when it ended. Must not be called while ``isHeldUp``: the end of the body is not known then, which
+    /// is an error too.
     ///
-    /// A body without a byte is complete: such bodies come with responses that cannot have one.
+    /// A body without bytes is complete, because responses that cannot have a body have such a body.
     ///
-    /// - Throws: ``Failure/cutShort(_:)`` if the coded stream goes on; the failure that decoding has thrown.
+    /// - Throws: ``Failure/cutShort(_:)`` if the coded stream is not complete; the failure that decoding has thrown.
     package func finish() throws(Failure) {
         if let failure { throw failure }
         guard hasInput else { return }
         for stage in stages where isHeldUp || !stage.codec.isEnded { throw .cutShort(stage.coding) }
     }
 
-    /// Decodes until the input is used up or `take` returns `false`; returns the input that is left.
+    /// Decodes until the input is used up or `take` returns `false`. Returns the remaining input.
     private func run(_ bytes: UnsafeRawBufferPointer, _ take: (RawSpan) -> Bool) -> Result<[UInt8], Failure> {
         var input = unsafe bytes
         do throws(Failure) {

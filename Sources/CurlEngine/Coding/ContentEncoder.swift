@@ -4,7 +4,7 @@ private import Glibc
 /// An encoder that applies a content coding to a body, chunk by chunk.
 @safe
 package final class ContentEncoder {
-    /// The failure of a library that has run out of memory.
+    /// The failure of a library because memory has run out.
     package struct Failure: Error, Hashable, Sendable {}
 
     private let codec: Codec
@@ -14,7 +14,7 @@ package final class ContentEncoder {
     /// Creates an encoder.
     ///
     /// - Parameter level: The effort, clamped to ``ContentCoding/levels``; `nil` selects the coding's default.
-    /// - Returns: `nil` where the library is missing.
+    /// - Returns: `nil` if the library is missing.
     package init?(_ coding: ContentCoding, level: Int? = nil) {
         let level = level.map { Int32(min(max($0, coding.levels.lowerBound), coding.levels.upperBound)) }
         guard let codec = Codec(coding, encodes: true, level: level ?? coding.defaultLevel),
@@ -26,10 +26,10 @@ package final class ContentEncoder {
 
     deinit { unsafe free(room.baseAddress) }
 
-    /// Encodes the next bytes; the result may be empty, because encoders look ahead.
+    /// Encodes the next bytes. The result may be empty, because encoders look ahead.
     ///
-    /// - Parameter isLast: Indicates whether nothing follows: the result is then the rest of the encoded body, and no call may
-    ///   come after this one.
+    /// - Parameter isLast: Indicates whether these are the last bytes. The result is then the rest of the encoded body, and the encoder
+    ///   must not be called again.
     package func encode(_ data: Data, isLast: Bool = false) throws(Failure) -> Data {
         var result = ByteAccumulator()
         let isDone = unsafe data.withUnsafeBytes { bytes in

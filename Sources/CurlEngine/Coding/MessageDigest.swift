@@ -1,25 +1,29 @@
 import CCurl
 package import FoundationEssentials
 
-/// A hash of bytes that come in parts, computed by the OpenSSL that libcurl has loaded or by that of the system.
+/// A hash of bytes that arrive in parts, computed by the OpenSSL that libcurl has loaded, or by the system's.
 @safe
 package final class MessageDigest {
     /// A hash function.
     package enum Algorithm: String, Sendable, Hashable, CaseIterable {
+        /// The MD5 function (RFC 1321).
         case md5 = "MD5"
+        /// The SHA-256 function (FIPS 180-4).
         case sha256 = "SHA256"
+        /// The SHA-512 function (FIPS 180-4).
         case sha512 = "SHA512"
+        /// The SHA-512/256 function (FIPS 180-4).
         case sha512_256 = "SHA512-256"
 
-        /// Indicates whether the library is there and lets the function be used.
+        /// Indicates whether the library is available and permits the function.
         package var isAvailable: Bool { MessageDigest(self) != nil }
     }
 
     private let handle: UnsafeMutableRawPointer
-    /// Indicates whether the library has refused bytes.
+    /// Indicates whether the library has failed to hash some bytes.
     private var hasFailed = false
 
-    /// Creates a digest; `nil` where the process has no such function.
+    /// Creates a digest; `nil` if the function is not available in this process.
     package init?(_ algorithm: Algorithm) {
         guard let handle = unsafe ccurl_digest_create(algorithm.rawValue) else { return nil }
         unsafe self.handle = handle
@@ -37,7 +41,7 @@ package final class MessageDigest {
         }
     }
 
-    /// Returns the hash of all bytes, in lower-case hexadecimal digits; `nil` where the library failed. Must be called only once.
+    /// Returns the hash of all bytes in lower-case hexadecimal digits; `nil` if the library has failed. Must be called only once.
     package func finish() -> String? {
         var bytes = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_CAPACITY))
         let count = unsafe bytes.withUnsafeMutableBufferPointer { bytes in

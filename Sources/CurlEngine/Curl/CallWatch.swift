@@ -3,11 +3,11 @@ import Synchronization
 
 /// The state of one engine for the ``Watchdog``: whether the engine is inside libcurl, and which sockets libcurl has open.
 ///
-/// A server can keep one call busy without end: before 8.1 libcurl reads on while HTTP/2 frames come in that carry nothing.
-/// Meanwhile every other request of the engine stands still, its deadline included. The limit is processor time of the engine's
-/// thread, because that time does not pass while a process is stopped or starved.
+/// A server can keep one call busy without end: before 8.1, libcurl keeps reading while HTTP/2 frames without content arrive. During that
+/// time, all other requests of the engine stand still, including their deadlines. The limit is processor time of the engine's thread,
+/// because that time does not pass while a process is stopped or starved.
 final class CallWatch: Sendable {
-    /// The state of a call as the watchdog has seen it.
+    /// The state of a call as observed by the watchdog.
     private struct Observation {
         /// The number of the call.
         let call: UInt64
@@ -20,7 +20,7 @@ final class CallWatch: Sendable {
     /// A connection that the watchdog shut down.
     struct Cut: Hashable {
         let socket: Int32
-        /// The local port of the connection, 0 where it has none.
+        /// The local port of the connection; 0 if it has none.
         let port: Int32
     }
 
@@ -28,25 +28,25 @@ final class CallWatch: Sendable {
         /// The sockets that libcurl has open.
         var sockets: Set<Int32> = []
         var observation: Observation?
-        /// The value of `call` at the watchdog's last look.
+        /// The value of `call` at the watchdog's last check.
         var lastSeen: UInt64 = 0
     }
 
     /// The processor time that a call may use, in nanoseconds.
     private static let limit: UInt64 = 1_000_000_000
-    /// The bytes that must be read from a socket in half of the limit for its server to be the cause. Data on a socket from which
-    /// the engine does not read is no flood.
+    /// The bytes that must be read from a socket within half of the limit before its server is considered the cause. Data on a socket from
+    /// which the engine does not read is not a flood.
     private static let flood: Int64 = 64 << 10
 
-    /// The number of the current call into libcurl, or of the time between two calls: odd numbers are calls. Only the engine
-    /// writes this number.
+    /// The number of the current call into libcurl, or of the time between two calls; odd numbers are calls. Only the engine writes this
+    /// number.
     private let call = Atomic<UInt64>(0)
-    /// The socket that was shut down during the current call; -1 for none.
+    /// The socket that was shut down during the current call; -1 if there is none.
     private let cutSocket = Atomic<Int32>(-1)
-    /// The local port of `cutSocket`; 0 where it has none.
+    /// The local port of `cutSocket`; 0 if it has none.
     private let cutPort = Atomic<Int32>(0)
     private let state = Locked(State())
-    /// The watchdog that looks at the engine.
+    /// The watchdog that checks the engine.
     private let dog: Watchdog
     /// The processor time of the engine's thread, in nanoseconds.
     private let time: @Sendable () -> UInt64
@@ -62,7 +62,7 @@ final class CallWatch: Sendable {
         self.time = time
     }
 
-    // MARK: The engine
+    // MARK: Calls from the engine
 
     /// Records that a call into libcurl begins.
     func begin() {
@@ -84,9 +84,9 @@ final class CallWatch: Sendable {
     /// Removes a socket. Must be called before the socket is closed: afterwards its number may belong to another socket.
     func willClose(_ socket: Int32) { state.withLock { _ = $0.sockets.remove(socket) } }
 
-    // MARK: The watchdog
+    // MARK: Calls from the watchdog
 
-    /// Indicates whether the engine has called libcurl since the last look, or is inside libcurl.
+    /// Indicates whether the engine has called libcurl since the last check, or is inside libcurl.
     var hasMoved: Bool {
         let now = call.load(ordering: .sequentiallyConsistent)
         return now & 1 == 1 || state.withLock { $0.lastSeen != now }
@@ -117,7 +117,7 @@ final class CallWatch: Sendable {
         }
     }
 
-    /// Shuts down a socket. The caller holds the lock, so that no socket is closed meanwhile.
+    /// Shuts down a socket. The caller holds the lock, so that no socket is closed during this call.
     private func cut(_ socket: Int32?, call number: UInt64) {
         guard let socket, call.load(ordering: .acquiring) == number else { return }
         cutPort.store(ccurl_socket_port(socket), ordering: .relaxed)
@@ -129,8 +129,8 @@ final class CallWatch: Sendable {
         Dictionary(uniqueKeysWithValues: sockets.map { ($0, ccurl_socket_read($0, isStart)) })
     }
 
-    /// Returns the socket from which the most was read, if that is a flood. Where the system does not report the bytes, as for
-    /// sockets in the file system, the result is the only open socket.
+    /// Returns the socket from which the most was read, if that is a flood. If the system does not report the bytes, as for sockets in the
+    /// file system, the result is the only open socket.
     private static func busiest(of sockets: Set<Int32>, since before: [Int32: Int64]) -> Int32? {
         let counts = read(sockets, isStart: false)
         if sockets.count == 1, let socket = sockets.first, counts[socket] == -1 { return socket }

@@ -1,8 +1,8 @@
 import CCurl
 private import Glibc
 
-/// The C functions that libcurl calls. Their contexts are an ``EasyHandle`` for transfers and a ``MultiHandle`` for sockets and
-/// timers; both outlive the libcurl handle that refers to them.
+/// The C functions that libcurl calls. Their context is an ``EasyHandle`` for transfers, and a ``MultiHandle`` for sockets and timers; both
+/// outlive the libcurl handle that refers to them.
 enum Callbacks {
     static let header: ccurl_data_callback = { bytes, size, count, context in
         let length = size * count
@@ -18,7 +18,7 @@ enum Callbacks {
         }
     }
 
-    /// The callback for libcurl's log: its texts, and the bytes of the body as they came.
+    /// The callback for libcurl's log: its texts, and the undecoded bytes of the body.
     static let log: ccurl_debug_callback = { _, kind, bytes, count, context in
         guard kind == CURLINFO_DATA_IN || kind == CURLINFO_TEXT else { return 0 }
         unsafe withTransfer(context) { transfer in
@@ -41,8 +41,7 @@ enum Callbacks {
         }
     }
 
-    /// The callback for going back in a body, which always fails: streams cannot go back, and libcurl itself holds bodies in
-    /// memory.
+    /// The callback for rewinding a body, which always fails: streams cannot be rewound, and libcurl itself stores bodies in memory.
     static let seek: ccurl_seek_callback = { _, _, _ in CURL_SEEKFUNC_FAIL }
 
     static let connected: ccurl_prereq_callback = { context, _, _, _, port in

@@ -6,7 +6,7 @@ enum CertificateBundle {
     /// The path of a PEM file with all authorities: `SSL_CERT_FILE`, libcurl's own setting, or the usual path of a distribution.
     static let system: String? = candidates.first(where: isReadable)
 
-    /// The path of a directory of authorities by hash, for OpenSSL, which looks them up one by one: a large number of them costs
+    /// The path of a directory of authorities by hash, for OpenSSL. OpenSSL reads them one by one, so that a large number of them costs
     /// nothing.
     static let systemDirectory: String? = {
         let directories = [LibcurlFeatures.current.certificateDirectory, "/etc/ssl/certs"].compactMap { $0 }
@@ -16,7 +16,7 @@ enum CertificateBundle {
         }
     }()
 
-    /// Returns the system's bundle and a file of the user's as one bundle; `nil` if either cannot be read.
+    /// Returns the system's bundle together with a file of the user; `nil` if either cannot be read.
     static func system(with file: String) -> [UInt8]? {
         guard let system, let all = FileManager.default.contents(atPath: system),
             let more = FileManager.default.contents(atPath: file)

@@ -1,5 +1,5 @@
-/// A scanner for the end of a chunked body (RFC 9112, section 7.1). libcurl decodes the chunks; the scanner reads them only to
-/// find the end, and stops where they are malformed.
+/// A scanner for the end of a chunked body (RFC 9112, section 7.1). libcurl decodes the chunks. The scanner reads them only to find the
+/// end, and stops if they are malformed.
 struct ChunkScanner: Hashable {
     /// The positions in a chunked body; `lost` after malformed bytes.
     private enum Place: Hashable { case size, sizeLineEnd, bytes, bytesEnd, trailer, trailerLine, end, lost }
@@ -7,12 +7,12 @@ struct ChunkScanner: Hashable {
     private var place = Place.size
     /// Indicates whether the size of the chunk has a digit.
     private var hasDigits = false
-    /// The bytes that are left of the chunk.
+    /// The number of bytes that are left of the chunk.
     private var size: Int64 = 0
 
-    /// The number of bytes in the chunks, their framing not counted.
+    /// The number of bytes in the chunks, without their framing.
     private(set) var payload: Int64 = 0
-    /// Indicates whether the last chunk and the trailers after it have come.
+    /// Indicates whether the last chunk and the trailers after it have arrived.
     var isAtEnd: Bool { place == .end }
 
     /// Scans the next bytes.

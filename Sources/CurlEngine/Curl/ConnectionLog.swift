@@ -1,34 +1,33 @@
 /// The state of an HTTP/2 connection that libcurl before 8.1 reports only in its log.
 ///
-/// Where the server breaks the protocol, these versions end the connection and report the response as complete: the end of the
-/// stream and the end of the connection look alike to them. A connection that they close without a GOAWAY from the server was
-/// broken. After a GOAWAY, the log is the same for a response that has ended (END_STREAM), after which no work is left, and for
-/// one in which the server broke the protocol. But libcurl replies to broken protocol with a GOAWAY of its own before it closes
-/// the connection.
+/// If the server violates the protocol, these versions end the connection and report the response as complete, because they cannot
+/// distinguish the end of the stream from the end of the connection. A connection that they close without a GOAWAY from the server was
+/// broken. After a GOAWAY, the log is the same for a response that has ended (END_STREAM), after which no work is left, and for a response
+/// in which the server violated the protocol. However, libcurl replies to a violation with its own GOAWAY before it closes the connection.
 struct ConnectionLog: Hashable {
     /// The meaning of a line of the log.
     enum Line {
         case goAway
-        /// A connection that libcurl is about to close, after all of its data has been sent.
+        /// The connection is about to be closed by libcurl, after all of its data was sent.
         case isClosing
         case other
     }
 
-    /// The error code of the last GOAWAY that has come (RFC 9113, section 6.8).
+    /// The error code of the last received GOAWAY (RFC 9113, section 6.8).
     private var goAwayCode: UInt64?
     /// The number of bytes that were sent before the server's last frames were read.
     private var writtenBefore: Int64?
     /// The number of bytes that were sent before the connection was closed.
     private var writtenAtEnd: Int64?
-    /// Indicates whether the connection is kept after the transfer, or had to make room for others.
+    /// Indicates whether the connection is kept after the transfer, or was closed to make room for others.
     private(set) var isKept = false
     /// Indicates whether libcurl has logged nothing, because it was built without log texts.
     private(set) var isEmpty = true
 
-    /// Indicates whether a GOAWAY has come.
+    /// Indicates whether a GOAWAY was received.
     var hasGoAway: Bool { goAwayCode != nil }
 
-    /// Indicates whether the connection has ended against the protocol. The value is known when the transfer has ended.
+    /// Indicates whether the end of the connection violated the protocol. The value is known when the transfer has ended.
     var isBroken: Bool {
         guard !isEmpty, !isKept else { return false }
         guard let goAwayCode else { return true }
@@ -49,16 +48,16 @@ struct ConnectionLog: Hashable {
         } else if unsafe line.hasPrefix("Connection cache is full") {
             isKept = true
         } else if unsafe line.hasPrefix("Connection #") {
-            // The line ends in "… left intact", but the name of a long host leaves nothing of these words.
+            // The line ends in "… left intact", but these words are cut off after the name of a long host.
             isKept = unsafe isKept || line.end(of: " to host ") != nil
         }
         return .other
     }
 
-    /// Records the number of bytes that have been sent over the connection so far, before more of the server's frames are read;
-    /// `nil` where the number is not known.
+    /// Records the number of bytes that were sent over the connection so far, before more of the server's frames are read; `nil` if the
+    /// number is not known.
     mutating func goOn(written: Int64?) { writtenBefore = written }
 
-    /// Records the number of bytes that have been sent, before the connection is closed; `nil` where the number is not known.
+    /// Records the number of bytes that were sent before the connection is closed; `nil` if the number is not known.
     mutating func close(written: Int64?) { writtenAtEnd = written }
 }

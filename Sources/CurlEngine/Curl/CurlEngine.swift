@@ -1,26 +1,27 @@
 import CCurl
 
-/// The owner of libcurl on an engine thread: starts, pauses and cancels transfers. The engine applies no HTTP policy.
+/// The owner of libcurl on an engine thread, which starts, pauses and cancels transfers. The engine applies no HTTP policy.
 ///
-/// The engine belongs to the thread of its executor: call its methods on that thread only. While no transfer has run for the idle
+/// The engine belongs to the thread of its executor; its methods may only be called on that thread. When no transfer has run for the idle
 /// lifetime of connections, the engine holds no libcurl handle and no socket.
 package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendable {
-    // Unchecked: every member but the constants is only touched on the engine thread; `start` checks that in debug builds.
+    // Unchecked: every member except the constants is only accessed on the engine thread; `start` checks this in debug builds.
     private let executor: EngineExecutor
     private let configuration: EngineConfiguration
     private var multi: MultiHandle?
-    /// Transfers that changed since libcurl was last updated.
+    /// The transfers that changed since libcurl was last updated.
     private var changed: [Transfer] = []
-    /// Transfers that libcurl is given on the next flush.
+    /// The transfers that are passed to libcurl on the next flush.
     private var starting: [Transfer] = []
-    /// HTTP/2 transfers whose body has no bytes ready; libcurl before 8.1 does not see their response meanwhile.
+    /// The HTTP/2 transfers whose body has no bytes ready. Meanwhile, libcurl before 8.1 does not read their response.
     private var stalled = TransfersBySocket()
-    /// Transfers whose server has sent GOAWAY, where libcurl does not report how their streams end.
+    /// The transfers whose server has sent GOAWAY, if libcurl does not report how their streams end.
     private var leaving = TransfersBySocket()
     private var idleTimer: EngineTimer?
     /// The instant at which the last transfer ended.
     private var lastUse = EngineInstant(nanoseconds: 0)
 
+    /// Creates an engine. libcurl is set up with the first transfer.
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
         self.configuration = configuration
@@ -36,7 +37,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     // MARK: Transfers
 
-    /// Starts a transfer. `delegate` is told of every event of the transfer, never before this method has returned.
+    /// Starts a transfer. `delegate` is notified of every event of the transfer, but never before this method has returned.
     package func start(_ options: TransferOptions, delegate: any TransferDelegate) -> Transfer {
         assert(executor.isCurrent)
         let transfer = Transfer(engine: self, options: options, delegate: delegate, now: now)
@@ -48,11 +49,11 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         return transfer
     }
 
-    /// Hands the started transfers to libcurl. During this call, and at no other time, libcurl takes connections from its pool,
-    /// except for repetitions of a request, which ``Transfer/mayRepeat()`` checks.
+    /// Passes the started transfers to libcurl. libcurl takes connections from its pool only during this call, except for repetitions of a
+    /// request, which ``Transfer/mayRepeat()`` checks.
     ///
-    /// A transfer must not take a connection that has become idle in the same call, because that connection has not been checked.
-    /// Other work that is due therefore runs first, and each transfer is handed over separately.
+    /// A transfer must not take a connection that has become idle in the same call, because that connection was not checked. Therefore,
+    /// other work that is due runs first, and each transfer is passed to libcurl separately.
     private func handOver(to multi: MultiHandle, _ poller: Poller) {
         guard !starting.isEmpty else { return }
         act(multi, ifDueAt: MonotonicClock.now())
@@ -120,7 +121,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             if transfer.heldEnd != nil {
                 finishHeld(transfer)
             } else if transfer.failure != nil, !transfer.isCancelled {
-                // The transfer never entered libcurl.
+                // The transfer was never passed to libcurl.
                 end(transfer, CURLE_OK)
             }
             return
@@ -133,7 +134,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             end(transfer, CURLE_OK)
         } else {
             multi?.applyPause(transfer)
-            // The end of a pause delivers the bytes that were held back, and those bytes may be malformed.
+            // The end of a pause delivers the delayed bytes, which may be malformed.
             if transfer.failure != nil { end(transfer, CURLE_OK) }
         }
     }
@@ -164,7 +165,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         starting.append(transfer)
     }
 
-    /// Removes a transfer from libcurl, and shuts down its connection where that connection must not be used again.
+    /// Removes a transfer from libcurl, and shuts down its connection if that connection must not be reused.
     private func remove(_ transfer: Transfer, hasFailed: Bool) {
         stalled.remove(transfer)
         leaving.remove(transfer)
@@ -178,7 +179,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         unsafe multi?.sockets.cut(socket, generation: generation)
     }
 
-    /// Delivers more of the decoded bytes, and the end of the transfer once all of them are taken.
+    /// Delivers more of the decoded bytes, and the end of the transfer after all of them were taken.
     private func finishHeld(_ transfer: Transfer) {
         guard let end = transfer.heldEnd, !transfer.isCancelled else { return }
         let isDecoded = transfer.decodeFurther()
@@ -223,11 +224,11 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         transfer.lookForAnswer()
     }
 
-    /// Records that a server has sent GOAWAY while the response to the transfer is under way.
+    /// Records that a server has sent GOAWAY while the response to the transfer is in progress.
     func serverIsLeaving(_ transfer: Transfer) { leaving.insert(transfer) }
 
     func flush(now: EngineInstant, poller: Poller) {
-        // Transfers can change without a multi handle: an end may have been held back until its reader took all bytes.
+        // Transfers can change without a multi handle: an end may have been delayed until its reader took all bytes.
         applyChanges()
         guard let multi else { return }
         finishTransfers()
@@ -243,13 +244,13 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     var mayHaveDeadConnections = false
     /// Indicates whether a socket has become ready since the last check of the connections.
     private var mustCheck = false
-    /// The instant of the next check of the connections; `nil` where none is planned.
+    /// The instant of the next check of the connections; `nil` if none is planned.
     private var nextCheck: EngineInstant?
     private var lastCheck = EngineInstant(nanoseconds: 0)
     /// The time from ready sockets to the check of the connections.
     private static let checkDelay = Duration.milliseconds(200)
 
-    /// Checks the connections shortly after data has come in, once for many arrivals.
+    /// Checks the connections shortly after data was received, once for many arrivals.
     private func checkConnections(_ multi: MultiHandle, now: EngineInstant) {
         guard mayHaveDeadConnections else { return }
         guard let deadline = nextCheck else {
@@ -286,7 +287,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         multi = nil
     }
 
-    // MARK: Idleness
+    // MARK: Idle connections
 
     private var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 

@@ -1,12 +1,12 @@
 import CCurl
 
-/// The owner of one `CURL *`, which belongs to the engine thread.
+/// The owner of one `CURL *`. It belongs to the engine thread.
 @safe
 final class EasyHandle {
     let curl: UnsafeMutableRawPointer
     /// The transfer that uses the handle now.
     var transfer: Transfer?
-    /// The socket that libcurl named last for the handle; -1 before that.
+    /// The last socket that libcurl named for the handle; -1 if there was none yet.
     var socket: Int32 = -1
     /// The generation of that socket in the ``SocketTable``.
     var socketGeneration: UInt32 = 0
@@ -14,19 +14,19 @@ final class EasyHandle {
     var runningIndex = -1
     /// The buffer for libcurl's error text.
     private let errorBuffer: UnsafeMutablePointer<CChar>
-    /// The header lines of the current transfer, where that transfer has lines of its own; `nil` for none at all.
+    /// The header lines of the current transfer, if the transfer has its own; `nil` if there are no lines at all.
     private var headerList: UnsafeMutablePointer<curl_slist>?
-    /// Indicates whether the current transfer has header lines of its own.
+    /// Indicates whether the current transfer has its own header lines.
     private var hasOwnHeaders = false
     private let configuration: EngineConfiguration
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     /// The multi handle, as the context of the socket callbacks.
     private let context: UnsafeMutableRawPointer
-    /// The share handle for TLS sessions; `nil` where the multi handle shares them.
+    /// The share handle for TLS sessions; `nil` if the multi handle shares them.
     private let share: UnsafeMutableRawPointer?
     /// Indicates whether only the common options are set, so that the next transfer needs no reset.
     private var isPristine = false
-    /// The receive buffer size that libcurl was given last, in bytes.
+    /// The receive buffer size that was last set in libcurl, in bytes.
     private var receiveBufferSize = 0
     /// Indicates whether the body of the current transfer is in memory.
     private var hasPostFields = false
@@ -34,8 +34,8 @@ final class EasyHandle {
     private var tellsWhatHappens = false
     /// Indicates whether libcurl's log is on and libcurl reads bodies to the end of their streams.
     private var watchesStream = false
-    /// Indicates whether libcurl has accepted every setting of the proxy. Otherwise requests would bypass the proxy, or
-    /// credentials would go out in the clear.
+    /// Indicates whether libcurl has accepted every setting of the proxy. Otherwise requests would bypass the proxy, or credentials would
+    /// be sent without encryption.
     private var isProxySet = true
 
     init?(
@@ -60,7 +60,7 @@ final class EasyHandle {
 
     // MARK: Options
 
-    /// Prepares the handle for a transfer. Returns `false` where libcurl refuses an option.
+    /// Prepares the handle for a transfer. Returns `false` if libcurl refuses an option.
     func prepare(for transfer: Transfer) -> Bool {
         self.transfer = transfer
         socket = -1
@@ -78,8 +78,8 @@ final class EasyHandle {
         transfer = nil
         watchStream(false)
         if hasPostFields {
-            // The handle goes back to a plain GET, so that the next transfer needs no reset. The method comes last: every option
-            // about fields selects POST again.
+            // The handle is reset to a plain GET, so that the next transfer needs no complete reset. The method is set last, because every
+            // option about fields selects POST again.
             set(CURLOPT_POSTFIELDS, nil as String?)
             _ = unsafe ccurl_set_offset(curl, CURLOPT_POSTFIELDSIZE_LARGE, -1)
             set(CURLOPT_CUSTOMREQUEST, nil as String?)
@@ -102,7 +102,7 @@ final class EasyHandle {
     }
 
     private func setOptions(_ options: TransferOptions) -> Bool {
-        // A plain GET leaves the handle as it was; every other request makes the next transfer begin with a reset.
+        // A plain GET leaves the handle unchanged; every other request makes the next transfer begin with a reset.
         if let lines = options.headerLines {
             hasOwnHeaders = true
             unsafe headerList = lines.packed()
@@ -119,8 +119,8 @@ final class EasyHandle {
         return isAccepted && setVersion(options.version) && setMethod(options)
     }
 
-    /// Returns the smallest receive buffer that works, in bytes. Before 8.1 libcurl reads up to 32 KiB of HTTP/2 at once, drops
-    /// the data that does not fit into the transfer's buffer, and waits for a socket on which nothing more comes.
+    /// Returns the smallest receive buffer that works, in bytes. Before 8.1, libcurl reads up to 32 KiB of HTTP/2 at once, drops the data
+    /// that does not fit into the transfer's buffer, and waits for a socket on which no more data arrives.
     private static func minimumBufferSize(_ options: TransferOptions) -> Int {
         LibcurlFeatures.current.isAtLeast(8, 1) || !options.mayBeHTTP2 ? 0 : 96 << 10
     }
@@ -152,7 +152,7 @@ final class EasyHandle {
         set(CURLOPT_UPLOAD_BUFFERSIZE, size)
     }
 
-    /// Sets the size of the upload buffer once the connection is there and nothing has been sent.
+    /// Sets the size of the upload buffer when the connection is ready and nothing was sent yet.
     func isConnected(for options: TransferOptions) {
         guard case .stream(let length) = options.body, options.url.scheme == "https",
             !UploadBufferSize.sendsHTTP2Safely, unsafe ccurl_tls_has_no_streams(curl)
@@ -171,8 +171,8 @@ final class EasyHandle {
 
     private func setVersion(_ version: TransferOptions.Version) -> Bool {
         let features = LibcurlFeatures.current
-        // libcurl wakes requests that wait for a connection only when its first response has ended, if the connection turns out to
-        // be HTTP/1.1. Where the server has a choice, the framework lets one request go ahead instead.
+        // libcurl wakes requests that wait for a connection only when its first response has ended, if the connection turns out to be
+        // HTTP/1.1. If the server has a choice, the framework sends one request first instead.
         if version == .http2PriorKnowledge || version == .http3Only {
             set(CURLOPT_PIPEWAIT, features.canMultiplex ? 1 : 0)
         }
@@ -183,8 +183,8 @@ final class EasyHandle {
         case .http2PriorKnowledge:
             value = CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE
             if !features.canReusePriorKnowledge {
-                // The connection is shut down after the transfer. libcurl itself must not close the connection: its option for
-                // that has another meaning.
+                // The connection is shut down after the transfer. libcurl itself must not close the connection, because its option for that
+                // has another meaning.
                 set(CURLOPT_FRESH_CONNECT, 1)
             }
         case .http3WithFallback: value = features.hasHTTP3 ? CURL_HTTP_VERSION_3 : CURL_HTTP_VERSION_2TLS
@@ -193,27 +193,27 @@ final class EasyHandle {
         return unsafe ccurl_set_long(curl, CURLOPT_HTTP_VERSION, value) == CURLE_OK
     }
 
-    /// Turns on libcurl's log for the transfer: only the log says whether a server has refused a stream.
+    /// Turns on libcurl's log for the transfer, because only the log shows whether a server has refused a stream.
     func tellWhatHappens() {
         guard !tellsWhatHappens else { return }
         tellsWhatHappens = true
         readLog(true)
     }
 
-    /// Makes the connection end with the transfer.
+    /// Closes the connection when the transfer ends.
     func closeAfterwards() {
         set(CURLOPT_FORBID_REUSE, 1)
         isPristine = false
     }
 
-    /// Delivers the bytes of the body to the transfer as they come over the wire.
+    /// Delivers the undecoded bytes of the body to the transfer, as they are on the wire.
     func watchRawBody() {
         readLog(true)
         isPristine = false
     }
 
-    /// Turns libcurl's log on or off for the transfer. With the log, libcurl reads every body to the end of its stream, also
-    /// where the length of the body is known, because trailers may follow.
+    /// Turns libcurl's log on or off for the transfer. With the log, libcurl reads every body to the end of its stream, even if the length
+    /// of the body is known, because trailers may follow.
     func watchStream(_ isWatched: Bool) {
         guard isWatched != watchesStream else { return }
         watchesStream = isWatched
@@ -268,7 +268,7 @@ final class EasyHandle {
     }
 
     private func setProxy() -> Bool {
-        // Neither the environment's proxies nor its exceptions apply.
+        // Neither the proxies of the environment nor its exceptions apply.
         set(CURLOPT_NOPROXY, "")
         guard let proxy, unsafe ccurl_set_string(curl, CURLOPT_PROXY, "http://\(proxy.name)") == CURLE_OK else {
             set(CURLOPT_PROXY, "")
@@ -277,13 +277,13 @@ final class EasyHandle {
         guard let credentials = proxy.credentials else { return true }
         let scheme = credentials.isDigest ? 1 << 1 : 1 << 0  // CURLAUTH_DIGEST, CURLAUTH_BASIC
         guard unsafe ccurl_set_long(curl, CURLOPT_PROXYAUTH, scheme) == CURLE_OK else { return false }
-        // In a tunnel, libcurl's second attempt after a 407 concerns CONNECT alone: the request and its response are not touched.
+        // In a tunnel, libcurl's second attempt after a 407 concerns only CONNECT, not the request and its response.
         if credentials.isDigest { set(CURLOPT_HTTPPROXYTUNNEL, 1) }
         return unsafe ccurl_set_string(curl, CURLOPT_PROXYUSERNAME, credentials.username) == CURLE_OK
             && ccurl_set_string(curl, CURLOPT_PROXYPASSWORD, credentials.password) == CURLE_OK
     }
 
-    /// The proxy of the transfers. A socket in the file system has none, because libcurl would ignore the proxy there.
+    /// The proxy of the transfers; `nil` if they use a socket in the file system, because libcurl would ignore the proxy there.
     private var proxy: EngineConfiguration.Proxy? {
         configuration.unixSocketPath == nil ? configuration.proxy : nil
     }
@@ -302,7 +302,7 @@ final class EasyHandle {
         switch configuration.trust {
         case .nothing: return
         case .system(nil):
-            // A directory of certificates would keep libcurl from caching the parsed bundle.
+            // With a directory of certificates, libcurl would not cache the parsed bundle.
             guard let bundle = CertificateBundle.system else { return }
             set(CURLOPT_CAPATH, nil as String?)
             set(CURLOPT_CAINFO, bundle)
@@ -321,8 +321,7 @@ final class EasyHandle {
         }
     }
 
-    // A refusal of one of these options means that this libcurl lacks the feature; code that depends on the feature checks for it
-    // first.
+    // If libcurl refuses one of these options, it lacks the feature. Code that depends on the feature checks for it first.
     private func set(_ option: CURLoption, _ value: Int) { _ = unsafe ccurl_set_long(curl, option, value) }
     private func set(_ option: CURLoption, _ value: String?) { _ = unsafe ccurl_set_string(curl, option, value) }
     private func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer?) {
@@ -331,7 +330,7 @@ final class EasyHandle {
 
     // MARK: Information from libcurl
 
-    /// Indicates whether certainly no byte of a request has been handed to the system, in any attempt.
+    /// Indicates whether it is certain that no byte of a request was passed to the system, in any attempt.
     var hasSentNothing: Bool {
         unsafe LibcurlFeatures.current.countsRequests && ccurl_get_long(curl, CURLINFO_REQUEST_SIZE) == 0
     }
@@ -341,14 +340,14 @@ final class EasyHandle {
 
     var hasStatusWithoutBody: Bool { [204, 304].contains(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
 
-    /// Indicates whether the TLS handshake of the current connection agreed on a protocol with streams.
+    /// Indicates whether the TLS handshake of the current connection selected a protocol with streams.
     var hasNegotiatedStreams: Bool { unsafe ccurl_tls_has_streams(curl) }
 
     /// Indicates whether the current connection has TLS and its peer has not ended the TLS session.
     var isTLSOpen: Bool { unsafe ccurl_tls_is_open(curl) }
 
-    /// Returns the socket of the transfer's connection, or -1 without one. libcurl searches its pool for a socket that it has not
-    /// named before.
+    /// Returns the socket of the transfer's connection; -1 if there is none. libcurl searches its pool for a socket that it has not named
+    /// before.
     func findSocket() -> Int32 { unsafe socket >= 0 ? socket : ccurl_get_socket(curl, CURLINFO_ACTIVESOCKET) }
 
     /// Indicates whether libcurl has an error text for the failure.

@@ -1,63 +1,85 @@
 import CCurl
 
-/// The reason for a failed transfer, in libcurl's terms. The framework turns this failure into the error that users see.
+/// The reason for a failed transfer, in libcurl's terms. The framework converts it to the error that users see.
 package struct EngineFailure: Error, Sendable {
     /// The kinds of failure.
     package enum Kind: Hashable, Sendable {
+        /// The running libcurl does not support the request.
         case unsupported
-        /// A part of the URL that is malformed and that only a transfer checks, such as the length of the host.
+        /// The URL has a malformed part that only a transfer checks, such as the length of the host.
         case malformedURL
+        /// The name of the host or of the proxy could not be resolved.
         case nameResolution
+        /// The connection could not be established.
         case connect
+        /// The TLS handshake failed.
         case tlsHandshake
+        /// The server's certificate is not trusted.
         case untrusted
+        /// The file of certificate authorities could not be read.
         case certificateAuthorityFile
+        /// The connection failed while the request was being sent.
         case send
+        /// The connection failed while the response was being received.
         case receive
+        /// The connection ended without a response.
         case emptyReply
+        /// The response ended before its body was complete.
         case bodyCutShort
+        /// The response does not conform to HTTP.
         case malformedResponse
+        /// The body does not conform to its content coding.
         case contentCoding
+        /// The peer violated HTTP/2, or an HTTP/2 stream or connection was reset.
         case http2
+        /// The peer violated HTTP/3, or the QUIC connection failed.
         case http3
-        /// A call into libcurl that the server kept busy until its connection was shut down.
+        /// The server kept a call into libcurl busy until its connection was shut down.
         case flooded
+        /// The body would have to be sent a second time, which is not possible.
         case bodyNotReplayable
-        /// A file with the body of the request that could not be read, or not to its end.
+        /// The file with the body of the request could not be read completely.
         case bodyFile(path: String)
+        /// Memory has run out.
         case outOfMemory
-        /// A header line that is larger than libcurl accepts.
+        /// A header line is larger than libcurl accepts.
         case tooLarge
-        /// A reused connection that died while its request must not be sent a second time.
+        /// A reused connection died, and its request must not be sent a second time.
         case replayRefused
-        /// A failure of the proxy with this name, or of the connection to that proxy.
+        /// The proxy with this name has failed, or the connection to it.
         case proxy(name: String, Proxy)
+        /// The head of the response is rejected.
         case head(HeadFailure)
+        /// libcurl reported an error that no request or server should cause.
         case internalError
     }
 
-    /// The ways in which a proxy fails.
+    /// The kinds of failure of a proxy.
     package enum Proxy: Hashable, Sendable {
+        /// The name of the proxy could not be resolved.
         case nameResolution
+        /// No connection to the proxy could be established.
         case unreachable
-        /// A response to CONNECT that refuses the tunnel with this status; `hasCredentials` if the proxy has credentials
+        /// The response to CONNECT refuses the tunnel with this status; `hasCredentials` is `true` if credentials for the proxy are
         /// configured.
         case refused(status: Int, hasCredentials: Bool)
-        /// A missing or unreadable response to CONNECT.
+        /// The response to CONNECT is missing or unreadable.
         case noTunnel
     }
 
+    /// The kind of the failure.
     package let kind: Kind
-    /// The description of the failure, from libcurl where libcurl failed.
+    /// The description of the failure; libcurl's own if libcurl failed.
     package let message: String
-    /// The CURLcode; 0 where libcurl did not fail.
+    /// The CURLcode; 0 if libcurl did not fail.
     package let code: Int
-    /// The `errno` of the failed system call, or 0.
+    /// The `errno` of the failed system call; 0 if there is none.
     package let systemError: Int
-    /// Indicates whether the server has said that it did not process the request (RFC 9113, sections 6.8 and 8.7). Such a request
-    /// may be sent again, whichever method it has.
+    /// Indicates whether the server has reported that it did not process the request (RFC 9113, sections 6.8 and 8.7). Such a request may
+    /// be sent again, regardless of its method.
     package var isUnprocessed = false
 
+    /// Creates a failure.
     package init(kind: Kind, message: String, code: Int = 0, systemError: Int = 0) {
         self.kind = kind
         self.message = message
@@ -65,10 +87,10 @@ package struct EngineFailure: Error, Sendable {
         self.systemError = systemError
     }
 
-    /// Indicates whether the connection failed and not the request. The value is true for HTTP/2 failures outside a stream, for
-    /// example after a GOAWAY that arrived while the connection was idle; for a failure to send, because libcurl tries another
-    /// connection only where it learns of the failure while reading; and for a connection that ended without a response, which
-    /// libcurl before 8.1 takes for a body that was cut short.
+    /// Indicates whether the connection failed, and not the request. This is the case for HTTP/2 failures outside a stream, for example
+    /// after a GOAWAY that arrived while the connection was idle; for a failure to send, because libcurl tries another connection only if
+    /// it detects the failure while reading; and for a connection that ended without a response, which libcurl before 8.1 treats as a body
+    /// that was cut short.
     package var isConnectionFailure: Bool {
         kind == .emptyReply || [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) }
     }
@@ -78,7 +100,7 @@ package struct EngineFailure: Error, Sendable {
         EngineFailure(kind: kind, message: message, code: code, systemError: systemError)
     }
 
-    /// Creates a failure from libcurl's result. This initializer is the one place that gives libcurl's codes their meaning.
+    /// Creates a failure from libcurl's result. Only this initialiser interprets libcurl's codes.
     init(_ code: CURLcode, detail: String, systemError: Int) {
         let kind: Kind =
             switch code {
@@ -94,7 +116,7 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_SEND_ERROR: .send
             case CURLE_RECV_ERROR where detail.contains("nghttp2"): .http2
             case CURLE_RECV_ERROR where detail.contains("nghttp3") || detail.contains("ngtcp2"): .http3
-            // The system's error is ignored here: it may belong to an address that refused before another address accepted.
+            // The system's error is ignored here, because it may belong to an address that refused before another address accepted.
             case CURLE_RECV_ERROR: Self.isFraming(detail) ? .malformedResponse : .receive
             case CURLE_GOT_NOTHING: .emptyReply
             case CURLE_PARTIAL_FILE: .bodyCutShort
@@ -111,7 +133,7 @@ package struct EngineFailure: Error, Sendable {
         self.init(kind: kind, message: text, code: Int(code.rawValue), systemError: systemError)
     }
 
-    /// Returns whether the text describes chunks or fields that libcurl cannot read, and not a connection that failed.
+    /// Returns whether the text describes chunks or fields that libcurl cannot read, rather than a failed connection.
     private static func isFraming(_ detail: String) -> Bool {
         let detail = detail.lowercased()
         guard !detail.containsBytes("recv failure"), !detail.containsBytes("ssl"), !detail.containsBytes("errno") else {

@@ -4,8 +4,8 @@ struct StatusLine {
     let status: Int
     let reason: String?
 
-    /// Parses `HTTP/1.1 200 OK` of HTTP/1, or libcurl's rendering `HTTP/2 200 ` of later versions. `nil` for any other line (RFC
-    /// 9112, section 4: the name is case-sensitive, the status has three digits; the reason may be left out).
+    /// Parses `HTTP/1.1 200 OK` of HTTP/1, or libcurl's form `HTTP/2 200 ` of later versions; `nil` if the line is another one (RFC 9112,
+    /// section 4: the name is case-sensitive, the status has three digits, and the reason may be omitted).
     init?(_ line: UnsafeRawBufferPointer) {
         let rest: Int
         if unsafe line.hasPrefix("HTTP/1.1 ") {
@@ -56,14 +56,14 @@ extension UnsafeRawBufferPointer {
         return true
     }
 
-    /// Returns whether the bytes are `text` in any case. `text` must be in lower case.
+    /// Returns whether the bytes equal `text` without regard to case. `text` must be in lower case.
     func isEqualIgnoringCase(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         for index in 0..<count where unsafe self[index] | 0x20 != text.utf8Start[index] | 0x20 { return false }
         return true
     }
 
-    /// Returns the bytes from `start` on, without spaces and tabs at both ends.
+    /// Returns the bytes from `start` to the end, without spaces and tabs at both ends.
     func trimmed(from start: Int) -> UnsafeRawBufferPointer {
         var (low, high) = (start, count)
         while low < high, unsafe self[low] == 32 || self[low] == 9 { low += 1 }
@@ -80,7 +80,7 @@ extension UnsafeRawBufferPointer {
         return true
     }
 
-    /// The bytes as a decimal number of at most 18 digits; `nil` for any other content.
+    /// The bytes as a decimal number of at most 18 digits; `nil` if they are not such a number.
     var decimal: Int64? {
         guard count > 0, count <= 18 else { return nil }
         var value: Int64 = 0

@@ -2,20 +2,28 @@ import CCurl
 
 /// The reasons why a response head is rejected.
 package enum HeadFailure: Error, Hashable, Sendable {
+    /// A line that is not a status line.
     case badStatusLine(String)
+    /// A status that the framework has not asked for, such as 101.
     case unexpectedStatus(Int)
+    /// A line that is not a field line.
     case badFieldLine(String)
+    /// Values of `Content-Length` that differ (RFC 9112, section 6.3).
     case conflictingContentLength
+    /// A `Content-Length` that is not a number.
     case badContentLength(String)
+    /// A head that exceeds the limit in bytes.
     case tooLarge(limit: Int)
+    /// A second final head.
     case secondHead
+    /// A head that ends before it is complete.
     case cutShort
 }
 
-/// A parser for the lines that libcurl delivers: informational heads, the final head, trailers. The parser is stricter than
-/// libcurl, whose leniency differs from version to version.
+/// A parser for the lines that libcurl delivers: informational heads, the final head, and trailers. The parser is stricter than libcurl,
+/// whose leniency differs between versions.
 struct HeadParser {
-    /// The result of parsing a line: a complete head, or `more` where none is complete.
+    /// The result of parsing a line: a complete head, or `more` if none is complete yet.
     enum Outcome {
         case more
         case informational(WireHead)
@@ -36,23 +44,23 @@ struct HeadParser {
     private var isLastFraming = false
     /// The limit in bytes on all heads together, and on the trailers.
     private let limit: Int
-    /// The fields that came after the body.
+    /// The fields that were received after the body.
     private(set) var trailers = WireFields()
-    /// The length of the body in bytes, where the head gives one.
+    /// The length of the body in bytes, if the head has one.
     private(set) var contentLength: Int64?
     /// The content codings of the body in the order in which they were applied (RFC 9110, section 8.4), without `identity`.
     private(set) var contentCodings: [String] = []
     /// Indicates whether the body is coded, so that its length is not that of the delivered bytes.
     var hasContentEncoding: Bool { !contentCodings.isEmpty }
-    /// Indicates whether the head has a `Transfer-Encoding`, as that of a chunked body.
+    /// Indicates whether the head has a `Transfer-Encoding`, such as that of a chunked body.
     private(set) var hasTransferEncoding = false
 
     init(limit: Int) { self.limit = limit }
 
-    /// Indicates whether the response came over HTTP/2.
+    /// Indicates whether the response was received over HTTP/2.
     var isHTTP2: Bool { version == .http2 }
 
-    /// Indicates whether the response came over HTTP/1.
+    /// Indicates whether the response was received over HTTP/1.
     var isHTTP1: Bool { version == .http1_1 || version == .http1_0 }
 
     /// Indicates whether the final head is complete.
@@ -76,7 +84,7 @@ struct HeadParser {
         guard let parsed = unsafe StatusLine(line) else { throw .badStatusLine(unsafe line.excerpt) }
         (version, status, reason) = (parsed.version, parsed.status, parsed.reason)
         guard status >= 100 else { throw .unexpectedStatus(status) }
-        // The framework never asks for an upgrade, and after one the bytes would no longer be HTTP (RFC 9110, section 15.2.2).
+        // The framework never asks for an upgrade. After an upgrade, the bytes would not be HTTP (RFC 9110, section 15.2.2).
         guard status != 101 else { throw .unexpectedStatus(status) }
         fields = WireFields()
         contentLength = nil
@@ -90,7 +98,7 @@ struct HeadParser {
         let head = WireHead(version: version, status: status, reason: reason, fields: fields)
         fields = WireFields()
         if status < 200 {
-            // `size` is not reset here, so that informational heads without end reach the limit.
+            // `size` is not reset here, so that an endless sequence of informational heads reaches the limit.
             place = .statusLine
             return .informational(head)
         }
@@ -119,7 +127,7 @@ struct HeadParser {
     /// Adds the continuation of the last field (RFC 9112, section 5.2).
     private mutating func parseFold(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
         let value = unsafe line.withoutLineEnd.trimmed(from: 0)
-        // A fold in a field that frames the message can be read in two ways by two recipients.
+        // A fold in a field that frames the message can be interpreted in two ways by two recipients.
         guard place == .fields, fields.count > 0, !isLastFraming, unsafe value.isFieldValue else {
             throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
         }

@@ -1,6 +1,6 @@
 import CCurl
 
-/// The features of the running libcurl, as the library itself reports them, never the headers of the build.
+/// The features of the running libcurl, as reported by the library itself, never by the headers of the build.
 package struct LibcurlFeatures: Hashable, Sendable {
     /// The version as text, for example `7.88.1`.
     package let version: String
@@ -38,27 +38,28 @@ package struct LibcurlFeatures: Hashable, Sendable {
         versionNumber >= major << 16 | minor << 8 | patch
     }
 
-    /// Indicates whether several requests share an HTTP/2 connection. Before 8.4 a slow stream blocks its connection, and resets
-    /// of other streams could pass a body that was cut short as complete.
+    /// Indicates whether several requests may share an HTTP/2 connection. Before 8.4, a slow stream blocks its connection, and after resets
+    /// of other streams a body that was cut short could be reported as complete.
     package var canMultiplex: Bool { isAtLeast(8, 4) }
 
-    /// Indicates whether streams that the server or libcurl breaks off fail. Before 8.1 most of them pass as ended in order.
+    /// Indicates whether streams that the server or libcurl interrupts are reported as failed. Before 8.1, most of them are reported as
+    /// complete.
     var saysHowStreamsEnd: Bool { isAtLeast(8, 1) }
 
-    /// Indicates whether connections with HTTP/2 prior knowledge can be used again; before 8.0 the second request fails.
+    /// Indicates whether connections with HTTP/2 prior knowledge can be reused. Before 8.0, the second request fails.
     package var canReusePriorKnowledge: Bool { isAtLeast(8, 0) }
 
-    /// Indicates whether libcurl reports the size of a request once the request has gone out.
+    /// Indicates whether libcurl reports the size of a request after the request was sent.
     var countsRequests: Bool { Self.countsRequests(versionNumber) }
 
     /// Returns whether this version reports the size of requests; libcurl 8.7 reports zero for every request.
     static func countsRequests(_ versionNumber: UInt32) -> Bool { versionNumber >> 8 != 0x08_07 }
 
-    /// Indicates whether the multi handle shares TLS sessions between its transfers by itself, which starts with 8.12.
+    /// Indicates whether the multi handle itself shares TLS sessions between its transfers, which is the case from 8.12.
     var sharesTLSSessions: Bool { isAtLeast(8, 12) }
 }
 
-/// The global state of libcurl, set up once and kept for the life of the process.
+/// The global state of libcurl, set up once and kept for the lifetime of the process.
 struct LibcurlGlobals {
     static let shared = LibcurlGlobals()
 

@@ -1,11 +1,11 @@
-/// Reading a line of libcurl's log.
+/// Methods that read a line of libcurl's log.
 extension UnsafeRawBufferPointer {
     /// Returns the number after `text`, if the line begins with `text`.
     func number(after text: StaticString) -> UInt64? {
         unsafe hasPrefix(text) ? number(at: text.utf8CodeUnitCount)?.value : nil
     }
 
-    /// Returns the decimal number at an offset, and the offset behind that number.
+    /// Returns the decimal number at an offset, and the offset after that number.
     func number(at offset: Int) -> (value: UInt64, end: Int)? {
         var (value, end) = (UInt64(0), offset)
         while end < count, value < .max / 10, unsafe self[end] >= 0x30 && self[end] <= 0x39 {
@@ -15,7 +15,7 @@ extension UnsafeRawBufferPointer {
         return end > offset ? (value, end) : nil
     }
 
-    /// Returns the offset behind the first occurrence of a text.
+    /// Returns the offset after the first occurrence of a text.
     func end(of text: StaticString) -> Int? {
         let length = text.utf8CodeUnitCount
         guard length <= count else { return nil }
@@ -23,6 +23,6 @@ extension UnsafeRawBufferPointer {
         return nil
     }
 
-    /// Returns the rest of the line from an offset on.
+    /// Returns the rest of the line after an offset.
     func from(_ offset: Int) -> UnsafeRawBufferPointer { unsafe UnsafeRawBufferPointer(rebasing: self[offset...]) }
 }

@@ -1,24 +1,24 @@
 import CCurl
 
-/// The owner of one `CURLM *` with its sockets, timer and pool of easy handles, which belongs to the engine thread.
+/// The owner of one `CURLM *` with its sockets, timer and pool of easy handles. It belongs to the engine thread.
 @safe
 final class MultiHandle {
     private let multi: UnsafeMutableRawPointer
-    /// The share handle for TLS sessions; `nil` where libcurl shares them by itself.
+    /// The share handle for TLS sessions; `nil` if libcurl itself shares them.
     private let share: UnsafeMutableRawPointer?
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     private let configuration: EngineConfiguration
-    /// Easy handles without a transfer, kept for the next transfers.
+    /// The easy handles without a transfer, kept for the next transfers.
     private var idleHandles: [EasyHandle] = []
-    /// Easy handles whose transfers are in libcurl.
+    /// The easy handles whose transfers are in libcurl.
     private var running: [EasyHandle] = []
-    // Exclusivity is unchecked: only the engine thread uses the table, and libcurl's callbacks never enter it twice.
+    // Exclusivity is unchecked: only the engine thread uses the table, and libcurl's callbacks never access it twice at a time.
     @exclusivity(unchecked) var sockets = SocketTable()
-    /// The instant by which libcurl wants to be called; `nil` for no limit.
+    /// The instant by which libcurl must be called; `nil` if there is no limit.
     private(set) var deadline: EngineInstant?
-    /// Indicates whether libcurl is on the call stack, so that its handles must not be changed now.
+    /// Indicates whether libcurl is on the call stack, so that its handles must not be changed.
     private(set) var isInside = false
-    /// The watch that ends calls which a server keeps busy.
+    /// The watch that ends calls that a server keeps busy.
     let watch = CallWatch()
 
     init?(configuration: EngineConfiguration) {
@@ -39,21 +39,21 @@ final class MultiHandle {
         set(CURLMOPT_MAXCONNECTS, configuration.maximumConnections)
         set(CURLMOPT_PIPELINING, LibcurlFeatures.current.canMultiplex ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING)
         if LibcurlFeatures.current.canMultiplex {
-            // The limit is a safeguard: the framework itself keeps the limit per origin, separately for each set of protocols.
+            // The limit is a safeguard: the framework itself applies the limit per origin, separately for each set of protocols.
             set(CURLMOPT_MAX_HOST_CONNECTIONS, configuration.maximumConnections)
         }
-        // Newer versions know the option; older ones refuse it.
+        // Newer versions support the option; older ones refuse it.
         set(ccurl_multi_quick_exit, 1)
         Watchdog.shared.add(watch)
     }
 
     deinit {
-        // libcurl requires this order: transfers leave first, then the multi handle closes its connections, then the share handle
-        // goes.
+        // libcurl requires this order: the transfers are removed, then the multi handle closes its connections, and then the share handle
+        // is released.
         isInside = true
         for easy in running {
             unsafe curl_multi_remove_handle(multi, easy.curl)
-            // Handle and transfer refer to each other.
+            // The handle and the transfer refer to each other.
             easy.transfer?.abandon()
             easy.transfer = nil
         }
@@ -71,7 +71,7 @@ final class MultiHandle {
 
     // MARK: Transfers
 
-    /// Hands a transfer to libcurl. Returns the failure if libcurl refuses the transfer.
+    /// Passes a transfer to libcurl. Returns the failure if libcurl refuses the transfer.
     func add(_ transfer: Transfer) -> EngineFailure? {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         guard
@@ -95,10 +95,10 @@ final class MultiHandle {
         return nil
     }
 
-    /// Takes a transfer back from libcurl. Unless the transfer has ended, its connection or stream is closed.
+    /// Removes a transfer from libcurl. Unless the transfer has ended, its connection or stream is closed.
     ///
-    /// - Parameter hasFailed: Indicates whether libcurl reported a failure. libcurl never forgets some state of a failure, and of
-    ///   its attempts to avoid one: the handle is not used again.
+    /// - Parameter hasFailed: Indicates whether libcurl reported a failure. The handle is not reused then, because libcurl never resets
+    ///   some of the state that remains after a failure and after its attempts to avoid one.
     func remove(_ transfer: Transfer, hasFailed: Bool) {
         guard let easy = transfer.easy else { return }
         inside { _ = unsafe curl_multi_remove_handle(multi, easy.curl) }
@@ -115,11 +115,11 @@ final class MultiHandle {
 
     private static let maximumIdleHandles = 256
 
-    /// Tells libcurl which directions of a transfer are paused.
+    /// Passes the paused directions of a transfer to libcurl.
     func applyPause(_ transfer: Transfer) {
         guard let easy = transfer.easy, transfer.appliedPause != transfer.wantedPause else { return }
         transfer.appliedPause = transfer.wantedPause
-        // Code 43 means that there is no connection yet; the pause then comes with the first bytes.
+        // Code 43 means that there is no connection yet. The pause is then applied at the first bytes.
         inside { _ = unsafe curl_easy_pause(easy.curl, transfer.wantedPause) }
     }
 
@@ -133,7 +133,7 @@ final class MultiHandle {
         } else {
             deadline = nil
             action(CURL_SOCKET_TIMEOUT, 0)
-            // The timer callback stays silent while libcurl's next expiry is the one that libcurl named before.
+            // libcurl does not call the timer callback if its next expiry is the one that it named before.
             if deadline == nil { askForTimer() }
         }
     }
@@ -145,8 +145,8 @@ final class MultiHandle {
 
     /// Makes libcurl check HTTP/2 connections that may be dead. Returns whether any running request may use HTTP/2.
     ///
-    /// On a connection on which libcurl has sent GOAWAY, because the server broke the protocol, libcurl leaves the requests until
-    /// data comes or the server closes the connection.
+    /// On a connection on which libcurl has sent GOAWAY, because the server violated the protocol, libcurl does not end the requests before
+    /// data arrives or the server closes the connection.
     func lookAtConnections(since instant: EngineInstant) -> Bool {
         let requests = running.compactMap(\.transfer).filter { $0.attempts > 0 && $0.options.mayBeHTTP2 }
         let sockets = requests.filter { $0.mayBeDead(since: instant) }.compactMap { $0.easy?.findSocket() }
@@ -160,7 +160,7 @@ final class MultiHandle {
         setTimer(milliseconds)
     }
 
-    /// Sets libcurl's deadline to so many milliseconds from now; a negative number removes the deadline.
+    /// Sets libcurl's deadline to a number of milliseconds from now. A negative number removes the deadline.
     func setTimer(_ milliseconds: Int) {
         deadline =
             milliseconds < 0
@@ -202,11 +202,11 @@ final class MultiHandle {
 
     /// Returns the handles that use the connection, by its local port or else by its socket.
     private func users(of cut: CallWatch.Cut) -> [EasyHandle] {
-        // libcurl has not named the socket of a reused connection that was taken in this very call.
+        // libcurl has not named the socket of a reused connection that was taken in this same call.
         let senders = running.filter { cut.port > 0 && $0.transfer?.localPort == cut.port }
         guard senders.isEmpty else { return senders }
         let users = running.filter { $0.socket == cut.socket }
-        // The number of a socket that was closed since may belong to another socket already.
+        // The number of a socket that was closed since may already belong to another socket.
         let closed = users.filter { unsafe $0.socketGeneration != sockets.generation(of: cut.socket) }
         return closed.isEmpty ? users : closed
     }

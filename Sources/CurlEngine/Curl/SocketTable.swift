@@ -1,22 +1,22 @@
 import CCurl
 private import Glibc
 
-/// The interest that libcurl has in each socket, and the interest that the kernel was told. Changes are collected and applied
-/// once a turn; the last change of a socket counts.
+/// The interest that libcurl has in each socket, and the interest that is registered with the kernel. Changes are collected and applied
+/// once per turn; only the last change of a socket counts.
 ///
-/// A socket that goes idle stays registered: mostly libcurl soon has an interest again, and two system calls are saved. Data that
-/// comes in on an idle HTTP/1 connection is either its end or bytes without a request. libcurl 7.88 takes connections with such
-/// bytes and connections that were reset for usable ones, and 8.23 does not check a connection that was used a moment ago. The
-/// table ends all of these connections in such a way that no byte of the next request can leave, and no such byte can become its
+/// A socket that becomes idle stays registered, because libcurl mostly soon has an interest again, and two system calls are saved. Data on
+/// an idle HTTP/1 connection is either the end of the connection or bytes without a request. libcurl 7.88 treats connections with such
+/// bytes and connections that were reset as usable, and 8.23 does not check a connection that was used a moment ago. The table ends all of
+/// these connections in such a way that no byte of the next request can be sent, and no such byte can become part of its response.
 /// response.
 struct SocketTable {
     /// The state of one socket.
     private struct Entry {
-        /// The interest that libcurl asked for last.
+        /// The last interest of libcurl.
         var wanted: SocketInterest = []
-        /// The interest that the kernel was told last.
+        /// The last interest that was registered with the kernel.
         var registered: SocketInterest = []
-        /// The number that tells this use of the descriptor from the next.
+        /// The number that distinguishes this use of the descriptor from the next one.
         var generation: UInt32 = 0
         /// Indicates whether libcurl's callback opened the socket, so that the closing of the socket is reported.
         var isOurs = false
@@ -29,9 +29,9 @@ struct SocketTable {
     }
 
     private var entries: [Entry] = []
-    /// Sockets whose interest changed since the last turn.
+    /// The sockets whose interest changed since the last turn.
     private var dirty: [Int32] = []
-    /// Idle sockets on which data has come in and which the kernel is to forget.
+    /// The idle sockets on which data was received, and which are to be removed from the kernel's list.
     private var stale: [Int32] = []
     /// The number of sockets that are open now.
     private(set) var openCount = 0
@@ -52,7 +52,7 @@ struct SocketTable {
         openCount += 1
     }
 
-    /// Removes a socket that is about to be closed; the kernel forgets closed sockets by itself.
+    /// Removes a socket that is about to be closed. The kernel itself forgets closed sockets.
     mutating func willClose(_ descriptor: Int32) {
         guard descriptor >= 0, Int(descriptor) < entries.count else { return }
         if self[descriptor].isOurs { openCount -= 1 }
@@ -72,7 +72,7 @@ struct SocketTable {
         dirty.append(descriptor)
     }
 
-    /// Marks a socket as idle after an HTTP/1 response, unless the next transfer has taken the socket already.
+    /// Marks a socket as idle after an HTTP/1 response, unless the next transfer already uses it.
     mutating func didBecomeIdle(_ descriptor: Int32, generation: UInt32, after user: ObjectIdentifier) {
         guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation,
             self[descriptor].user == user
@@ -80,18 +80,18 @@ struct SocketTable {
         self[descriptor].isIdleHTTP1 = true
     }
 
-    /// Shuts down a connection that libcurl keeps although no request may use it again; libcurl then finds the connection dead.
+    /// Shuts down a connection that libcurl keeps although no request may reuse it. libcurl then finds the connection dead.
     func cut(_ descriptor: Int32, generation: UInt32) {
         guard descriptor >= 0, self.generation(of: descriptor) == generation else { return }
         shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    /// Returns the number that tells one use of a descriptor from the next.
+    /// Returns the number that distinguishes one use of a descriptor from the next one.
     func generation(of descriptor: Int32) -> UInt32 {
         descriptor >= 0 && Int(descriptor) < entries.count ? entries[Int(descriptor)].generation : 0
     }
 
-    /// Tells the kernel the changes since the last turn.
+    /// Passes the changes since the last turn to the kernel.
     mutating func apply(to poller: Poller) {
         forgetStale(poller)
         guard !dirty.isEmpty else { return }
@@ -99,7 +99,7 @@ struct SocketTable {
             self[descriptor].isDirty = false
             let entry = self[descriptor]
             let isKept = entry.wanted.isEmpty && entry.isOurs && entry.registered == .read
-            // A response may have come before the kernel was told to watch the socket; data after that response must be seen.
+            // A response may have arrived before the socket was registered with the kernel; data after that response must be detected.
             let interest: SocketInterest = entry.wanted.isEmpty && entry.isIdleHTTP1 ? .read : entry.wanted
             guard interest != entry.registered, !isKept else { continue }
             // A socket that the kernel refuses stays unwatched; the timeouts of the request end the wait.
@@ -109,24 +109,24 @@ struct SocketTable {
         dirty.removeAll(keepingCapacity: true)
     }
 
-    /// Returns whether libcurl must be told of a ready socket. An idle socket that is unclean (with received bytes, a failure or
-    /// an end) is ended.
+    /// Returns whether libcurl must be notified of a ready socket. An idle socket that is unclean (with received bytes, a failure or an
+    /// end) is ended.
     mutating func isWanted(_ ready: ReadySocket) -> Bool {
         let descriptor = ready.descriptor
         guard Int(descriptor) < entries.count, self[descriptor].generation == ready.generation else { return false }
         guard self[descriptor].wanted.isEmpty else { return true }
         if self[descriptor].isIdleHTTP1, ccurl_socket_end_if_unclean(descriptor) {
-            // The kernel has forgotten the old socket, and nothing comes in on its replacement.
+            // The kernel has forgotten the old socket, and no data arrives on its replacement.
             self[descriptor].isIdleHTTP1 = false
             self[descriptor].registered = []
             return false
         }
-        // The kernel reports an idle socket again and again (level-triggered), so the socket must leave the kernel's list.
+        // The kernel reports an idle socket repeatedly (level-triggered), so the socket must be removed from the kernel's list.
         stale.append(descriptor)
         return false
     }
 
-    /// Ends every idle socket that is unclean at this moment, so that libcurl takes only clean connections from its pool.
+    /// Ends every idle socket that is unclean now, so that libcurl takes only clean connections from its pool.
     mutating func endUnclean(with poller: Poller) {
         guard openCount > 0 else { return }
         apply(to: poller)
@@ -136,7 +136,7 @@ struct SocketTable {
         }
     }
 
-    /// Removes idle sockets on which data has come in from the kernel's list.
+    /// Removes idle sockets on which data was received from the kernel's list.
     private mutating func forgetStale(_ poller: Poller) {
         for descriptor in stale where self[descriptor].wanted.isEmpty && !self[descriptor].registered.isEmpty {
             _ = poller.watch(descriptor, generation: self[descriptor].generation, for: [])

@@ -1,11 +1,11 @@
-/// A stream that a server has not processed (RFC 9113, sections 6.8 and 8.7), as libcurl's log tells of it. The log is the only
-/// source: to the application, libcurl reports a refused stream like a connection that has died.
+/// The state of a stream that a server has not processed (RFC 9113, sections 6.8 and 8.7), according to libcurl's log. The log is the only
+/// source, because libcurl reports a refused stream to the application in the same way as a dead connection.
 struct StreamRefusal {
     /// Indicates whether the server has refused the stream.
     var isCertain = false
     /// The identifier of the stream.
     private var stream: UInt64?
-    /// The lowest identifier that a GOAWAY named as the last stream.
+    /// The lowest stream identifier that a GOAWAY named as the last one.
     private var lastStream: UInt64?
 
     /// Indicates whether the server has sent GOAWAY and the stream is above the last one that the server may have processed.
@@ -16,13 +16,13 @@ struct StreamRefusal {
 
     /// The meaning of a line of the log.
     enum Line {
-        /// A connection that libcurl is about to give up, in order to send the request once more.
+        /// The connection is about to be given up by libcurl, in order to send the request again.
         case isBeingRepeated
         case other
     }
 
-    /// Reads a line of the log. libcurl also writes header fields there, and the fields of a caller may have any content: only the
-    /// text at the beginning of a line counts.
+    /// Reads a line of the log. libcurl also writes header fields to the log, and the fields of a caller may have any content; therefore
+    /// only the text at the beginning of a line counts.
     mutating func read(_ line: UnsafeRawBufferPointer) -> Line {
         if let number = unsafe line.number(after: "Using Stream ID: ") {
             // The line begins a new attempt.

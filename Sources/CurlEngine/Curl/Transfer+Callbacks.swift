@@ -1,11 +1,11 @@
 import CCurl
 
-/// Handlers of libcurl's callbacks, whose return values are those that libcurl expects.
+/// The handlers of libcurl's callbacks. They return the values that libcurl expects.
 extension Transfer {
     /// The result that makes libcurl end the transfer.
     private static let abort = 0
 
-    /// Receives one header line. Any result but the length of the line makes libcurl end the transfer.
+    /// Receives one header line. Any result other than the length of the line makes libcurl end the transfer.
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         guard !isCancelled else { return Self.abort }
         activity.last = engine.now
@@ -25,7 +25,7 @@ extension Transfer {
         return isCancelled ? Self.abort : line.count
     }
 
-    /// Receives bytes of the body. Any result but their number or a pause makes libcurl end the transfer.
+    /// Receives bytes of the body. Any result other than their number or a pause makes libcurl end the transfer.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Int {
         guard !isCancelled else { return Self.abort }
         activity.last = engine.now
@@ -33,7 +33,7 @@ extension Transfer {
             failure = EngineFailure(kind: .head(.cutShort), message: "")
             return Self.abort
         }
-        // libcurl keeps these bytes until the reader has made room.
+        // libcurl stores these bytes until the reader has made room.
         if isSuspended || isReceivingPaused || isYielding, mayPauseNow {
             appliedPause |= 1
             return Int(CURL_WRITEFUNC_PAUSE)
@@ -50,21 +50,21 @@ extension Transfer {
         return isCancelled ? Self.abort : bytes.count
     }
 
-    /// Indicates whether the transfer may be paused. Over HTTP/1 a pause must wait until libcurl has named the socket: if a
-    /// transfer was paused in the call in which it took a reused connection, that connection would look like an idle one.
+    /// Indicates whether the transfer may be paused. Over HTTP/1, a pause must wait until libcurl has named the socket: if a transfer was
+    /// paused in the call in which it took a reused connection, that connection would look like an idle one.
     private var mayPauseNow: Bool {
         guard let easy else { return true }
         return unsafe easy.socket >= 0 || !parser.isHTTP1
     }
 
-    /// Prepares the transfer when the request is about to be sent. Returns libcurl's code for going on or for an abort.
+    /// Prepares the transfer when the request is about to be sent. Returns libcurl's code to continue or to abort.
     ///
-    /// - Parameter port: The local port of the connection, 0 or less where it has none.
+    /// - Parameter port: The local port of the connection; 0 or less if it has none.
     func isConnected(from port: Int32) -> Int32 {
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
         attempts += 1
         guard attempts == 1 || mayRepeat() else { return CURL_PREREQFUNC_ABORT }
-        // The refusal of the previous attempt says nothing about this one.
+        // The refusal of the previous attempt does not apply to this one.
         refusal = StreamRefusal()
         localPort = port
         activity = (engine.now, engine.now)
@@ -72,7 +72,7 @@ extension Transfer {
         easy?.isConnected(for: options)
         watchStream()
         if wantedPause != 0 {
-            // libcurl has ignored pauses from the time before there was a connection.
+            // libcurl has ignored pauses that were set before there was a connection.
             appliedPause = 0
             engine.update(self)
         }
@@ -80,7 +80,7 @@ extension Transfer {
         return CURL_PREREQFUNC_OK
     }
 
-    /// Returns the end of the transfer, given libcurl's result.
+    /// Returns the end of the transfer for libcurl's result.
     func end(_ code: CURLcode) -> TransferEnd {
         let report = easy?.report ?? TransferReport()
         var cause = failure
@@ -94,11 +94,11 @@ extension Transfer {
         return unsafe TransferEnd(failure: cause, trailers: parser.trailers, report: report)
     }
 
-    /// Returns the failure with the kind that fits the point of the exchange: libcurl uses the same code for different failures.
+    /// Returns the failure with the kind that fits the progress of the exchange, because libcurl uses the same code for different failures.
     private func clarify(_ failure: EngineFailure) -> EngineFailure {
         let (hasHead, isHTTP2) = unsafe (parser.hasFinalHead, parser.isHTTP2)
         return switch failure.kind {
-        // The request was sent once more, or would have been.
+        // The request was sent again, or would have been.
         case .bodyNotReplayable where hasHead, .connect where hasHead, .nameResolution where hasHead,
             .tlsHandshake where hasHead, .untrusted where hasHead, .proxy where hasHead:
             Self.answerWasReset
@@ -108,9 +108,9 @@ extension Transfer {
         case .emptyReply where hasHead: failure.as(.bodyCutShort)
         case .send where attempts == 0, .receive where attempts == 0: failure.as(.connect)
         case .receive where hasHead && isHTTP2: failure.as(.http2)
-        // libcurl would have sent the request once more, which is not allowed.
+        // libcurl would have sent the request again, which is not allowed.
         case .bodyNotReplayable where !options.mayBeReplayed: failure.as(.replayRefused)
-        // The arguments of the request were valid once the request is on its way, so that the response is at fault.
+        // The arguments of the request were valid if the request was sent, so the response must be the cause.
         case .internalError where attempts > 0 && failure.code == Int(CURLE_BAD_FUNCTION_ARGUMENT.rawValue):
             failure.as(.malformedResponse)
         case .outOfMemory where !hasHead, .tooLarge where !hasHead:

@@ -1,10 +1,9 @@
 import CCurl
 
-/// The decoding of content codings. libcurl could decode too, but takes a coded body that ends early for complete, and goes on
+/// The decoding of content codings. libcurl could decode too, but it treats a coded body that ends early as complete, and continues
 /// decoding while the transfer is paused.
 extension Transfer {
-    /// Creates a decoder at the first bytes of a body, where the head says that the body is coded. Returns `false` where the
-    /// coding is not supported.
+    /// Creates a decoder at the first bytes of a body, if the head announces a coded body. Returns `false` if the coding is not supported.
     func prepareDecoding() -> Bool {
         guard options.decodesContent, unsafe parser.hasContentEncoding else { return true }
         let codings = unsafe parser.contentCodings
@@ -16,7 +15,7 @@ extension Transfer {
         return decoder != nil
     }
 
-    /// Decodes bytes and delivers the result. Returns `false` where the bytes do not follow their coding.
+    /// Decodes bytes and delivers the result. Returns `false` if the bytes do not conform to their coding.
     func decode(_ bytes: RawSpan, with decoder: ContentDecoder) -> Bool {
         do throws(ContentDecoder.Failure) {
             try decoder.decode(bytes) { handOn($0) }
@@ -27,7 +26,7 @@ extension Transfer {
         }
     }
 
-    /// Continues with the bytes that were kept while the reader made room. Returns `false` as ``decode(_:with:)`` does.
+    /// Continues with the bytes that were kept until the reader made room. The result is that of ``decode(_:with:)``.
     func decodeFurther() -> Bool {
         guard let decoder, decoder.isHeldUp, !isReceivingPaused, !isSuspended, !isYielding else { return true }
         do throws(ContentDecoder.Failure) {
@@ -48,8 +47,8 @@ extension Transfer {
         return !isCancelled && !isReceivingPaused && !isSuspended && !isYielding
     }
 
-    /// Counts decoded bytes, and returns whether the turn of the loop is used up. A few bytes on the wire can be gibibytes:
-    /// decoding all of them in one turn would hold every other transfer up.
+    /// Counts decoded bytes, and returns whether the limit of this turn of the loop is reached. A few bytes on the wire can become
+    /// gibibytes; decoding all of them in one turn would delay every other transfer.
     private func isTurnUsedUp(by count: Int) -> Bool {
         if decodedTurn != engine.now { (decodedTurn, decodedBytes) = (engine.now, 0) }
         decodedBytes += count
@@ -71,7 +70,7 @@ extension Transfer {
         engine.update(self)
     }
 
-    /// Returns the failure of a coded stream that is not complete although its message is.
+    /// Returns the failure of a coded stream that is incomplete although its message is complete.
     func finishDecoding() -> EngineFailure? {
         do throws(ContentDecoder.Failure) {
             try decoder?.finish()

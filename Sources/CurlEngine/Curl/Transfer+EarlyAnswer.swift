@@ -1,28 +1,28 @@
 import CCurl
 
-/// Responses that come before the body of the request has gone. libcurl would wait for the rest of the body, which may never
-/// come; this extension detects the end of such a response by other means.
+/// The handling of responses that arrive before the body of the request was sent. libcurl would wait for the rest of the body, which may
+/// never be provided; this extension detects the end of such a response by other means.
 extension Transfer {
-    /// Stops sending the body, and drops its rest. The response goes on, and the connection is not used again.
+    /// Stops sending the body, and drops its rest. The response continues, and the connection is not reused.
     package func stopSending() {
         guard isUploadUnderWay, !isSendingStopped else { return }
         isSendingStopped = true
         upload.discard()
-        // While sending is paused, libcurl before 8.9 does not see the end of a response.
+        // While sending is paused, libcurl before 8.9 does not detect the end of a response.
         isSendingPaused = false
         engine.update(self)
     }
 
-    /// Indicates whether part of a body that comes in chunks has not been handed to libcurl.
+    /// Indicates whether part of a chunked body was not passed to libcurl yet.
     var isUploadUnderWay: Bool {
         guard case .stream = options.body else { return false }
         return isSendingStopped || !upload.isAtEnd
     }
 
-    /// Starts to watch for the end of a response whose final head has come.
+    /// Starts to watch for the end of a response whose final head was received.
     func watchForEarlyEnd(status: Int) {
         guard isUploadUnderWay else { return }
-        // From status 300 on libcurl gives up the body by itself.
+        // From status 300 on, libcurl itself gives up the body.
         if status < 300, unsafe parser.isHTTP1 && parser.hasTransferEncoding {
             chunks = ChunkScanner()
             easy?.watchRawBody()
@@ -30,7 +30,7 @@ extension Transfer {
         finishEarlyIfWhole()
     }
 
-    /// Receives bytes of the body as they came, with the framing of their chunks.
+    /// Receives bytes of the body as they are on the wire, with the framing of their chunks.
     func receiveRaw(_ bytes: UnsafeRawBufferPointer) {
         guard chunks != nil, unsafe parser.hasFinalHead else { return }
         unsafe chunks?.scan(bytes)
@@ -55,25 +55,25 @@ extension Transfer {
         return length <= receivedBytes
     }
 
-    /// Ends the transfer if its response ended with the connection. Called when libcurl no longer wants to read from the socket:
-    /// where only the request's body is paused, the end of the connection has come.
+    /// Ends the transfer if its response ended with the connection. Called when libcurl no longer reads from the socket: if only the
+    /// request's body is paused, this means that the connection has ended.
     func libcurlStoppedReading() {
         guard appliedPause == 4, wantedPause & 1 == 0, isUploadUnderWay, unsafe parser.hasFinalHead else { return }
         guard unsafe parser.isHTTP1, unsafe parser.contentLength == nil && !parser.hasTransferEncoding else { return }
         finishEarly()
     }
 
-    /// Makes libcurl read from the connection after data has come in. Before 8.1 libcurl leaves HTTP/2 data unread while sending
-    /// is paused.
+    /// Makes libcurl read from the connection after data was received. Before 8.1, libcurl leaves HTTP/2 data unread while sending is
+    /// paused.
     func lookForAnswer() {
         guard isSendingPaused, !isCancelled else { return }
         isSendingPaused = false
         engine.update(self)
     }
 
-    /// Returns whether a failure means a complete response. Before 8.1 libcurl takes the server's wish for no more of the body,
-    /// NO_ERROR after a response (RFC 9113, section 8.1), for a failure to send. That is the one failure of a stream for which
-    /// libcurl has no error text.
+    /// Returns whether a failure means a complete response. Before 8.1, libcurl treats a server that needs no more of the body (NO_ERROR
+    /// after a response; RFC 9113, section 8.1) as a failure to send. That is the only failure of a stream for which libcurl has no error
+    /// text.
     func isCleanEnd(_ code: CURLcode) -> Bool {
         guard isUploadUnderWay, code == CURLE_HTTP2_STREAM, !LibcurlFeatures.current.isAtLeast(8, 1) else {
             return false

@@ -1,16 +1,16 @@
 import CCurl
 
-/// Repetitions of a request. libcurl repeats a request whose reused connection dies before the first byte of the response, and a
-/// request that a server has refused; this extension decides whether libcurl may, and on which connection.
+/// The repetition of a request. libcurl repeats a request if its reused connection dies before the first byte of the response, or if a
+/// server has refused it. This extension decides whether libcurl may do so, and on which connection.
 extension Transfer {
-    /// The largest number of restarts, which is the number of times that libcurl repeats a request itself.
+    /// The largest number of restarts, which equals the number of times that libcurl itself repeats a request.
     private static let maximumRestarts = 5
 
-    /// Returns whether libcurl may send the request once more, after it has sent the request or tried to. `false` means: not on
-    /// the connection that libcurl has chosen, and not at all unless the transfer ``Transfer/mustStartAgain``.
+    /// Returns whether libcurl may send the request again, after it has sent the request or tried to. `false` means that the request must
+    /// not be sent on the connection that libcurl has chosen, and not at all unless ``Transfer/mustStartAgain`` is set.
     func mayRepeat() -> Bool {
         guard unsafe !parser.hasFinalHead else {
-            // The response has come; an objection of libcurl to that response is no reason to send the request again.
+            // The response was received; an objection of libcurl to that response is no reason to send the request again.
             failure = unsafe parser.isHTTP2 ? Self.answerWasReset : EngineFailure(kind: .head(.secondHead), message: "")
             return false
         }
@@ -19,7 +19,7 @@ extension Transfer {
             return false
         }
         wasRefused = isRefused
-        // The connection has not been checked since libcurl took it from its pool (see ``CurlEngine``).
+        // The connection was not checked after libcurl took it from its pool (see ``CurlEngine``).
         guard !hadStreams else { return true }
         if hasReadBody {
             failure = EngineFailure(kind: .bodyNotReplayable, message: "part of the body was already sent")
@@ -31,7 +31,7 @@ extension Transfer {
         return false
     }
 
-    /// Resets the state of the transfer to the beginning, before libcurl is given the transfer again.
+    /// Resets the state of the transfer to the beginning, before the transfer is passed to libcurl again.
     func prepareToStartAgain() {
         mustStartAgain = false
         restarts += 1
@@ -44,13 +44,13 @@ extension Transfer {
         wasRefused = false
     }
 
-    /// Indicates whether no byte of the request has been handed to the system. For HTTP/2 the value is always `false`: bytes that
-    /// libcurl hands to its HTTP/2 library count as sent or not sent without libcurl knowing.
+    /// Indicates whether no byte of the request was passed to the system. For HTTP/2 the value is always `false`, because libcurl does not
+    /// know whether bytes that it passed to its HTTP/2 library were sent.
     private var isUnsent: Bool { !hadStreams && easy?.hasSentNothing == true }
 
     // MARK: Refused streams
 
-    /// Indicates whether the server has said that it did not process the request.
+    /// Indicates whether the server has reported that it did not process the request.
     private var isRefused: Bool { refusal.isCertain || refusal.isBeyondLastStream }
 
     /// Records whether the connection carries streams, when the request is about to be sent.
@@ -59,26 +59,25 @@ extension Transfer {
         if hadStreams, !options.mayBeReplayed { easy?.tellWhatHappens() }
     }
 
-    /// Records the refusal of a stream that a line of libcurl's log tells of.
+    /// Records the refusal of a stream that a line of libcurl's log reports.
     func readLog(_ line: UnsafeRawBufferPointer) {
         guard unsafe refusal.read(line) == .isBeingRepeated else { return }
-        // libcurl 7.88 logs no more than that. But where libcurl has no error text and the connection lives, the stream was
-        // refused. (For a stream that was reset otherwise, and whose connection has ended, libcurl has no error text either.)
+        // libcurl 7.88 logs nothing else. But if libcurl has no error text and the connection is alive, the stream was refused. (For a
+        // stream that was reset for another reason, and whose connection has ended, libcurl has no error text either.)
         guard !LibcurlFeatures.current.isAtLeast(8, 0), let easy, !easy.hasWords else { return }
         if isAlive(easy) { refusal.isCertain = true }
     }
 
-    /// Returns whether the peer has certainly not ended the connection.
+    /// Returns whether it is certain that the peer has not ended the connection.
     private func isAlive(_ easy: EasyHandle) -> Bool {
-        // libcurl has not named the socket where the attempt began and failed within one call.
+        // libcurl has not named the socket if the attempt began and failed within one call.
         let isOpen = easy.socket >= 0 && ccurl_socket_is_open(easy.socket)
         guard options.url.scheme == "https" else { return isOpen }
         return easy.isTLSOpen && (isOpen || easy.socket < 0)
     }
 
-    /// Checks a request that libcurl has given up because of a GOAWAY, or because libcurl cannot rewind the body. Where the
-    /// server has not processed the request, the transfer starts again and the result is `nil`, or else the failure is marked as
-    /// unprocessed.
+    /// Checks a request that libcurl has given up because of a GOAWAY, or because libcurl cannot rewind the body. If the server has not
+    /// processed the request, either the transfer starts again and the result is `nil`, or the failure is marked as unprocessed.
     func considerRefusal(_ failure: EngineFailure) -> EngineFailure? {
         let isRewind = failure.code == Int(CURLE_SEND_FAIL_REWIND.rawValue)
         guard isRefused || (wasRefused && isRewind), unsafe !parser.hasFinalHead else { return failure }

@@ -2,7 +2,7 @@ import CCurl
 
 /// Checks of HTTP/2 connections and responses that libcurl reports incompletely or wrongly.
 extension Transfer {
-    /// Starts to watch the stream of a request that is about to go out, for the first time or once more.
+    /// Starts to watch the stream of a request that is about to be sent, for the first time or again.
     func watchStream() {
         guard options.mayBeHTTP2, let easy else { return }
         engine.mayHaveDeadConnections = true
@@ -12,14 +12,14 @@ extension Transfer {
         easy.watchStream(hasStreams)
     }
 
-    /// Returns whether the connection may have ended without libcurl reporting the end: libcurl has an error text, or, before
-    /// 8.1, data has come since `instant`.
+    /// Returns whether the connection may have ended without a report by libcurl: libcurl has an error text or, before 8.1, data was
+    /// received since `instant`.
     func mayBeDead(since instant: EngineInstant) -> Bool {
         guard appliedPause & 1 == 0, let easy else { return false }
         return easy.hasWords || log != nil && activity.last >= instant
     }
 
-    /// Records an event of the connection that a line of libcurl's log tells of.
+    /// Records an event of the connection that a line of libcurl's log reports.
     func receiveLog(_ line: UnsafeRawBufferPointer) {
         switch unsafe log?.note(line) {
         case .goAway:
@@ -33,7 +33,7 @@ extension Transfer {
     /// Records the number of bytes sent so far, before more data of the server is read.
     func countWritten() { log?.goOn(written: writtenBytes) }
 
-    /// The number of bytes that have been sent over the connection so far; `nil` where the number cannot be known.
+    /// The number of bytes that were sent over the connection so far; `nil` if the number cannot be known.
     private var writtenBytes: Int64? {
         guard let socket = easy?.socket, socket >= 0 else { return nil }
         let count = ccurl_socket_written(socket)
@@ -55,8 +55,8 @@ extension Transfer {
         return EngineFailure(kind: .bodyCutShort, message: "only \(receivedBytes) of \(length) bytes arrived")
     }
 
-    /// The failure of a response whose stream was reset with HTTP_1_1_REQUIRED (RFC 9113, section 7). libcurl sends such a
-    /// request once more, over HTTP/1.1, even in the middle of a response, which would be joined to the next response.
+    /// The failure of a response whose stream was reset with HTTP_1_1_REQUIRED (RFC 9113, section 7). libcurl sends such a request again
+    /// over HTTP/1.1, even in the middle of a response, and would join that response to the next one.
     static let answerWasReset = EngineFailure(
         kind: .http2, message: "the server reset the stream during its response: HTTP_1_1_REQUIRED")
 }

@@ -3,7 +3,7 @@ package import FoundationEssentials
 
 /// The delivery of the request body to libcurl.
 extension Transfer {
-    // MARK: From the framework
+    // MARK: Calls from the framework
 
     /// Adds the next chunk of the body.
     package func send(_ chunk: Data) {
@@ -13,7 +13,7 @@ extension Transfer {
         resumeSending()
     }
 
-    /// Adds a file as the next bytes of the body. More of the body is asked for when the file has been read.
+    /// Adds a file as the next bytes of the body. More of the body is requested after the file was read.
     package func send(_ file: FileReader) {
         guard !isSendingStopped else { return }
         hasAskedForBody = false
@@ -50,13 +50,12 @@ extension Transfer {
         delegate?.transferNeedsBody()
     }
 
-    /// Indicates whether libcurl has asked for bytes of the body and there were none, because all bytes so far were handed over.
+    /// Indicates whether libcurl has asked for bytes of the body and there were none, because all bytes so far were passed to it.
     package var awaitsBody: Bool { isSendingPaused && !isSendingStopped && !upload.isAtEnd }
 
-    // MARK: To libcurl
+    // MARK: Delivery to libcurl
 
-    /// Fills libcurl's buffer with bytes of the request body. Returns the number of bytes, or libcurl's code for a pause or an
-    /// abort.
+    /// Fills libcurl's buffer with bytes of the request body. Returns the number of bytes, or libcurl's code for a pause or an abort.
     func fillUpload(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard !isCancelled else { return Int(CURL_READFUNC_ABORT) }
         if isHeldBack || isSendingStopped {
@@ -78,12 +77,12 @@ extension Transfer {
         isSendingPaused = true
         appliedPause |= 4
         engine.sendingHasStalled(self)
-        // The delegate may send the next chunk inside this call, which then ends the pause.
+        // The delegate may send the next chunk during this call, which then ends the pause.
         askForBody()
         return Int(CURL_READFUNC_PAUSE)
     }
 
-    // MARK: From a disk
+    // MARK: Bytes from a disk
 
     private func fetch(_ part: FileSource.Part) {
         BlockingThreadPool.begin { [self] in
@@ -93,7 +92,7 @@ extension Transfer {
     }
 
     private func didFetch(_ result: Result<Data, FileReader.Failure>, path: String) {
-        // The bytes are not needed any more.
+        // The bytes are no longer needed.
         guard upload.file != nil else { return }
         switch result {
         case .success(let bytes):

@@ -1,52 +1,52 @@
-/// A request on its way through libcurl, and its response on the way back.
+/// A request that libcurl sends, and its response.
 ///
 /// A transfer belongs to the engine thread.
 package final class Transfer: @unchecked Sendable {
-    // Unchecked: every member is only touched on the engine thread; `CurlEngine`, the sole source of transfers, is entered
-    // there only, and so are libcurl's callbacks.
+    // Unchecked: every member is only accessed on the engine thread. `CurlEngine`, which creates all transfers, is called only there, and
+    // so are libcurl's callbacks.
     let engine: CurlEngine
     let options: TransferOptions
-    /// The receiver of the transfer's events, until the end or the cancellation, which break the reference cycle. A weak
-    /// reference would slow down every other reference to the delegate.
+    /// The receiver of the transfer's events, until the end or the cancellation, which break the reference cycle. A weak reference would
+    /// slow down every other reference to the delegate.
     var delegate: (any TransferDelegate)?
     /// The easy handle while the transfer is in libcurl.
     var easy: EasyHandle?
-    // Exclusivity is unchecked: one thread uses the parser, and no call of the parser runs inside another.
+    // Exclusivity is unchecked: one thread uses the parser, and no call of the parser runs inside another one.
     @exclusivity(unchecked) var parser: HeadParser
     var upload = UploadBuffer()
     /// Indicates whether the delegate was asked for more of the body and has sent none since.
     var hasAskedForBody = false
-    /// The number of times that libcurl was about to send the request since the transfer was handed over; more than one means a
-    /// repetition of libcurl's own.
+    /// The number of times that libcurl was about to send the request since the transfer was passed to it. A number above one means that
+    /// libcurl itself has repeated the request.
     var attempts = 0
-    /// The number of times that the transfer was handed to libcurl again.
+    /// The number of times that the transfer was passed to libcurl again.
     var restarts = 0
-    /// Indicates whether the transfer is to be handed to libcurl once more, from the beginning.
+    /// Indicates whether the transfer is to be passed to libcurl again, from the beginning.
     var mustStartAgain = false
-    /// The refusal of the stream, where libcurl's log is read and tells of one.
+    /// The refusal of the stream, if libcurl's log is read and reports one.
     var refusal = StreamRefusal()
     /// Indicates whether the previous attempt was refused.
     var wasRefused = false
     /// Indicates whether the connection of the last attempt carries streams.
     var hadStreams = false
-    /// The local port of that connection; 0 or less where it has none.
+    /// The local port of that connection; 0 or less if it has none.
     var localPort: Int32 = 0
-    /// Indicates whether bytes of the body have been handed to libcurl. libcurl holds a body in memory itself, so that its bytes
-    /// do not count.
+    /// Indicates whether bytes of the body were passed to libcurl. The bytes of a body in memory do not count, because libcurl itself
+    /// stores them.
     var hasReadBody = false
-    /// The reason why a callback gave up the transfer; takes precedence over libcurl's own result.
+    /// The reason because of which a callback gave up the transfer. It takes precedence over libcurl's own result.
     var failure: EngineFailure?
     /// Indicates whether the delegate gets no more events.
     var isCancelled = false
     /// Indicates whether the framework has paused receiving.
     var isReceivingPaused = false
-    /// Indicates whether enough was decoded in this turn of the loop; the next turn goes on.
+    /// Indicates whether the limit of decoded bytes in this turn of the loop is reached, so that the next turn continues.
     var isYielding = false
     /// The turn in which bytes were decoded last.
     var decodedTurn = EngineInstant(nanoseconds: 0)
     /// The number of bytes that were decoded in that turn.
     var decodedBytes = 0
-    /// Indicates whether libcurl's sending is paused until more of the body comes.
+    /// Indicates whether libcurl's sending is paused until more of the body is provided.
     var isSendingPaused = false
     /// Indicates whether the framework has paused both directions.
     var isSuspended = false
@@ -54,19 +54,19 @@ package final class Transfer: @unchecked Sendable {
     var isSendingHeld = false
     /// Indicates whether the rest of the body is dropped.
     var isSendingStopped = false
-    /// The pause bits that libcurl was told last.
+    /// The pause bits that were last passed to libcurl.
     var appliedPause: Int32 = 0
     /// Indicates whether the engine lists the transfer among the changed ones.
     var isDeferred = false
     /// Indicates whether the transfer ends now, because its response is complete before the request's body.
     var mustFinishEarly = false
-    /// The scanner for the end of an early response, where that response is chunked.
+    /// The scanner for the end of an early response, if that response is chunked.
     var chunks: ChunkScanner?
-    /// The state of an HTTP/2 connection according to libcurl's log, where libcurl reports that state in no other way.
+    /// The state of an HTTP/2 connection according to libcurl's log, if libcurl does not report that state otherwise.
     var log: ConnectionLog?
-    /// The decoder of the response body, where the body has content codings.
+    /// The decoder of the response body, if the body has content codings.
     var decoder: ContentDecoder?
-    /// The end of the transfer, where libcurl finished while decoded bytes waited for their reader.
+    /// The end of the transfer, if libcurl finished before the reader had taken all decoded bytes.
     var heldEnd: TransferEnd?
     /// The number of body bytes received, before decoding.
     package var receivedBytes: Int64 = 0
@@ -83,7 +83,7 @@ package final class Transfer: @unchecked Sendable {
 
     // MARK: Control
 
-    /// Ends the transfer and closes its connection (HTTP/2 and 3: its stream). The delegate gets no more events.
+    /// Ends the transfer and closes its connection (over HTTP/2 and HTTP/3, its stream). The delegate gets no more events.
     package func cancel() {
         guard !isCancelled else { return }
         isCancelled = true
@@ -92,7 +92,7 @@ package final class Transfer: @unchecked Sendable {
         engine.update(self)
     }
 
-    /// Releases all resources, because the engine ends.
+    /// Releases all resources because the engine ends.
     func abandon() {
         isCancelled = true
         delegate = nil
@@ -100,7 +100,7 @@ package final class Transfer: @unchecked Sendable {
         upload.discard()
     }
 
-    /// Pauses or resumes receiving. A few bytes may still come after a pause.
+    /// Pauses or resumes receiving. A few bytes may still arrive after a pause.
     package func pauseReceiving(_ isPaused: Bool) {
         guard isReceivingPaused != isPaused else { return }
         isReceivingPaused = isPaused
@@ -115,12 +115,12 @@ package final class Transfer: @unchecked Sendable {
         engine.update(self)
     }
 
-    /// Indicates whether no byte of the body may go out now.
+    /// Indicates whether no byte of the body may be sent now.
     var isHeldBack: Bool { isSuspended || (isSendingHeld && !isSendingStopped) }
 
     /// The pause bits for `curl_easy_pause`, which sets both directions at once.
     ///
-    /// Receiving alone is not paused before the head: libcurl 7.88 would go on reading there, and deliver the lines of the head
+    /// Receiving alone is not paused before the head was received: libcurl 7.88 would continue reading, and deliver the lines of the head
     /// as one.
     var wantedPause: Int32 {
         let holdsBody = unsafe (isReceivingPaused || isYielding) && parser.hasFinalHead
@@ -130,7 +130,7 @@ package final class Transfer: @unchecked Sendable {
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     package var times: (last: EngineInstant, lastSend: EngineInstant) { activity }
 
-    /// Indicates whether other transfers can have streams on the transfer's connection, once there is a connection.
+    /// Indicates whether other transfers can have streams on the transfer's connection, as soon as there is a connection.
     package var sharesConnection: Bool {
         switch options.version {
         case .http1: false
@@ -139,6 +139,6 @@ package final class Transfer: @unchecked Sendable {
         }
     }
 
-    /// The measurements of libcurl at this moment, for errors that do not come from libcurl.
+    /// The present measurements of libcurl, for errors that libcurl does not report.
     package var report: TransferReport { easy.map { $0.report } ?? TransferReport() }
 }

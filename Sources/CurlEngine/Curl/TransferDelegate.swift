@@ -1,19 +1,19 @@
-/// The receiver of a transfer's events. Every call comes on the engine thread, most of them from inside libcurl; requests that
-/// the delegate makes of the transfer meanwhile take effect once libcurl has returned.
+/// The receiver of a transfer's events. Every call is made on the engine thread, mostly from inside libcurl; changes to the transfer that
+/// the delegate makes during such a call take effect after libcurl has returned.
 package protocol TransferDelegate: AnyObject {
-    /// Tells the delegate that the connection is ready, TLS included, and that the request goes out now.
+    /// Notifies the delegate that the connection is ready, including TLS, and that the request is being sent.
     func transferIsConnected()
     /// Delivers a head with a status of 1xx.
     func transferDidReceiveInformational(_ head: WireHead)
     /// Delivers the final head.
     func transferDidReceiveHead(_ head: WireHead)
-    /// Delivers bytes of the body, decoded.
+    /// Delivers decoded bytes of the body.
     func transferDidReceiveBody(_ bytes: RawSpan)
-    /// Tells the delegate that the body has room for more chunks.
+    /// Notifies the delegate that there is room for more chunks of the body.
     func transferNeedsBody()
-    /// Tells the delegate that `count` more bytes of the body were handed to libcurl.
+    /// Notifies the delegate that `count` more bytes of the body were passed to libcurl.
     func transferDidSendBody(_ count: Int)
-    /// Delivers the end of the transfer. No call comes after this one, and none after ``Transfer/cancel()``.
+    /// Delivers the end of the transfer. No call follows this one, or ``Transfer/cancel()``.
     func transferDidEnd(_ end: TransferEnd)
 }
 
@@ -21,13 +21,13 @@ package protocol TransferDelegate: AnyObject {
 package struct TransferEnd: Sendable {
     /// The failure of the transfer; `nil` if the response is complete.
     package let failure: EngineFailure?
-    /// The fields after the body.
+    /// The fields that were received after the body.
     package let trailers: WireFields
     /// The measurements of the transfer.
     package let report: TransferReport
 }
 
 extension TransferDelegate {
-    /// Ignores the count.
+    /// Does nothing: the count is optional.
     package func transferDidSendBody(_ count: Int) {}
 }

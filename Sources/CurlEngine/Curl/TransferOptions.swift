@@ -2,39 +2,50 @@
 package final class TransferOptions: Sendable {
     /// The body of the request, which is sent after the head.
     package enum Body: Sendable {
+        /// No body.
         case none
-        /// Bytes that libcurl copies; meant for small bodies.
+        /// Bytes that libcurl copies, for small bodies.
         case bytes([UInt8])
-        /// Chunks that come later through ``Transfer/send(_:)``; a length of `nil` means that the length is unknown.
+        /// Chunks that are passed later through ``Transfer/send(_:)``. The length is `nil` if it is not known.
         case stream(length: Int64?)
     }
 
     /// The HTTP versions that a transfer may use.
     package enum Version: Hashable, Sendable {
+        /// HTTP/1.1 only.
         case http1
+        /// HTTP/2 if the server selects it in the TLS handshake; otherwise HTTP/1.1.
         case http2OverTLS
+        /// HTTP/2 without negotiation.
         case http2PriorKnowledge
+        /// HTTP/3; otherwise HTTP/2 or HTTP/1.1.
         case http3WithFallback
+        /// HTTP/3 only.
         case http3Only
     }
 
+    /// The URL of the request.
     package let url: WireURL
+    /// The method of the request.
     package let method: String
-    /// The header lines of the request; `nil` selects the engine's default lines.
+    /// The header lines of the request; if `nil`, those of the engine's configuration.
     package let headerLines: HeaderLines?
+    /// The body of the request.
     package let body: Body
+    /// The HTTP versions that may be used.
     package let version: Version
-    /// Indicates whether libcurl may send the request again where a reused connection turned out to be dead.
+    /// Indicates whether libcurl may send the request again if a reused connection turned out to be dead.
     package let mayBeReplayed: Bool
-    /// Indicates whether the body is decoded from content codings such as gzip, for which the header lines ask.
+    /// Indicates whether the body is decoded from content codings such as gzip, which the header lines request.
     package let decodesContent: Bool
-    /// The size of libcurl's receive buffer in bytes, which is also the most that libcurl reads at once.
+    /// The size of libcurl's receive buffer in bytes, which is also the largest number of bytes that libcurl reads at once.
     package let receiveBufferSize: Int
-    /// The largest part of the body that libcurl is given at once, in bytes.
+    /// The largest part of the body that is passed to libcurl at once, in bytes.
     package let sendPieceSize: Int
     /// The limit in bytes on all heads of a response together, and on the trailers.
     package let maximumHeaderBytes: Int
 
+    /// Creates the settings of a transfer.
     package init(
         url: WireURL, method: String, headerLines: HeaderLines? = nil, body: Body = .none,
         version: Version = .http2OverTLS,
@@ -61,10 +72,10 @@ package final class TransferOptions: Sendable {
             receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes)
     }
 
-    /// Indicates whether the transfer uses HTTP/2 or HTTP/3 from the first byte on.
+    /// Indicates whether the transfer uses HTTP/2 or HTTP/3 from the first byte.
     var isCertainlyHTTP2: Bool { version == .http2PriorKnowledge || version == .http3Only }
 
-    /// Indicates whether the transfer can turn out to use HTTP/2 or HTTP/3.
+    /// Indicates whether the transfer may turn out to use HTTP/2 or HTTP/3.
     var mayBeHTTP2: Bool {
         switch version {
         case .http1: false
@@ -74,16 +85,17 @@ package final class TransferOptions: Sendable {
     }
 }
 
-/// Header lines in libcurl's form: `Name: value`, `Name;` for an empty value, `Name:` to leave out a line of libcurl's own.
+/// Header lines in libcurl's form: `Name: value`, `Name;` if the value is empty, `Name:` to omit a line that libcurl would add.
 package struct HeaderLines: Hashable, Sendable {
     /// The lines, each with a zero byte at its end.
     package private(set) var bytes: [UInt8] = []
     /// The number of lines.
     package private(set) var count = 0
 
+    /// Creates an empty list of lines.
     package init() { bytes.reserveCapacity(256) }
 
-    /// Adds a field. Returns `false`, and adds nothing, where a byte would end the line early (NUL, LF or CR).
+    /// Adds a field. Returns `false`, without adding the field, if a byte would end the line early (NUL, LF or CR).
     package mutating func append(name: String, value: some Sequence<UInt8>) -> Bool {
         let start = bytes.count
         bytes.append(contentsOf: name.utf8)
@@ -115,7 +127,7 @@ package struct HeaderLines: Hashable, Sendable {
         return lines
     }
 
-    /// Leaves out a field that libcurl would add by itself.
+    /// Omits a field that libcurl itself would add.
     package mutating func suppress(_ name: String) {
         bytes.append(contentsOf: name.utf8)
         bytes.append(UInt8(ascii: ":"))

@@ -1,32 +1,33 @@
 import CCurl
 
-/// The measurements that libcurl made of one transfer.
+/// The measurements of one transfer by libcurl.
 package struct TransferReport: Hashable, Sendable {
-    /// The time from the start of the transfer to the resolved name, in microseconds. This time, `connect` and `tls` are zero
-    /// where the transfer did not get that far or used an existing connection.
+    /// The time from the start of the transfer to the resolved name, in microseconds. This time, `connect` and `tls` are zero if the
+    /// transfer did not reach that step or used an existing connection.
     package var nameLookup: Int64 = 0
     /// The time from the start of the transfer to the established connection, in microseconds.
     package var connect: Int64 = 0
     /// The time from the start of the transfer to the end of the TLS handshake, in microseconds.
     package var tls: Int64 = 0
-    /// The time from the start of the transfer to the first byte of the response, in microseconds; zero where none came.
+    /// The time from the start of the transfer to the first byte of the response, in microseconds; zero if none arrived.
     package var firstByte: Int64 = 0
-    /// The size of the request head and body as sent, in bytes.
+    /// The size of the request's head and body as sent, in bytes.
     package var bytesSent: Int64 = 0
-    /// The size of the response heads and body as they came over the wire, in bytes.
+    /// The size of the response's heads and body on the wire, in bytes.
     package var bytesReceived: Int64 = 0
     /// Indicates whether the transfer used an existing connection.
     package var reusedConnection = false
-    /// The IP address of the peer; empty without a connection.
+    /// The IP address of the peer; empty if there is no connection.
     package var peerAddress = ""
-    /// The port of the peer; 0 without a connection.
+    /// The port of the peer; 0 if there is no connection.
     package var peerPort = 0
 
+    /// Creates an empty report.
     package init() {}
 
     /// Reads the measurements of an easy handle.
     ///
-    /// - Parameter hasInlineBody: Indicates whether the body was handed to libcurl whole and goes out with the head.
+    /// - Parameter hasInlineBody: Indicates whether the body was passed to libcurl in one piece and is sent with the head.
     init(_ easy: UnsafeMutableRawPointer, hasInlineBody: Bool) {
         reusedConnection = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
         if !reusedConnection {
@@ -48,9 +49,8 @@ package struct TransferReport: Hashable, Sendable {
         if peerAddress.isEmpty { reusedConnection = false }
     }
 
-    /// Returns the size of the request as sent. libcurl's own size of a request is that of the head. From 8.8 on this size
-    /// includes all of the body, and before that the part of the body that is sent with the head, as short bodies are; 8.7 counts
-    /// no body.
+    /// Returns the size of the request as sent. The size that libcurl reports is that of the head. From 8.8 on it includes the complete
+    /// body. Earlier versions include the part of the body that is sent with the head, as for short bodies; 8.7 counts no body.
     private static func bytesSent(_ easy: UnsafeMutableRawPointer, hasInlineBody: Bool) -> Int64 {
         let request = unsafe Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE))
         let body = unsafe Int64(ccurl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T))

@@ -1,8 +1,8 @@
-/// Transfers that need work when their sockets are ready, each found by its socket. The table is for versions of libcurl that put
-/// one transfer at a time on a connection.
+/// The transfers that need work when their sockets are ready, by socket. The table is for versions of libcurl that use a connection for
+/// only one transfer at a time.
 struct TransfersBySocket {
     private var bySocket: [Int32: Transfer] = [:]
-    /// Transfers whose socket libcurl has not named yet.
+    /// The transfers whose socket libcurl has not named yet.
     private var unnamed: [ObjectIdentifier: Transfer] = [:]
 
     var count: Int { bySocket.count + unnamed.count }

@@ -7,19 +7,19 @@ struct UploadBuffer {
     private var first = 0
     /// The number of bytes that were read of that chunk.
     private var offset = 0
-    /// The number of unread bytes, those of the file not counted.
+    /// The number of unread bytes, without the file.
     private(set) var buffered = 0
     /// The file that follows the chunks.
     private(set) var file: FileSource?
-    /// Indicates whether no more chunks come.
+    /// Indicates whether no more chunks follow.
     var isFinished = false
 
-    /// The number of unread bytes below which more chunks are asked for.
+    /// The number of unread bytes below which more chunks are requested.
     static let lowWater = 256 << 10
 
-    /// Indicates whether everything has been read and nothing more comes.
+    /// Indicates whether everything was read and nothing follows.
     var isAtEnd: Bool { isFinished && file == nil && buffered == 0 }
-    /// Indicates whether more chunks are welcome.
+    /// Indicates whether more chunks can be added.
     var hasRoom: Bool { !isFinished && file == nil && buffered < Self.lowWater }
 
     mutating func append(_ chunk: Data) {
@@ -28,9 +28,9 @@ struct UploadBuffer {
         buffered += chunk.count
     }
 
-    /// Adds a file behind the chunks.
+    /// Adds a file after the chunks.
     ///
-    /// - Parameter isFetchedWhole: Indicates whether every byte is fetched on another thread, also where the page cache holds it.
+    /// - Parameter isFetchedWhole: Indicates whether every byte is read on another thread, even if the page cache has it.
     mutating func append(_ reader: FileReader, isFetchedWhole: Bool = false) {
         if reader.length > 0 { file = FileSource(reader, isFetchedWhole: isFetchedWhole) }
     }
@@ -43,7 +43,7 @@ struct UploadBuffer {
         isFinished = true
     }
 
-    /// Fills `buffer` as far as there are bytes; returns the number of bytes.
+    /// Fills `buffer` with the available bytes. Returns the number of bytes.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         let filled = unsafe readChunks(into: buffer)
         guard filled < buffer.count, file != nil else { return filled }
@@ -79,16 +79,16 @@ struct UploadBuffer {
 
     // MARK: Parts of the file
 
-    /// Returns the part of the file that the caller must fetch, if one is needed now.
+    /// Returns the part of the file that the caller must read, if one is needed now.
     ///
     /// - Parameter isStarved: Indicates whether nothing could be read.
     mutating func beginFetch(isStarved: Bool) -> FileSource.Part? {
-        // If every byte has to be fetched, the next part is fetched while these bytes are sent.
+        // If every byte is read on another thread, the next part is read while these bytes are sent.
         guard isStarved || (file?.isFetchedWhole == true && buffered < Self.lowWater) else { return nil }
         return file?.beginFetch()
     }
 
-    /// Adds the bytes of a fetched part.
+    /// Adds the bytes of a part that was read.
     mutating func endFetch(_ bytes: Data) {
         guard file != nil else { return }
         file?.endFetch(bytes.count)

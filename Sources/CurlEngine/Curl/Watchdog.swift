@@ -1,8 +1,8 @@
 import CCurl
 import Synchronization
 
-/// The thread that ends calls into libcurl which a server keeps busy. The thread looks at the engines a few times a second while
-/// they work, and sleeps while they do not.
+/// The thread that ends calls into libcurl that a server keeps busy. The thread checks the engines a few times per second while they work,
+/// and sleeps while they do not.
 ///
 /// The process has one watchdog, whose thread runs as long as an engine has a libcurl handle.
 final class Watchdog: Sendable {
@@ -17,17 +17,17 @@ final class Watchdog: Sendable {
     private let state = Locked(State())
     /// Indicates whether the thread sleeps until it is woken.
     private let isAsleep = Atomic(false)
-    /// The time between two looks at the engines, in milliseconds.
+    /// The time between two checks of the engines, in milliseconds.
     private static let interval: UInt32 = 200
 
-    /// Adds an engine whose calls are watched from now on.
+    /// Adds an engine, whose calls are watched from now on.
     func add(_ watch: CallWatch) {
         let mustStart = state.withLock { state in
             state.watches.append(watch)
             defer { state.hasThread = true }
             return !state.hasThread
         }
-        // Without a thread no call is watched until the next engine tries again.
+        // Without a thread, no call is watched until the next engine tries to start one.
         if mustStart, !start() { state.withLock { $0.hasThread = false } }
     }
 
@@ -39,7 +39,7 @@ final class Watchdog: Sendable {
 
     /// Wakes the thread if it sleeps.
     func wake() {
-        // The flag is read first: mostly the thread is awake, and writing would cost more.
+        // The flag is read first, because the thread is mostly awake, and writing would cost more.
         guard isAsleep.load(ordering: .sequentiallyConsistent),
             isAsleep.exchange(false, ordering: .sequentiallyConsistent)
         else { return }
@@ -72,7 +72,7 @@ final class Watchdog: Sendable {
     /// Sleeps until an engine calls libcurl or the list of engines changes.
     private func sleep(_ watches: [CallWatch]) {
         isAsleep.store(true, ordering: .sequentiallyConsistent)
-        // An engine that has not yet seen `isAsleep` has made a call that is visible here.
+        // An engine that has not yet read `isAsleep` has made a call that is visible here.
         let isUnchanged = watches.allSatisfy { !$0.hasMoved } && state.withLock { $0.watches.count } == watches.count
         if isUnchanged || !isAsleep.exchange(false, ordering: .sequentiallyConsistent) { ccurl_watchdog_sleep() }
     }

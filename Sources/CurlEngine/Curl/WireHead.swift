@@ -2,18 +2,22 @@ import CCurl
 
 /// The version of HTTP that carried a response.
 package enum WireVersion: UInt8, Hashable, Sendable {
+    /// The versions.
     case http1_0, http1_1, http2, http3
 }
 
-/// A response head as it came; its fields stay bytes until they are read.
+/// A response head as received. Its fields stay bytes until they are read.
 package struct WireHead: Hashable, Sendable {
+    /// The version of HTTP.
     package let version: WireVersion
+    /// The status code.
     package let status: Int
-    /// The reason phrase, which only HTTP/1 has.
+    /// The reason phrase; `nil` if there is none, as in every version but HTTP/1.
     package let reason: String?
     /// The fields of the head.
     package let fields: WireFields
 
+    /// Creates a head.
     package init(version: WireVersion, status: Int, reason: String?, fields: WireFields) {
         self.version = version
         self.status = status
@@ -22,14 +26,16 @@ package struct WireHead: Hashable, Sendable {
     }
 }
 
-/// Field lines: each has a `name`, a colon, a `value` with the white space before it, and a line feed.
+/// Field lines, each with a `name`, a colon, a `value` with the white space before it, and a line feed.
 ///
-/// The names are tokens, and no value holds a NUL, CR or LF.
+/// The names are tokens, and no value contains a NUL, CR or LF.
 package struct WireFields: Hashable, Sendable {
+    /// The lines.
     package private(set) var bytes: [UInt8] = []
     /// The number of fields.
     package private(set) var count = 0
 
+    /// Creates an empty list of fields.
     package init() {}
 
     /// Calls `body` with the bytes of each name and value, in order.
@@ -49,7 +55,7 @@ package struct WireFields: Hashable, Sendable {
         }
     }
 
-    /// Adds a field of a line.
+    /// Adds a field from a line.
     mutating func append(_ line: UnsafeRawBufferPointer, _ field: ccurl_field) {
         if bytes.isEmpty { bytes.reserveCapacity(512) }
         unsafe bytes.append(contentsOf: line[..<field.value_end])

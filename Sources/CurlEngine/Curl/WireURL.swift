@@ -1,19 +1,19 @@
 import CCurl
 
-/// A URL as libcurl understands it, so that one parser decides on the host to connect to and on the URL to send.
+/// A URL as libcurl parses it, so that the same parser decides on the host of the connection and on the URL to send.
 @safe
 package final class WireURL: @unchecked Sendable {
     // Unchecked: nothing changes after `init`; libcurl only copies from the handle.
     let handle: OpaquePointer?
-    /// The whole URL: absolute, normalised and percent-encoded, without fragment and user information.
+    /// The complete URL: absolute, normalised and percent-encoded, without fragment and user information.
     package let text: String
     /// The scheme: `http` or `https`.
     package let scheme: String
-    /// The host as in the URL, IPv6 addresses in brackets.
+    /// The host as in the URL, with IPv6 addresses in brackets.
     package let host: String
-    /// The port in the URL, or else the scheme's own.
+    /// The port in the URL, or else the default port of the scheme.
     package let port: UInt16
-    /// The part of ``text`` before the path: scheme, host and any port but the scheme's own (RFC 9110, section 4.3.1).
+    /// The part of ``text`` before the path: the scheme, the host and any port other than the scheme's default (RFC 9110, section 4.3.1).
     package let origin: String
     /// The user name of `user:password@`, percent-decoded.
     package let user: String?
@@ -22,9 +22,13 @@ package final class WireURL: @unchecked Sendable {
 
     /// The reasons why a text is not a URL that can be requested.
     package enum ParseFailure: Error, Hashable, Sendable {
+        /// The text is empty.
         case empty
+        /// The text is a relative reference.
         case relative
+        /// The URL has another scheme than http or https.
         case unsupportedScheme(String)
+        /// The URL is malformed, for the given reason.
         case malformed(String)
     }
 
@@ -61,7 +65,7 @@ package final class WireURL: @unchecked Sendable {
         guard self.host.hasBytePrefix("[") || !self.host.containsBytes("%") else {
             throw .malformed("its host is malformed")
         }
-        // A name with a trailing dot is the same host to DNS and another one to cookies, certificates and pools.
+        // A name with a trailing dot is the same host to DNS, but another host to cookies, certificates and connection pools.
         guard self.host.utf8.last != UInt8(ascii: "."), !self.host.isEmpty else {
             throw .malformed("its host is empty or ends in a dot")
         }
@@ -78,7 +82,7 @@ package final class WireURL: @unchecked Sendable {
     private static func failure(_ code: CURLUcode, _ text: String) -> ParseFailure {
         switch code {
         case CURLUE_UNSUPPORTED_SCHEME:
-            // The text before the colon of `name:password@host` is a name and not a scheme.
+            // The text before the colon of `name:password@host` is a name, not a scheme.
             guard !text.containsBytes("@") else { return .malformed("it begins with neither http:// nor https://") }
             return .unsupportedScheme(String(text.prefix(beforeBytes: ":")))
         case CURLUE_BAD_SCHEME:

@@ -6,7 +6,7 @@
     nonisolated var executorReference: ExecutorReference { get }
 }
 
-/// An executor in the form that the runtime asks for. The actor that stores this value keeps the executor too.
+/// An executor in the form that the runtime requires. The actor that stores this value also keeps the executor alive.
 @safe
 @usableFromInline package struct ExecutorReference: Sendable {
     fileprivate let executor: UnownedSerialExecutor
@@ -18,12 +18,13 @@ extension EngineExecutor {
 }
 
 extension EngineActor {
+    /// The executor of the actor, as the runtime reads it.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executorReference.executor }
 
-    /// Runs `body` in the actor as soon as the engine thread is free, after everything that was submitted before. The caller may
-    /// be on any thread.
+    /// Runs `body` in the actor as soon as the engine thread is free, after everything that was submitted earlier. May be called on any
+    /// thread.
     ///
-    /// Code that is on the engine thread already calls the actor's methods through a protocol to which the actor conforms with
+    /// Code that already runs on the engine thread calls the actor's methods through a protocol to which the actor conforms with
     /// `@preconcurrency`: such a call traps on any other thread. A method with a closure, such as `assumeIsolated`, would cost an
     /// allocation for every call.
     @inlinable @inline(__always)
@@ -38,14 +39,15 @@ extension EngineActor {
     private let actor: any Actor
     private let body: @Sendable (AnyObject) -> Void
 
-    /// A closure as a stored value, so that a cast changes its type alone.
+    /// A closure as a stored value, so that a cast changes only its type.
     private struct Isolated<Owner: EngineActor> { let body: @Sendable (isolated Owner) -> Void }
     private struct Erased { let body: @Sendable (AnyObject) -> Void }
 
+    /// Creates a call of an actor.
     @usableFromInline
     package init<Owner: EngineActor>(_ actor: Owner, _ body: @escaping @Sendable (isolated Owner) -> Void) {
         self.actor = actor
-        // Isolation is a part of the type alone, and every class instance is passed as one reference.
+        // Isolation is only part of the type, and every class instance is passed as one reference.
         self.body = unsafe unsafeBitCast(Isolated(body: body), to: Erased.self).body
     }
 

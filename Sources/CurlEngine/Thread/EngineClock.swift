@@ -2,13 +2,16 @@ import CCurl
 
 /// An instant on the engine's time line, in nanoseconds of the monotonic clock.
 package struct EngineInstant: Hashable, Comparable, Sendable {
+    /// The time in nanoseconds.
     package var nanoseconds: UInt64
 
+    /// Creates an instant.
     package init(nanoseconds: UInt64) { self.nanoseconds = nanoseconds }
 
+    /// Returns whether one instant is earlier than another.
     package static func < (left: EngineInstant, right: EngineInstant) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// Returns the instant `duration` later; the last instant instead of an overflow, and this instant for a negative duration.
+    /// Returns the instant that is `duration` later. An overflow gives the last instant, and a negative duration gives this instant.
     package func advanced(by duration: Duration) -> EngineInstant {
         advanced(byNanoseconds: duration.clampedNanoseconds)
     }
@@ -18,7 +21,7 @@ package struct EngineInstant: Hashable, Comparable, Sendable {
         nanoseconds > earlier.nanoseconds ? Int64(clamping: nanoseconds - earlier.nanoseconds) : 0
     }
 
-    /// Returns the instant so many nanoseconds later; the last instant instead of an overflow.
+    /// Returns the instant that is `count` nanoseconds later. An overflow gives the last instant.
     package func advanced(byNanoseconds count: UInt64) -> EngineInstant {
         let (sum, overflow) = nanoseconds.addingReportingOverflow(count)
         return EngineInstant(nanoseconds: overflow ? .max : sum)
@@ -36,15 +39,15 @@ extension Duration {
     }
 }
 
-/// The source of time for the engine's own timers: the system, or a test that moves the time by hand.
+/// The source of time for the engine's own timers: the system, or a test that sets the time by hand.
 ///
 /// A clock is a reference type, because every call keeps its clock.
 package protocol EngineClock: AnyObject, Sendable {
     /// Returns the current instant.
     func now() -> EngineInstant
-    /// Returns the nanoseconds for which the loop may sleep until `deadline`, or `nil` where time moves only by hand.
+    /// Returns the nanoseconds for which the loop may sleep until `deadline`; `nil` if time is only set by hand.
     func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64?
-    /// Registers a closure to call when time was moved by hand.
+    /// Registers a closure that is called when time was set by hand.
     func onAdvance(_ wake: @escaping @Sendable () -> Void)
 }
 
@@ -58,11 +61,14 @@ package final class MonotonicClock: EngineClock {
     /// Returns the current instant of the system.
     package static func now() -> EngineInstant { EngineInstant(nanoseconds: ccurl_monotonic_ns()) }
 
+    /// Returns the current instant.
     package func now() -> EngineInstant { Self.now() }
 
+    /// Returns the nanoseconds until `deadline`.
     package func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? {
         deadline.nanoseconds > now.nanoseconds ? deadline.nanoseconds - now.nanoseconds : 0
     }
 
+    /// Does nothing: the system's time cannot be set by hand.
     package func onAdvance(_ wake: @escaping @Sendable () -> Void) {}
 }

@@ -1,7 +1,7 @@
 extension EngineExecutor {
     /// Suspends the calling task for a duration on the engine's clock.
     ///
-    /// - Returns: `false` where the engine ended first.
+    /// - Returns: `false` if the engine ended before the time.
     /// - Throws: `CancellationError` in a cancelled task, at once.
     package func delay(for duration: Duration) async throws -> Bool {
         try await delay { $0.advanced(by: duration) }
@@ -26,20 +26,20 @@ extension EngineExecutor {
     }
 }
 
-/// The wait of one task for the engine's clock.
+/// The wait of one task on the engine's clock.
 private final class EngineDelay: Sendable {
     /// The ways in which a wait ends.
     enum End { case elapsed, cancelled, engineEnded }
 
     private struct State {
-        /// The continuation of the task, until the end.
+        /// The continuation of the task, until the wait has ended.
         var waiter: CheckedContinuation<End, Never>?
         var end: End?
         /// The timer, which only the engine thread touches.
         var timer: EngineTimer?
     }
 
-    /// The target of the timer. The loop releases its targets when it ends, and so the wait ends too.
+    /// The target of the timer. The loop releases its targets when it ends, which ends the wait too.
     private final class Target: EngineTimerTarget {
         private let delay: EngineDelay
 
@@ -56,7 +56,7 @@ private final class EngineDelay: Sendable {
 
     private let state = Locked(State())
 
-    /// Stores the continuation. Returns `false` where the end came first; the continuation is then resumed.
+    /// Stores the continuation. Returns `false` if the wait has already ended; the continuation is resumed then.
     func begin(_ waiter: CheckedContinuation<End, Never>) -> Bool {
         let end = state.withLock { state in
             if state.end == nil { state.waiter = waiter }
@@ -67,7 +67,7 @@ private final class EngineDelay: Sendable {
     }
 
     func setTimer(on loop: EventLoop, _ end: (EngineInstant) -> EngineInstant) {
-        // A timer of a loop that ends would never be due.
+        // A timer of a loop that is about to end would never fire.
         guard !loop.mustEnd else { return finish(.engineEnded) }
         guard state.withLock({ $0.end }) == nil else { return }
         let timer = EngineTimer(Target(self))
@@ -85,7 +85,7 @@ private final class EngineDelay: Sendable {
         if let timer { loop.cancel(timer) }
     }
 
-    /// Resumes the task with the first end; later ends have no effect.
+    /// Resumes the task with the first end. Later ends have no effect.
     func finish(_ end: End) {
         let waiter = state.withLock { state -> CheckedContinuation<End, Never>? in
             guard state.end == nil else { return nil }

@@ -1,19 +1,19 @@
 import CCurl
 
-/// The engine thread as an executor: the session's actors, its request actors and libcurl share one thread, so a callback of
-/// libcurl enters an actor without a thread switch and without a lock.
+/// The engine thread as an executor. The session's actors, its request actors and libcurl share one thread, so that a callback of libcurl
+/// enters an actor without a thread switch and without a lock.
 ///
-/// The executor is a `TaskExecutor` too: a task that prefers it crosses no thread on its way into a session and back. The thread
-/// starts with the first work and ends with ``shutDown()``. Work that comes later still runs, serially, on a short-lived thread,
-/// so that no task waits for ever.
+/// The executor is also a `TaskExecutor`: a task that prefers it needs no thread switch on its way into a session and back. The thread
+/// starts with the first work and ends with ``shutDown()``. Work that arrives later still runs, one item after the other, on a short-lived
+/// thread, so that no task waits forever.
 @usableFromInline package final class EngineExecutor: SerialExecutor, TaskExecutor, @unchecked Sendable {
-    // Unchecked: `queue` has its lock, and `loop`, `batch` and `position` are only touched on the engine thread, of which
-    // there is never more than one at a time (`WorkQueue.thread` sees to that).
+    // Unchecked: `queue` has its lock, and `loop`, `batch` and `position` are only accessed on the engine thread. There is never more than
+    // one engine thread at a time, which `WorkQueue.thread` guarantees.
     private let queue = Locked(WorkQueue())
     private let loop: EventLoop
-    /// The work that was taken from the queue; only the engine thread touches it.
+    /// The work that was taken from the queue, accessed only on the engine thread.
     private var batch: [EngineWork] = []
-    /// The number of items of the batch that have begun.
+    /// The number of items of the batch that were started.
     private var position = 0
 
     /// Starts a thread for the executor; returns zero or an `errno`.
@@ -36,6 +36,7 @@ import CCurl
 
     // MARK: Work
 
+    /// Adds a job of an actor that lives on the engine thread, or of a task that prefers it.
     @usableFromInline package func enqueue(_ job: consuming ExecutorJob) { add(.job(UnownedJob(job))) }
 
     /// Runs `body` on the engine thread as soon as that thread is free. Calls and jobs run in the order in which they were added.
@@ -64,19 +65,21 @@ import CCurl
     /// Indicates whether the caller is on the engine thread.
     package var isCurrent: Bool { EngineThread.isCurrent(self) }
 
+    /// Indicates whether the caller is on the engine thread, for the runtime.
     @usableFromInline package func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
+    /// Traps if the caller is not on the engine thread.
     @usableFromInline package func checkIsolated() {
         precondition(isCurrent, "This must run on the engine thread of its session")
     }
 
-    /// The current instant on the engine's clock, read once a turn. For code that runs on the engine thread.
+    /// The current instant on the engine's clock, read once per turn of the loop. Only for code on the engine thread.
     package var now: EngineInstant {
         assert(isCurrent)
         return loop.now
     }
 
-    /// The loop, for code that runs on the engine thread.
+    /// The loop. Only for code on the engine thread.
     package var engineLoop: EventLoop {
         assert(isCurrent)
         return loop
@@ -84,12 +87,12 @@ import CCurl
 
     // MARK: Life
 
-    /// Ends the thread once the work that is queued now has run; returns when the thread has ended.
+    /// Ends the thread after the work that is queued now has run, and waits until the thread has ended.
     package func shutDown() async {
         await withCheckedContinuation { continuation in stop { continuation.resume() } }
     }
 
-    /// Ends the thread as ``shutDown()`` does, without waiting. `whenEnded` is called when the thread has ended.
+    /// Ends the thread like ``shutDown()``, without waiting. `whenEnded` is called when the thread has ended.
     package func stop(whenEnded: (@Sendable () -> Void)? = nil) {
         let hasNoThread = queue.withLock { queue in
             if queue.thread == .notStarted { queue.thread = .ended }
@@ -120,8 +123,8 @@ import CCurl
 
     /// Runs the engine thread from its start to its end.
     ///
-    /// As soon as it can, the loop runs inside a job of its own executor. The runtime then knows the executor of the thread, and
-    /// finds by comparing two words that a callback of libcurl may enter an actor of this executor.
+    /// As soon as possible, the loop runs inside a job of its own executor. The runtime then knows the executor of the thread, and needs to
+    /// compare only two words to find that a callback of libcurl may enter an actor of this executor.
     private func run() {
         // The executor may have been created long before.
         loop.readClocks()
@@ -167,7 +170,7 @@ import CCurl
         for body in whenEnded { body() }
     }
 
-    /// Runs the work that came after the end, until none is left.
+    /// Runs the work that was added after the end, until none is left.
     private func runLateWork() {
         var isDone = false
         while !isDone {
@@ -182,7 +185,7 @@ import CCurl
         }
     }
 
-    /// Runs the rest of the batch: a job of the batch may itself be the loop, which goes on behind that job.
+    /// Runs the rest of the batch. A job of the batch may itself be the loop, which continues after that job.
     private func runBatch() {
         while position < batch.count {
             let work = batch[position]

@@ -2,13 +2,13 @@ import CCurl
 
 /// The thread of an engine, detached and with all signals blocked.
 enum EngineThread {
-    /// The body of a thread as an object, which C can pass on as a pointer.
+    /// The body of a thread as an object, so that C can pass it as a pointer.
     private final class Start {
         let body: () -> Void
         init(_ body: @escaping () -> Void) { self.body = body }
     }
 
-    /// Returns whether the calling thread is the one of `engine`.
+    /// Returns whether the calling thread is that of `engine`.
     static func isCurrent(_ engine: AnyObject) -> Bool {
         unsafe ccurl_thread_tag() == UnsafeRawPointer(Unmanaged.passUnretained(engine).toOpaque())
     }
@@ -33,10 +33,10 @@ enum EngineThread {
     }
 }
 
-/// The thread that calls.
+/// The calling thread.
 package enum CallingThread {
-    /// Indicates whether the calling thread is that of an engine: a task that prefers the executor of a session brings the code
-    /// of every actor there. Blocking work must go elsewhere.
+    /// Indicates whether the calling thread is an engine thread. A task that prefers the executor of a session runs the code of every actor
+    /// there. Blocking work must be moved to another thread then.
     package static var isEngine: Bool { unsafe ccurl_thread_tag() != nil }
 }
 

@@ -1,24 +1,24 @@
 import CCurl
 
-/// A client of the loop with sockets and a timer of its own: libcurl's multi handle.
+/// A client of the loop with its own sockets and timer, such as libcurl's multi handle.
 protocol LoopClient: AnyObject {
-    /// The latest instant for the next ``flush(now:poller:)``, on the system's clock; `nil` for no limit.
+    /// The latest instant of the next ``flush(now:poller:)``, on the system's clock; `nil` if there is no limit.
     var nextDeadline: EngineInstant? { get }
     /// Handles a ready socket.
     func socketIsReady(_ ready: ReadySocket)
-    /// Does the work that is due, and brings the poller up to date. Called before every wait and after every batch of events.
+    /// Does the work that is due, and updates the poller. Called before every wait and after every batch of events.
     func flush(now: EngineInstant, poller: Poller)
     /// Ends all work and closes every socket.
     func close()
 }
 
-/// A handover to a task on another thread, which can wait until the engine thread has nothing else to do.
+/// A delivery to a task on another thread, which can wait until the engine thread has no other work.
 package protocol DeferredDelivery: AnyObject {
-    /// Hands over everything that is there. Called on the engine thread.
+    /// Delivers everything that is ready. Called on the engine thread.
     func deliver()
 }
 
-/// The loop of the engine thread between jobs, which waits for sockets and timers. The loop belongs to the engine thread.
+/// The loop of the engine thread, which waits for sockets and timers between jobs. The loop belongs to the engine thread.
 package final class EventLoop {
     private let clock: any EngineClock
     private let usesSystemClock: Bool
@@ -29,10 +29,10 @@ package final class EventLoop {
     private var whenEnded: [@Sendable () -> Void] = []
     private var client: (any LoopClient)?
 
-    /// The current instant on the engine's clock, read once a turn.
+    /// The current instant on the engine's clock, read once per turn.
     package var now: EngineInstant { presentInstant }
     private var presentInstant: EngineInstant
-    /// The current instant on the system's clock, read once a turn.
+    /// The current instant on the system's clock, read once per turn.
     private(set) var systemNow: EngineInstant
 
     init(clock: any EngineClock) {
@@ -44,7 +44,7 @@ package final class EventLoop {
 
     // MARK: Timers
 
-    /// Sets a timer of the framework, or moves a timer that is set already.
+    /// Sets a timer of the framework, or moves a timer that is already set.
     package func set(_ timer: EngineTimer, at deadline: EngineInstant) { timers.set(timer, at: deadline) }
 
     /// Cancels a timer.
@@ -57,16 +57,17 @@ package final class EventLoop {
 
     func attach(_ client: any LoopClient) { self.client = client }
 
-    /// The descriptor that wakes the loop; exists from the first turn to ``tearDown()``.
+    /// The descriptor that wakes the loop. It exists from the first turn until ``tearDown()``.
     var wakeUpDescriptor: Int32? { poller?.wakeUpDescriptor }
 
-    /// Opens the poller if there is none yet. Returns `false` where the process has no descriptors left for now.
+    /// Opens the poller if there is none yet. Returns `false` if the process has no descriptors left at present.
     func open() -> Bool {
         if poller == nil { poller = Poller() }
         return poller != nil
     }
 
-    /// Runs one turn: waits (unless `maySleep` says that there is work), then handles ready sockets, due timers and deliveries.
+    /// Runs one turn: waits (unless `maySleep` returns `false`, because there is work), then handles ready sockets, due timers and
+    /// deliveries.
     func turn(maySleep: () -> Bool, isAwake: () -> Void) {
         guard open(), let waited = wait(maySleep: maySleep, isAwake: isAwake) else {
             ccurl_thread_sleep_ms(1)
@@ -81,18 +82,18 @@ package final class EventLoop {
 
     // MARK: Deliveries
 
-    /// Deliveries that wait for a turn without ready sockets.
+    /// The deliveries that wait for a turn without ready sockets.
     private var deliveries: [any DeferredDelivery] = []
     /// The number of turns for which deliveries have waited.
     private var turnsWithDeliveries = 0
     private static let maximumTurnsWithDeliveries = 4
 
-    /// Calls `delivery`, which wakes a task elsewhere, once no socket is ready any more, or after a few turns at the latest.
+    /// Calls `delivery`, which wakes a task on another thread, once no socket is ready, or after a few turns at the latest.
     ///
-    /// Waking a task costs more than most of the engine's work for a small request. Several tasks that are woken one right after
-    /// the other mostly cost one waking of a thread.
+    /// Waking a task costs more than most of the engine's work for a small request. If several tasks are woken in direct succession, a
+    /// thread is mostly woken only once.
     package func deliverSoon(_ delivery: any DeferredDelivery) {
-        // After the end, no turn would run the delivery.
+        // After the end of the loop, no turn would run the delivery.
         if isTornDown { delivery.deliver() } else { deliveries.append(delivery) }
     }
 
@@ -120,7 +121,7 @@ package final class EventLoop {
         return readySockets
     }
 
-    /// Reads the clocks, for everything up to the next turn.
+    /// Reads the clocks for all work up to the next turn.
     func readClocks() {
         systemNow = MonotonicClock.now()
         presentInstant = usesSystemClock ? systemNow : clock.now()
@@ -129,7 +130,7 @@ package final class EventLoop {
     private func sleepLimit() -> UInt64? {
         var limit: UInt64?
         if let deadline = timers.nextDeadline {
-            // A timer that is due fires, even on a clock that stands still.
+            // A timer that is due fires even if the clock stands still.
             limit = deadline <= now ? 0 : clock.sleep(until: deadline, from: now)
         }
         if let deadline = client?.nextDeadline {
@@ -145,7 +146,7 @@ package final class EventLoop {
 
     // MARK: End
 
-    /// Lets the thread end as soon as there is no more work.
+    /// Ends the thread as soon as there is no more work.
     func stop(whenEnded body: (@Sendable () -> Void)?) {
         guard !isTornDown else {
             body?()

@@ -1,15 +1,16 @@
 import CCurl
 
-/// A value guarded by a mutex, for the few places that more than one thread touches.
+/// A value guarded by a mutex, for the few places that more than one thread accesses.
 ///
 /// `Synchronization.Mutex` is not used because the thread sanitizer cannot see it; the sanitizer sees this mutex.
 @safe
 package final class Locked<Value: ~Copyable>: @unchecked Sendable {
-    // Unchecked: `value` is only reached inside `withLock`, which holds the mutex.
+    // Unchecked: `value` is only accessed inside `withLock`, which holds the mutex.
     @usableFromInline let mutex: UnsafeMutableRawPointer
     // Exclusivity is unchecked: the mutex makes access exclusive.
     @usableFromInline @exclusivity(unchecked) var value: Value
 
+    /// Creates a guarded value.
     package init(_ value: consuming sending Value) {
         unsafe mutex = ccurl_mutex_create()
         unsafe self.value = value

@@ -23,7 +23,7 @@ final class Poller {
     private let wakeUp: Int32
     private let buffer: UnsafeMutablePointer<ccurl_ready>
 
-    /// Creates a poller; `nil` where the process has no descriptors left.
+    /// Creates a poller; `nil` if the process has no descriptors left.
     init?() {
         epoll = ccurl_epoll_create()
         wakeUp = ccurl_eventfd_create()
@@ -43,14 +43,14 @@ final class Poller {
     /// Ends the current or the next wait.
     static func signal(_ descriptor: Int32) { ccurl_eventfd_signal(descriptor) }
 
-    /// Watches a socket, changes its directions, or (with an empty interest) forgets the socket. Returns whether the kernel now
-    /// does so.
+    /// Watches a socket, changes its directions, or stops watching it (with an empty interest). Returns whether the kernel accepted the
+    /// change.
     func watch(_ descriptor: Int32, generation: UInt32, for interest: SocketInterest) -> Bool {
         ccurl_epoll_watch(epoll, descriptor, generation, interest.rawValue)
     }
 
-    /// Waits until a socket is ready, the wake-up came, or the time (nanoseconds; `nil`: no limit) is over, and calls `body` for
-    /// each ready socket, or for the first of very many. Returns whether more sockets may be ready.
+    /// Waits until a socket is ready, the loop is woken, or the time is over (in nanoseconds; `nil` if there is no limit), and calls `body`
+    /// for each ready socket. If very many sockets are ready, only the first ones are reported. Returns whether more sockets may be ready.
     @discardableResult
     func wait(nanoseconds: UInt64?, _ body: (ReadySocket) -> Void) -> Bool {
         let timeout = nanoseconds.map { Int64(clamping: $0) } ?? -1
@@ -70,9 +70,9 @@ final class Poller {
         return count == CCURL_READY_CAPACITY
     }
 
-    /// Calls `body` for each socket that is ready now, out of `count` watched sockets. Some sockets may come twice.
+    /// Calls `body` for each socket that is ready now, out of `count` watched sockets. Some sockets may be reported twice.
     func lookAtAll(of count: Int, _ body: (ReadySocket) -> Void) {
-        // The kernel puts the sockets that it has reported at the end of its list, so that each call reports others.
+        // The kernel moves the sockets that it has reported to the end of its list, so that each call reports other sockets.
         var calls = count / Int(CCURL_READY_CAPACITY) + 1
         while calls > 0, wait(nanoseconds: 0, body) { calls -= 1 }
     }

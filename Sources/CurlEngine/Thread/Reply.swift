@@ -1,7 +1,7 @@
-/// The continuation of a task that waits for a result. Resume a reply exactly once.
+/// The continuation of a task that waits for a result. A reply must be resumed exactly once.
 ///
-/// A reply is an `UnsafeContinuation` under another name: the state machines that hold replies use each of them once, the tests
-/// run them under checks, and a checked continuation would cost every request an allocation.
+/// A reply is an `UnsafeContinuation` under another name. The state machines that hold replies use each of them once, the tests check this,
+/// and a checked continuation would cost every request an allocation.
 @safe
 @usableFromInline package struct Reply<Value: Sendable>: Sendable {
     @usableFromInline let continuation: UnsafeContinuation<Value, any Error>

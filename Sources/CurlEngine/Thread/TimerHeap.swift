@@ -1,29 +1,30 @@
 /// The receiver of a timer's call.
 package protocol EngineTimerTarget: AnyObject {
-    /// Handles the timer, which was due and is no longer set.
+    /// Handles the timer, which has fired and is no longer set.
     func timerIsDue()
 }
 
-/// A timer of the engine thread: a call at an instant, at most once until the timer is set again.
+/// A timer of the engine thread, which makes one call at an instant and can then be set again.
 ///
-/// A timer belongs to the engine thread; create, set and cancel timers there. While a timer is set, its target lives.
+/// A timer belongs to the engine thread; create, set and cancel timers there. A timer that is set keeps its target alive.
 package final class EngineTimer {
     fileprivate(set) var target: (any EngineTimerTarget)?
     fileprivate var instant = EngineInstant(nanoseconds: .max)
     /// The position in the heap; -1 if the timer is not set.
     fileprivate var index = -1
 
+    /// Creates a timer that is not set.
     package init(_ target: any EngineTimerTarget) { self.target = target }
 
-    /// The instant at which the timer is due; `nil` if the timer is not set.
+    /// The instant at which the timer fires; `nil` if the timer is not set.
     package var deadline: EngineInstant? { index >= 0 ? instant : nil }
 }
 
-/// A binary heap of timers, in which each timer has its position, so that moving and removing cost O(log n).
+/// A binary heap of timers, in which each timer knows its position, so that moving and removing cost O(log n).
 struct TimerHeap {
     private var timers: [EngineTimer] = []
 
-    /// The instant at which the first timer is due.
+    /// The instant at which the first timer fires.
     var nextDeadline: EngineInstant? { timers.first?.instant }
 
     var count: Int { timers.count }

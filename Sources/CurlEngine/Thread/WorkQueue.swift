@@ -8,7 +8,7 @@ enum EngineWork: Sendable {
     case call(@Sendable () -> Void)
 }
 
-/// The queue into the engine thread, with the state that decides whether the thread must be woken for it.
+/// The queue of the engine thread, with the state that decides whether the thread must be woken for new work.
 struct WorkQueue {
     /// The states of the engine thread.
     enum Thread { case notStarted, running, sleeping, ended }
@@ -22,7 +22,7 @@ struct WorkQueue {
     /// The number of threads that are about to signal the wake-up descriptor, which must stay open for them.
     var signallers = 0
 
-    /// Adds work. Returns the step that the caller must take next; with `wakes` false, a sleeping thread is not woken.
+    /// Adds work. Returns the step that the caller must take next. If `wakes` is `false`, a sleeping thread is not woken.
     mutating func add(_ work: EngineWork) -> RequiredAction {
         pending.append(work)
         switch thread {
@@ -35,7 +35,8 @@ struct WorkQueue {
             thread = .running
             return .startThread
         case .ended:
-            // A single drain at a time keeps the work serial: the caller that finds the queue empty runs the work.
+            // Only one caller empties the queue at a time, so that work runs in series: the caller that finds the queue empty runs the
+            // work.
             return pending.count == 1 ? .runLate : .nothing
         }
     }

@@ -1,22 +1,22 @@
 import CurlEngine
 
-/// The part of a call before an exchange: its earlier attempts and redirects, with the call's observer and limits.
+/// The history of a call before an exchange: its earlier attempts and redirects, with the call's observer and limits.
 final class AttemptHistory: Sendable {
-    /// The number of attempts that were made before: retries and hedges, not redirects.
+    /// The number of attempts that were made before this one: retries and hedged attempts, not redirects.
     let earlierAttempts: Int
     /// The redirects that led to this request.
     let redirects: [Redirect]
-    /// A Boolean value: one of the redirects has led to another origin.
+    /// Indicates whether one of the redirects led to another origin.
     let hasLeftOrigin: Bool
-    /// The limit in total of the call, in nanoseconds; `nil`: the call has none.
+    /// The time limit of the complete call, in nanoseconds; `nil` if the call has none.
     let limit: UInt64?
     /// The instant at which the exchange began to wait for its limits and its slot.
     let start: EngineInstant
-    /// The call's observer, which receives the events of the exchange; `nil`: there is none.
+    /// The call's observer, which receives the events of the exchange; `nil` if there is none.
     let observer: CallObserver?
-    /// The count of the call's attempts; `nil`: attempts go out one after the other.
+    /// The counter of the call's attempts; `nil` if no two attempts run concurrently.
     let starts: StartCount?
-    /// The permission of the host's limits; `nil`: the host has none.
+    /// The permit of the host's limits; `nil` if the host has no limits.
     private let permission: (any StartPermission)?
 
     init(
@@ -36,7 +36,7 @@ final class AttemptHistory: Sendable {
     /// The number of the attempt, from 1.
     var attempt: Int { earlierAttempts + 1 }
 
-    /// Notes that the request goes out.
+    /// Records that the request is sent.
     func begin() {
         permission?.isUsed()
         starts?.add(attempt)
@@ -45,13 +45,13 @@ final class AttemptHistory: Sendable {
     func tell(_ kind: RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
 }
 
-/// The permission of a limit for a request, which is told when the request uses it.
+/// The permit of a limit to send a request. The limit is notified when the request is sent.
 protocol StartPermission: AnyObject, Sendable {
-    /// Notes that the request goes out.
+    /// Records that the request is sent.
     func isUsed()
 }
 
-/// The count of a call's attempts that were started, for calls whose attempts run concurrently.
+/// The counter of a call's started attempts, for calls whose attempts run concurrently.
 final class StartCount: Sendable {
     private let attempts = Locked<Set<Int>>([])
 

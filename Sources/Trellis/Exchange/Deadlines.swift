@@ -1,9 +1,9 @@
 import CurlEngine
 
-/// The time limits of an exchange and the instants from which they count, as a value.
+/// The time limits of an exchange, with the instants from which they are measured, as a value.
 struct Deadlines: Hashable, Sendable {
     let limits: TimeLimits
-    /// The instant at which the call was made; ``Timeouts/total`` counts from here.
+    /// The instant at which the call was made; ``Timeouts/total`` is measured from here.
     let start: EngineInstant
     /// The instant at which the attempt got its slot.
     var attemptStart: EngineInstant
@@ -14,19 +14,19 @@ struct Deadlines: Hashable, Sendable {
         attemptStart = start
     }
 
-    /// A limit and the instant at which it is reached.
+    /// A time limit and the instant at which it is reached.
     struct Expiry: Hashable, Sendable {
         let timeout: TrellisError.Timeout
         let instant: EngineInstant
     }
 
-    /// Returns the first limit that will be reached if nothing more happens; `nil`: no limit applies.
+    /// Returns the limit that is reached first if nothing else happens; `nil` if no limit applies.
     ///
     /// - Parameters:
     ///   - progress: The progress of the attempt.
-    ///   - lastMove: The instant at which bytes last moved, in either direction, or were allowed to move again.
-    ///   - lastSend: The instant at which the last bytes of the request were sent; `nil` while its body is not complete.
-    ///   - isHeld: A Boolean value: the transfer is paused on this side, so that the peer is not idle.
+    /// - lastMove: The instant at which bytes last moved in either direction, or at which a pause ended.
+    /// - lastSend: The instant at which the last bytes of the request were sent; `nil` while the request's body is not complete.
+    /// - isHeld: Indicates whether this side has paused the transfer, so that the peer is not considered idle.
     func next(
         _ progress: ExchangeState.Progress, lastMove: EngineInstant, lastSend: EngineInstant?, isHeld: Bool
     ) -> Expiry? {

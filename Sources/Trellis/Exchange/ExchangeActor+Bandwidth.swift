@@ -1,7 +1,7 @@
 import CurlEngine
 
-/// The bandwidth limits of an exchange: its transfer is paused when it has used up its granted bytes. Does nothing if there are no
-/// limits.
+/// The bandwidth limits of an exchange: its transfer is paused when it has used up its granted bytes. Without limits, these methods do
+/// nothing.
 extension ExchangeActor {
     /// Joins the gates of the limits, once, before the first attempt.
     func joinGates() {
@@ -11,7 +11,7 @@ extension ExchangeActor {
         if prepared.streamedBody != nil { flow?.sending.join(self) }
     }
 
-    /// Pauses the attempt that has begun where a gate has granted no bytes yet.
+    /// Pauses the attempt that has begun if a gate has not granted bytes yet.
     func pauseForBandwidth() {
         flow?.received = 0
         flow?.isSendingPaused = false
@@ -19,17 +19,17 @@ extension ExchangeActor {
         pauseSending()
     }
 
-    /// Leaves the gates, at the end of the exchange.
+    /// Leaves the gates at the end of the exchange.
     func leaveGates() {
         guard let flow else { return }
         for gate in flow.sending.gates + flow.receiving.gates { gate.onEngineThread.leave(self) }
         self.flow = nil
     }
 
-    /// Counts received bytes of the response's body, and pauses the transfer if they use up the grant.
+    /// Counts received bytes of the response's body, and pauses the transfer if it has used up its granted bytes.
     func countReceived(_ bytes: RawSpan) {
         guard var flow else { return }
-        // The count before decoding is used if the transport knows it.
+        // The number of bytes before decoding is used if the transport knows it.
         let total = task?.receivedBodyBytes ?? flow.received + Int64(bytes.byteCount)
         flow.receiving.spend(Int(total - flow.received), self)
         flow.received = total
@@ -37,7 +37,7 @@ extension ExchangeActor {
         pauseReceiving()
     }
 
-    /// Counts sent bytes of the request's body, and pauses the transfer if they use up the grant.
+    /// Counts sent bytes of the request's body, and pauses the transfer if it has used up its granted bytes.
     func countSent(_ count: Int) {
         guard flow != nil else { return }
         flow?.sending.spend(count, self)
@@ -59,7 +59,7 @@ extension ExchangeActor {
         if isPresent(attempt) { roomForBody() }
     }
 
-    /// Tells the pump that the transport has room for a chunk, unless a bandwidth limit must grant bytes first.
+    /// Notifies the pump that the transport has room for a chunk, unless a bandwidth limit must grant bytes first.
     func roomForBody() {
         isRoomPending = flow?.sending.isHeld == true && task?.countsSentBody == false
         if !isRoomPending { pump?.transportHasRoom() }

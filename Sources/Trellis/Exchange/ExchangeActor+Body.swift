@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The chunks of the request's body, from the pump to the transport.
+/// The transfer of the request's body from the pump to the transport.
 extension ExchangeActor {
     /// Starts the source of a streamed body.
     func startPump() {
@@ -34,12 +34,12 @@ extension ExchangeActor {
         updateTimer()
     }
 
-    /// A Boolean value: all bytes that the source has provided are sent, and the source owes more. The peer is not idle then, and
-    /// its idle time starts afterwards. The limits apply again once the peer has begun to respond, even if the source owes more:
-    /// an older libcurl does not notice the end of a connection on which sending is paused.
+    /// Indicates whether all bytes that the source has provided are sent, and the source must provide more. During this wait the peer is
+    /// not considered idle; its idle time starts afterwards. Once the peer has begun to respond, the limits apply even if the source must
+    /// provide more: an older libcurl does not detect the end of a connection on which sending is paused.
     var awaitsSource: Bool { head == nil && !isBodySent && state.expectation != .awaited && task?.awaitsBody == true }
 
-    /// Ends the source, and sends nothing more, because the response shows that the rest of the body is not wanted.
+    /// Stops the source and the sending of the body, because the response shows that the server does not need the rest of the body.
     func stopSending() {
         guard let pump else { return }
         pump.stop()

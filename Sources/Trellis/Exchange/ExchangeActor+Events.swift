@@ -1,4 +1,4 @@
-/// The events of an attempt for observers. Called for each event that ``ExchangeState`` has taken in.
+/// The events of an attempt for observers, called for each event that ``ExchangeState`` has handled.
 extension ExchangeActor {
     func tell(_ event: ExchangeState.Event, after progress: ExchangeState.Progress?) {
         guard let history = prepared.history, history.observer != nil, state.progress != progress else { return }

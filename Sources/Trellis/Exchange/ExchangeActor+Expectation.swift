@@ -1,9 +1,9 @@
 import CurlEngine
 import HTTPTypes
 
-/// The wait of a body for the server's permission (`Expect: 100-continue`; RFC 9110, section 10.1.1).
+/// The wait of a request's body for the server's permission (`Expect: 100-continue`; RFC 9110, section 10.1.1).
 extension ExchangeActor {
-    /// Starts the timer of the wait, when the connection is ready and the head goes out.
+    /// Starts the timer of the wait, when the connection is ready and the head is sent.
     func beginContinueWait() {
         guard state.expectation == .awaited, let wait = prepared.expectContinueTimeout else { return }
         let timer = continueTimer ?? EngineTimer(ContinueTimerTarget(self))
@@ -11,7 +11,7 @@ extension ExchangeActor {
         executor.engineLoop.set(timer, at: executor.now.advanced(byNanoseconds: wait))
     }
 
-    /// Keeps an informational head; status 100 ends the body's wait.
+    /// Stores an informational head. Status 100 ends the body's wait.
     func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
         guard isPresent(attempt) else { return }
         informational.append(head)
@@ -19,13 +19,13 @@ extension ExchangeActor {
         if head.status.code == 100 { endContinueWait(.permitBody) }
     }
 
-    /// Ends the body's wait: the body follows, or the server has sent its final head and does not want the body.
+    /// Ends the body's wait: either the body is sent, or the server has sent its final head and does not need the body.
     func endContinueWait(_ condition: ExchangeState.Condition) {
         cancelContinueTimer()
         handle(condition)
     }
 
-    /// Sends nothing of the body, because the server has not asked for it.
+    /// Drops the body, because the server has not asked for it.
     func dropBody() {
         isBodySent = true
         task?.stopSending()
@@ -37,8 +37,7 @@ extension ExchangeActor {
         self.continueTimer = nil
     }
 
-    /// Applies a final head to the body. Returns `false` if the caller does not get the head, because the request goes out once
-    /// more.
+    /// Applies a final head to the body. Returns `false` if the request is sent again, so that the caller does not get this head.
     func applyFinalHeadToBody(_ head: ResponseHead) -> Bool {
         if head.status == .expectationFailed, prepared.expectContinueTimeout != nil, state.expectation != .dropped,
             state.expectation == .awaited || prepared.streamedBody?.isReplayable == true
@@ -54,7 +53,7 @@ extension ExchangeActor {
         return true
     }
 
-    /// Cancels the attempt, and sends the request once more without the expectation.
+    /// Cancels the attempt, and sends the request again without the expectation.
     private func dropExpectation() {
         cancelContinueTimer()
         handle(.dropExpectation)
@@ -63,7 +62,7 @@ extension ExchangeActor {
         task?.cancel()
         task = nil
         isReceivingPaused = false
-        // The transport is in a callback, and starts nothing new before the callback has returned.
+        // The transport is in a callback, and cannot start another attempt before the callback has returned.
         submit { $0.startWithoutExpectation() }
     }
 
@@ -79,7 +78,7 @@ extension ExchangeActor {
     }
 }
 
-/// The target of the timer that ends the wait for a silent server. Retains the exchange while the timer runs.
+/// The target of the timer that ends the wait for a silent server. Retains the exchange while the timer is set.
 private final class ContinueTimerTarget: EngineTimerTarget {
     private let request: ExchangeActor
 

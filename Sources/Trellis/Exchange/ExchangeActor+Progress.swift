@@ -1,8 +1,8 @@
 import CurlEngine
 
-/// The progress of the bodies of a request and its response, for the meters that measure them.
+/// The progress of the bodies of a request and its response, for the meters that measure it.
 extension ExchangeActor {
-    /// Measures the request's body from now on with a meter. Does nothing for a request without a body.
+    /// Measures the request's body with a meter from now on. Does nothing for a request without a body.
     func measureUpload(with meter: ProgressBroadcaster) {
         switch prepared.transportRequest.wire.body {
         case .none: return
@@ -14,7 +14,7 @@ extension ExchangeActor {
         if head != nil { noteInlineBody() }
     }
 
-    /// Counts bytes of the body that the transport has taken.
+    /// Counts bytes of the body that the transport has sent.
     func didSendBody(_ count: Int, in attempt: ExchangeState.Attempt) {
         if isPresent(attempt) { countSentBody(count) }
     }
@@ -25,13 +25,13 @@ extension ExchangeActor {
         if flow != nil { countSent(count) }
     }
 
-    /// Resets the count of sent bytes for the attempt that begins.
+    /// Resets the number of sent bytes for the attempt that begins.
     func resetUpload() {
         sentBodyBytes = 0
         uploadMeter?.jump(to: 0)
     }
 
-    /// Counts a body that was passed to the transport whole, and was sent with its head.
+    /// Counts a body that was passed to the transport in one piece and sent with its head.
     func noteInlineBody() {
         guard case .bytes(let bytes) = prepared.transportRequest.wire.body else { return }
         uploadMeter?.advance(by: bytes.count)
@@ -39,7 +39,7 @@ extension ExchangeActor {
 
     // MARK: The response's body
 
-    /// Measures the response's body from now on with a meter.
+    /// Measures the response's body with a meter from now on.
     func measureDownload(with meter: ProgressBroadcaster) {
         downloadMeter = meter
         if state.isEnded {
@@ -53,10 +53,10 @@ extension ExchangeActor {
         measureDownload()
     }
 
-    /// Ends the progress of the response's body with the exchange.
+    /// Sets the progress of the response's body to end with the exchange.
     func endDownloadMeterAtEnd() { endsDownloadMeter = true }
 
-    /// Tells the meter the size that the head announces, unless the response has no body.
+    /// Reports the size that the head announces to the meter, unless the response has no body.
     func expectDownload() {
         guard let head, prepared.method != .head, head.status != .noContent, head.status != .notModified else {
             return
@@ -64,8 +64,7 @@ extension ExchangeActor {
         downloadMeter?.expect(head.headers[.contentLength].flatMap { Int64($0) })
     }
 
-    /// Counts received bytes as they come over the wire, like the length in the head, if the transport knows them; otherwise
-    /// decoded.
+    /// Counts received bytes before decoding, like the length in the head, if the transport knows their number; otherwise decoded bytes.
     func measureDownload() {
         let total = task?.receivedBodyBytes ?? Int64(bodyCount)
         downloadMeter?.advance(by: Int(total - measuredBytes))

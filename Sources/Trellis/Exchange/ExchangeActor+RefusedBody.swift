@@ -1,13 +1,13 @@
 import CurlEngine
 
-/// The limit on the body of a response in memory whose head is refused by all readers.
+/// The limit on the body of a response in memory if all of its readers refuse its head.
 extension ExchangeActor {
-    /// The part of the body that an error shows or decodes, in bytes.
+    /// The number of bytes of a refused body that an error can show or decode.
     static var refusedBodyLimit: Int { 64 << 10 }
 
     /// Ends the transfer if the body exceeds the limit and all readers refuse the head.
     ///
-    /// The readers are asked once, when the body exceeds the limit, because their verdict makes no difference before.
+    /// The readers are asked once, when the body exceeds the limit: before that, their decision makes no difference.
     func cutsBody(with bytes: RawSpan) -> Bool {
         let limit = min(Self.refusedBodyLimit, prepared.maximumBodySize.bytes)
         guard bodyCount > limit, !isHeadJudged, case .memory = sink, let readers, let head else { return false }

@@ -1,8 +1,9 @@
-/// The restart of an exchange whose request goes out once more, unseen by its caller.
+/// The restart of an exchange: its request is sent again, and the caller does not notice.
 extension ExchangeActor {
-    /// Indicates whether the request goes out once more. An idempotent request does if a kept connection was dead and libcurl
-    /// cannot rewind a stream, or cannot tell over HTTP/2, and its body can be sent again. So does any request that the server has
-    /// refused unprocessed.
+    /// Indicates whether the request is sent again after a failure: at most once, only before a head has arrived, and only if its body can
+    /// be sent again. An idempotent request is sent again if a reused connection was dead and libcurl did not repeat the request itself,
+    /// because it cannot rewind a stream, or because it cannot recognise a dead connection over HTTP/2. Any request is sent again if the
+    /// server has refused it without processing it.
     func mayRestart(after failure: TransportFailure) -> Bool {
         guard !state.hasRestarted, head == nil, prepared.method.isIdempotent || failure.isUnprocessed else {
             return false
@@ -13,7 +14,7 @@ extension ExchangeActor {
         return isStale && prepared.streamedBody?.isReplayable != false
     }
 
-    /// Returns the reason of the error for a failure. A body that libcurl cannot send again may still be replayable for a retrier.
+    /// Returns the error reason for a failure. A body that libcurl cannot send again may still be replayable for a retrier.
     func reason(for failure: TransportFailure) -> TrellisError.Reason {
         guard failure.reason == .bodyFailed(.notReplayable), prepared.streamedBody?.isReplayable != false else {
             return failure.reason
@@ -21,7 +22,7 @@ extension ExchangeActor {
         return .exchangeFailed(.connectionLost)
     }
 
-    /// Starts the request once more.
+    /// Sends the request again.
     func restart() {
         handle(.restart)
         report = nil

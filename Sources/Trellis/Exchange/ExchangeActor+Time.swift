@@ -2,14 +2,14 @@ import CurlEngine
 
 /// The timer for the time limits of an exchange.
 extension ExchangeActor {
-    /// Starts the clock of the exchange: for a deferred handle, when it is first resumed.
+    /// Starts the clock of the exchange. For a deferred handle, that is when the handle is first resumed.
     func startClock() {
         isClockRunning = true
         deadlines = Deadlines(limits: prepared.limits, start: executor.now)
         lastMove = deadlines.start
     }
 
-    /// Moves the timer to the next limit, if that is earlier than the timer's deadline.
+    /// Moves the timer to the next limit, if that limit is earlier than the timer's deadline.
     func updateTimer() {
         guard isClockRunning, let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         if let deadline = timer?.deadline, deadline <= expiry.instant { return }
@@ -26,7 +26,7 @@ extension ExchangeActor {
             isHeld: state.isHeldByReader || state.isSuspended || flow?.isHeld == true)
     }
 
-    /// Fails the exchange if a limit is reached; otherwise sets the timer again, because it is not moved at every byte.
+    /// Fails the exchange if a limit is reached. Otherwise sets the timer again, because the timer is not moved at every byte.
     func timerFired() {
         if awaitsSource { lastMove = executor.now }
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
@@ -38,8 +38,8 @@ extension ExchangeActor {
 }
 
 extension ExchangeActor {
-    /// Ends the exchange at the deadline of its call, which may be earlier than its own: a handle's exchange may have been started
-    /// later.
+    /// Ends the exchange at the deadline of its call. That deadline can be earlier than the exchange's own, because the exchange of a
+    /// handle may have started later.
     func totalIsOver() {
         var error = TrellisError(.timedOut(.total))
         if state.progress == .queued { error.detail = admission.reasonForWaiting(self) }

@@ -1,8 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The events of the transport, from any thread: at once on the engine thread, where libcurl calls, and otherwise as soon as that
-/// thread is free.
+/// The events of the transport, from any thread. On the engine thread, where libcurl calls, they are handled at once; from other threads,
+/// as soon as the engine thread is free.
 extension ExchangeActor: TransportEvents {
     nonisolated func transportIsConnected() { connected(in: .first) }
 
@@ -19,7 +19,7 @@ extension ExchangeActor: TransportEvents {
     nonisolated func transportDidEnd(_ end: TransportEnd) { ended(end, in: .first) }
 }
 
-/// The receiver of the transport's events for the attempt that is sent without an expectation, after the first one was dropped.
+/// The receiver of the transport's events for the attempt that is sent without the expectation, after the first attempt was dropped.
 final class LaterAttempt: TransportEvents {
     private let request: ExchangeActor
 

@@ -1,8 +1,8 @@
 import CurlEngine
 
-/// The wait of a task for an exchange: cancelling the task cancels the exchange.
+/// The wait of a task for an exchange. Cancelling the task cancels the exchange.
 extension ExchangeActor {
-    /// Starts the exchange and waits for the response with its whole body.
+    /// Starts the exchange and waits for the response with its complete body.
     nonisolated func collected() async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in

@@ -2,42 +2,42 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// The actor of one request on the wire, from its start to its end. Lives on the engine thread of its session, where libcurl's
-/// callbacks enter it without a hop.
+/// The actor of one request on the wire, from its start to its end. The actor lives on the engine thread of its session, so that libcurl's
+/// callbacks enter it without a thread switch.
 ///
-/// The verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:inbox:)``, ``resume()``, ``suspend()`` and
-/// ``cancel(_:)`` from any thread; the session calls ``admit(isProbing:)``, the transport the `TransportEvents`.
-/// All changes of the state go through ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
+/// The verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:inbox:)``, ``resume()``, ``suspend()`` and ``cancel(_:)`` from
+/// any thread. The session calls ``admit(isProbing:)``, and the transport calls the methods of `TransportEvents`. All changes of the state
+/// are made by ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
 actor ExchangeActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let executorReference: ExecutorReference
     nonisolated let prepared: PreparedRequest
-    /// The readers of a response in memory, if they have conditions.
+    /// The readers of a response in memory, if they validate the head.
     nonisolated let readers: (any HeadValidator)?
-    /// A Boolean value: a call or a download in flight sends the request, which may go out while the session drains.
+    /// Indicates whether the request belongs to a call or a download in flight, and so may still be sent while the session drains.
     var isPartOfCall: Bool
     private let transport: any Transport
     let admission: any Admission
     private(set) var state = ExchangeState()
 
-    // The work under way.
+    // The work in progress.
     var task: (any TransportTask)?
     var pump: BodyPump?
     var sink = ResponseSink.memory
     var timer: EngineTimer?
     var deadlines: Deadlines
-    /// A Boolean value: the time limits count. For a deferred handle they begin when it is first resumed.
+    /// Indicates whether the time limits apply. For a deferred handle, they apply from the first resumption.
     var isClockRunning: Bool
 
     // The response so far.
     var head: ResponseHead?
     var informational: [ResponseHead] = []
     var body = ByteAccumulator()
-    /// The number of bytes of the decoded body that have come.
+    /// The number of bytes of the decoded body that were received.
     var bodyCount = 0
-    /// A Boolean value: the readers refuse the head, and the body was cut off at the limit for refused bodies.
+    /// Indicates whether the readers refuse the head, and the body was cut off at the limit for refused bodies.
     var isBodyCut = false
-    /// A Boolean value: the readers were asked about the head.
+    /// Indicates whether the readers have validated the head.
     var isHeadJudged = false
     private(set) var failure: (any Error)?
     private var failedPhase = TrellisError.Phase.composing
@@ -48,27 +48,27 @@ actor ExchangeActor: EngineActor {
     private var startedAttempts = 0
     /// A Boolean value: the transport was told to pause receiving.
     var isReceivingPaused = false
-    /// A Boolean value: other requests wait until the connection of this one shows whether it can be shared.
+    /// Indicates whether other requests wait until the connection of this one shows whether it can be shared.
     private var isProbing = false
-    /// A Boolean value: the request's body is complete, or nothing more of it is sent.
+    /// Indicates whether the request's body is complete, or the rest of it is not sent.
     var isBodySent = true
     /// The number of bytes of the request's body that the transport has taken in this attempt.
     var sentBodyBytes: Int64 = 0
     var uploadMeter: ProgressBroadcaster?
     var downloadMeter: ProgressBroadcaster?
-    /// A Boolean value: that meter ends with this exchange.
+    /// Indicates whether the download meter ends with this exchange.
     var endsDownloadMeter = false
     /// The number of bytes of the response's body that the download meter has counted.
     var measuredBytes: Int64 = 0
     var continueTimer: EngineTimer?
-    /// The bandwidth limits of the request; `nil`: there are none.
+    /// The bandwidth limits of the request; `nil` if there are none.
     var flow: TransferBandwidth?
-    /// A Boolean value: the body's source waits for a bandwidth limit to grant bytes.
+    /// Indicates whether the source of the body waits until a bandwidth limit grants bytes.
     var isRoomPending = false
-    /// The instant at which bytes last moved, as far as the exchange has seen, or at which the transfer was resumed.
+    /// The instant at which bytes last moved, as far as the exchange has observed, or at which the transfer was resumed.
     var lastMove: EngineInstant
 
-    // The waiters.
+    // The replies to the tasks that wait.
     private var whenCollected: Reply<CollectedResponse>?
     private var whenCollectedToo: [Reply<CollectedResponse>] = []
     private var collected: Result<CollectedResponse, any Error>?
@@ -92,16 +92,16 @@ actor ExchangeActor: EngineActor {
         lastMove = prepared.start
     }
 
-    // MARK: Called by handles
+    // MARK: Calls from handles
 
-    /// Starts the exchange; resumes `reply` with the response and its whole body.
+    /// Starts the exchange, and resumes `reply` with the response and its complete body.
     func begin(collecting reply: Reply<CollectedResponse>) {
         if let collected { return reply.resume(with: collected) }
         if whenCollected == nil { whenCollected = reply } else { whenCollectedToo.append(reply) }
         if !state.isSuspended { handle(.resume) }
     }
 
-    /// Starts the exchange; resumes `reply` with the head, and appends the body to `inbox`.
+    /// Starts the exchange, resumes `reply` with the head, and appends the body to `inbox`.
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
         if let failure, state.isEnded { return reply.resume(with: .failure(failure)) }
         sink = .stream(inbox)
@@ -123,7 +123,7 @@ actor ExchangeActor: EngineActor {
         handle(.cancel)
     }
 
-    /// Resumes receiving after the reader of a stream has taken the bytes that waited.
+    /// Resumes receiving after the reader of a stream has taken the stored bytes.
     func readerHasDrained() {
         guard state.isHeldByReader else { return }
         // Bytes that arrived since may have filled the inbox again, whose reader reports its next drain.
@@ -134,17 +134,17 @@ actor ExchangeActor: EngineActor {
         updateTimer()
     }
 
-    // MARK: Called by the session
+    // MARK: Calls from the session
 
-    /// Gives the exchange its slot.
+    /// Grants the exchange its slot.
     ///
-    /// - Parameter isProbing: A Boolean value: other requests wait until this one's connection shows whether it can be shared.
+    /// - Parameter isProbing: Indicates whether other requests wait until the connection of this one shows whether it can be shared.
     func admit(isProbing: Bool) {
         self.isProbing = isProbing
         handle(.admit)
     }
 
-    // MARK: The machine
+    // MARK: State machine
 
     func handle(_ event: ExchangeState.Event) {
         let progress = state.progress
@@ -159,7 +159,7 @@ actor ExchangeActor: EngineActor {
         if event == .resume || event == .suspend {
             updateTimer()
         } else if state.progress != progress {
-            // The limits that begin with this step mostly end later than the timer's deadline, which may be the limit in total.
+            // Most limits that begin with this step end later than the timer's deadline, which may be that of the total limit.
             let earliest = executor.now.advanced(byNanoseconds: prepared.limits.shortest)
             if let deadline = timer?.deadline, deadline <= earliest { return }
             updateTimer()
@@ -196,7 +196,7 @@ actor ExchangeActor: EngineActor {
         switch admission.enter(self, isPartOfCall: isPartOfCall) {
         case .admitted(let isProbing): admit(isProbing: isProbing)
         case .waiting: break
-        // Submitted, because the exchange is in the middle of the event that has entered it.
+        // Submitted, because the exchange is still handling the event that led here.
         case .refused: submit { $0.cancel(TrellisError(.cancelled(.sessionShutDown))) }
         }
     }
@@ -240,7 +240,7 @@ actor ExchangeActor: EngineActor {
     private func reportEnd() {
         pump?.stop()
         pump = nil
-        // The last bytes on the wire may have decoded to nothing; they are counted so that a later meter gets the same total.
+        // The last bytes on the wire may have decoded to nothing. They are counted so that a meter that joins later gets the same total.
         measureDownload()
         if endsDownloadMeter { downloadMeter?.finish() }
         task = nil
@@ -287,7 +287,7 @@ actor ExchangeActor: EngineActor {
         if whenCollected != nil { executor.engineLoop.deliverSoon(self) }
     }
 
-    /// Resumes the waiters for the head and for the whole response.
+    /// Resumes the waiters for the head and for the complete response.
     func deliverNow() {
         if let response = headToDeliver, let reply = whenHead {
             whenHead = nil
@@ -317,10 +317,10 @@ actor ExchangeActor: EngineActor {
             now: executor.now, version: head?.version, history: prepared.history, callID: prepared.callID)
     }
 
-    // MARK: Called by the transport
+    // MARK: Calls from the transport
 
-    /// Indicates whether an event of an attempt counts: events of an attempt that was dropped, because the server did not meet its
-    /// expectation, are ignored.
+    /// Indicates whether an event belongs to the present attempt. Events of an attempt that was dropped, because the server did not meet
+    /// its expectation, are ignored.
     func isPresent(_ attempt: ExchangeState.Attempt) -> Bool {
         (attempt == .later) == (state.expectation == .dropped)
     }
@@ -339,7 +339,7 @@ actor ExchangeActor: EngineActor {
         handle(.connect)
     }
 
-    /// Reports whether the first connection to an origin can be shared, for the requests that wait for it.
+    /// Reports whether the first connection to an origin can be shared, so that the requests that wait for this result continue.
     private func reportConnection(isShared: Bool) {
         guard isProbing else { return }
         isProbing = false
@@ -384,7 +384,7 @@ actor ExchangeActor: EngineActor {
         switch consequence.wake {
         case .never: break
         case .now: inbox.wake()
-        // Delivers all that libcurl has read by then as one chunk.
+        // Delivers everything that libcurl has read until then as one chunk.
         case .soon: executor.engineLoop.deliverSoon(inbox)
         }
     }

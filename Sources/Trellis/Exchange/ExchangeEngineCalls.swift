@@ -34,8 +34,8 @@ extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
 
     var isEnded: Bool { state.isEnded }
 
-    /// A Boolean value: the connection is one that requests share, over HTTP/2 and HTTP/3 if libcurl multiplexes reliably; `nil`:
-    /// no head has come.
+    /// Indicates whether several requests can share the connection, as over HTTP/2 and HTTP/3 if libcurl multiplexes reliably; `nil` if no
+    /// head has arrived.
     var usedSharedConnection: Bool? {
         guard let version = head?.version else { return nil }
         return (version == .http2 || version == .http3) && LibcurlFeatures.current.canMultiplex

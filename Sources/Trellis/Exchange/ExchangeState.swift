@@ -1,14 +1,14 @@
-/// The state machine of an exchange as a value: the legal events of each phase, and their effects.
+/// The state machine of an exchange as a value: the events that are legal in each phase, and their effects.
 ///
-/// The state holds no continuation, task or buffer, and decides nothing about time or networks; the ``ExchangeActor`` performs the
-/// effects. The states that users see are those of ``RequestState``; the progress of an exchange is inside ``Phase/resumed(_:)``
-/// and ``Phase/suspended(_:)``. Beside its phase an exchange has conditions, which ``handle(_:)-(Condition)`` changes.
+/// The state holds no continuation, task or buffer, and decides nothing about time or networks; the ``ExchangeActor`` performs the effects.
+/// The states that users see are those of ``RequestState``; the progress of an exchange is inside ``Phase/resumed(_:)`` and
+/// ``Phase/suspended(_:)``. Besides its phase, an exchange has conditions, which ``handle(_:)-(Condition)`` changes.
 package struct ExchangeState: Hashable, Sendable {
-    /// The phase of an exchange, with its progress while it is under way.
+    /// The phase of an exchange, with its progress while it is in flight.
     package enum Phase: Hashable, Sendable {
-        /// The exchange was made and has not started. Can become any other phase.
+        /// The exchange was created and has not started. Can become any other phase.
         case initialized
-        /// The exchange is under way. Can become suspended, cancelled or finished.
+        /// The exchange is in flight. Can become suspended, cancelled or finished.
         case resumed(Progress)
         /// The exchange is suspended. Can become resumed, cancelled or finished.
         case suspended(Progress)
@@ -24,11 +24,11 @@ package struct ExchangeState: Hashable, Sendable {
         case parked
         /// The attempt waits for a connection slot.
         case queued
-        /// The attempt has a slot; a connection is being made or found.
+        /// The attempt has a slot; a connection is being established or found.
         case connecting
-        /// The request is being sent, or its response awaited.
+        /// The request is being sent, or its response is awaited.
         case sending
-        /// The head of the response has come.
+        /// The head of the response was received.
         case receiving
     }
 
@@ -52,44 +52,46 @@ package struct ExchangeState: Hashable, Sendable {
         case admit
         /// The connection is ready.
         case connect
-        /// The final head has come.
+        /// The final head was received.
         case head
-        /// The response is whole.
+        /// The response is complete.
         case complete
-        /// The rest of the response is not wanted.
+        /// The rest of the response is not needed.
         case discardRest
-        /// The attempt has failed, or a time limit is over.
+        /// The attempt has failed, or a time limit is reached.
         case fail
     }
 
     /// The effects of an event, performed by the ``ExchangeActor``.
     package struct Effects: OptionSet, Hashable, Sendable {
+        /// The bits of the set.
         package let rawValue: UInt16
+        /// Creates a set from its bits.
         package init(rawValue: UInt16) { self.rawValue = rawValue }
 
-        /// Ends the transport's work.
+        /// Stops the transport's work.
         package static let stopTransport = Effects(rawValue: 1 << 0)
-        /// Gives up the place in the queue.
+        /// Leaves the queue.
         package static let leaveQueue = Effects(rawValue: 1 << 1)
-        /// Gives the slot back.
+        /// Releases the slot.
         package static let releaseSlot = Effects(rawValue: 1 << 2)
-        /// Asks for a slot.
+        /// Requests a slot.
         package static let enterQueue = Effects(rawValue: 1 << 3)
-        /// Hands the request to the transport.
+        /// Passes the request to the transport.
         package static let startTransport = Effects(rawValue: 1 << 4)
-        /// Stops the traffic.
+        /// Pauses the transfer.
         package static let pauseTransport = Effects(rawValue: 1 << 5)
-        /// Resumes the traffic.
+        /// Resumes the transfer.
         package static let resumeTransport = Effects(rawValue: 1 << 6)
         /// Resumes the waiter for the head.
         package static let reportHead = Effects(rawValue: 1 << 7)
         /// Resumes the waiter for the end.
         package static let reportEnd = Effects(rawValue: 1 << 8)
-        /// Hands the request to the transport once more.
+        /// Passes the request to the transport again.
         package static let restartTransport = Effects(rawValue: 1 << 9)
-        /// Begins to send the body, which has waited for the server.
+        /// Begins to send the body, which has waited for the server's permission.
         package static let startBody = Effects(rawValue: 1 << 10)
-        /// Sends nothing of the body, which the server does not want.
+        /// Drops the body, which the server does not need.
         package static let stopBody = Effects(rawValue: 1 << 11)
     }
 
@@ -99,9 +101,9 @@ package struct ExchangeState: Hashable, Sendable {
         case none
         /// The body waits for a response of status 100.
         case awaited
-        /// The body's wait is over.
+        /// The wait of the body is over.
         case over
-        /// The server does not meet the expectation: the request goes out without it.
+        /// The server does not meet the expectation, so the request is sent without it.
         case dropped
     }
 
@@ -109,34 +111,37 @@ package struct ExchangeState: Hashable, Sendable {
     package enum Condition: Hashable, Sendable, CaseIterable {
         /// The request that goes out expects a response of status 100.
         case expect
-        /// The server has sent status 100, or nothing for too long.
+        /// The server has sent status 100, or the wait for it has lasted too long.
         case permitBody
         /// The server has sent its final head while the body waited.
         case declineBody
-        /// The server has answered with status 417.
+        /// The server's response has status 417.
         case dropExpectation
-        /// The connection was dead, or the request was refused unprocessed: it goes out once more.
+        /// The connection was dead, or the server refused the request without processing it, so the request is sent again.
         case restart
-        /// The request is ready to go out once more.
+        /// The request is ready to be sent again.
         case start
-        /// The reader is too slow: the bytes that wait for it are above the high-water mark.
+        /// The reader is too slow: the stored bytes exceed the high-water mark.
         case hold
-        /// The reader has taken the bytes that waited.
+        /// The reader has taken the stored bytes.
         case release
     }
 
+    /// The present phase.
     package private(set) var phase = Phase.initialized
+    /// The state of the expectation of status 100.
     package private(set) var expectation = Expectation.none
-    /// A Boolean value: the request has gone out once more on another connection, which happens once.
+    /// Indicates whether the request was sent again on another connection, which happens at most once.
     package private(set) var hasRestarted = false
-    /// A Boolean value: the request goes out once more as soon as the exchange is resumed.
+    /// Indicates whether the request is sent again as soon as the exchange is resumed.
     package private(set) var mustRestart = false
-    /// A Boolean value: the reader of the body holds the transfer up.
+    /// Indicates whether the transfer is paused because the reader of the body is too slow.
     package private(set) var isHeldByReader = false
 
+    /// Creates the state of an exchange that has not started.
     package init() {}
 
-    /// Takes in a change of a condition, and returns its effects. An exchange that has ended has none.
+    /// Handles a change of a condition, and returns its effects. After the end of the exchange there are none.
     package mutating func handle(_ condition: Condition) -> Effects {
         guard !isEnded else { return [] }
         switch (condition, expectation) {
@@ -160,7 +165,7 @@ package struct ExchangeState: Hashable, Sendable {
         return []
     }
 
-    /// Takes in an event, and returns its effects. An event that is not legal in the present phase changes nothing.
+    /// Handles an event, and returns its effects. An event that is not legal in the present phase changes nothing.
     package mutating func handle(_ event: Event) -> Effects {
         switch phase {
         case .initialized: handleInitialized(event)
@@ -190,8 +195,8 @@ package struct ExchangeState: Hashable, Sendable {
         case (.cancel, _): move(to: .cancelled, end(progress))
         case (.fail, _): move(to: .finished, end(progress))
         case (.admit, .queued): advance(to: .connecting, isSuspended, .startTransport)
-        // The exchange was given a slot, left the queue, and asked again before it was told of the slot: one of the two slots is
-        // too many.
+        // The exchange got a slot, left the queue, and requested a slot again before it was notified of the first one. One of the two slots
+        // must be released.
         case (.admit, _): .releaseSlot
         case (.connect, .connecting): advance(to: .sending, isSuspended, [])
         case (.head, .connecting), (.head, .sending): advance(to: .receiving, isSuspended, .reportHead)
@@ -223,7 +228,7 @@ package struct ExchangeState: Hashable, Sendable {
         return effects
     }
 
-    /// The progress of the attempt; `nil`: no attempt is under way.
+    /// The progress of the attempt; `nil` if no attempt is in progress.
     package var progress: Progress? {
         switch phase {
         case .resumed(let progress), .suspended(let progress): progress
@@ -231,9 +236,9 @@ package struct ExchangeState: Hashable, Sendable {
         }
     }
 
-    /// A Boolean value: the exchange has ended.
+    /// Indicates whether the exchange has ended.
     package var isEnded: Bool { phase == .cancelled || phase == .finished }
 
-    /// A Boolean value: the exchange is suspended.
+    /// Indicates whether the exchange is suspended.
     package var isSuspended: Bool { if case .suspended = phase { true } else { false } }
 }

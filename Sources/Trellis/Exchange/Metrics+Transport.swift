@@ -1,7 +1,7 @@
 import CurlEngine
 
 extension Metrics {
-    /// Creates metrics from the report of a transport, whose times count from the start of its attempt.
+    /// Creates metrics from the report of a transport, whose times are measured from the start of its attempt.
     init(
         _ report: TransportReport, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
         version: HTTPVersion?, history: AttemptHistory? = nil, callID: UInt64 = 0
@@ -16,13 +16,13 @@ extension Metrics {
             queuedTime = now.nanoseconds(since: queueStart)
             return
         }
-        // Attempts that go out concurrently with this one count too.
+        // Attempts that run concurrently with this one count too.
         attemptCount = max(attemptCount + 1, history?.starts?.value ?? 0)
         queuedTime = attemptStart.nanoseconds(since: queueStart)
         nameLookupTime = report.nameLookup
         connectTime = max(report.connect - report.nameLookup, 0)
         tlsTime = max(report.tls - report.connect, 0)
-        // The transport's clock has another origin and resolution: the result must not be later than the end.
+        // The transport's clock has another origin and resolution, so the result is limited to the end of the attempt.
         if report.firstByte > 0 {
             firstByteTime = min(attemptStart.nanoseconds(since: start) + report.firstByte, totalTime)
         }

@@ -1,5 +1,5 @@
 extension TrellisError.Phase {
-    /// Creates the phase of an error that ends an attempt; `nil`: the attempt has not started.
+    /// Creates the phase of an error that ends an attempt with this progress; `nil` means that the attempt has not started.
     init(_ progress: ExchangeState.Progress?) {
         self =
             switch progress {

@@ -4,19 +4,19 @@ import HTTPTypes
 
 /// A request that was checked and completed with its session's defaults, with everything that its exchange needs.
 final class PreparedRequest: Sendable {
-    /// A body that is pulled while it is sent.
+    /// A body whose chunks are produced while it is sent.
     struct StreamedBody: Sendable {
-        /// The length of the body in bytes; `nil`: not known.
+        /// The length of the body in bytes; `nil` if not known.
         let length: Int64?
-        /// A Boolean value: the chunks can be made a second time.
+        /// Indicates whether the chunks can be produced a second time.
         let isReplayable: Bool
-        /// The path of the file with the same bytes as the chunks, for transports that read files themselves; `nil`: the body is
-        /// not a file.
+        /// The path of the file that has the same bytes as the chunks, for transports that read files themselves; `nil` if the body is not
+        /// a file.
         var file: String?
         let chunks: RequestBody.Chunks
     }
 
-    /// The number of the call in its process.
+    /// The number of the call within its process.
     let callID: UInt64
     let transportRequest: TransportRequest
     let streamedBody: StreamedBody?
@@ -26,11 +26,11 @@ final class PreparedRequest: Sendable {
     let maximumBodySize: ByteLimit
     /// The instant at which the call was made.
     let start: EngineInstant
-    /// A Boolean value: the request belongs to a handle, whose time begins when it is started.
+    /// Indicates whether the request belongs to a handle, whose time limits begin when the handle is started.
     let isDeferred: Bool
-    /// The time that the body waits for the server's permission (`Expect: 100-continue`), in nanoseconds; `nil`: it does not wait.
+    /// The time for which the body waits for the server's permission (`Expect: 100-continue`), in nanoseconds; `nil` if it does not wait.
     let expectContinueTimeout: UInt64?
-    /// The earlier attempts and redirects of the call; `nil` for the first exchange of a call without steps.
+    /// The earlier attempts and redirects of the call; `nil` if this is the first exchange of a call without steps.
     let history: AttemptHistory?
 
     init(
@@ -53,8 +53,8 @@ final class PreparedRequest: Sendable {
     var url: String { transportRequest.url }
     var origin: String { transportRequest.wire.url.origin }
 
-    /// The name of the queue whose requests share connections and limits: an origin, and the protocols that may be used, because
-    /// an HTTP/1.1 request must not be counted as a stream of the HTTP/2 connections beside it.
+    /// The name of the queue whose requests share connections and limits: an origin, with the protocols that may be used. An HTTP/1.1
+    /// request must not be counted as a stream of the HTTP/2 connections to the same origin.
     var queue: String {
         switch transportRequest.wire.version {
         case .http2OverTLS, .http3WithFallback: origin
@@ -64,7 +64,7 @@ final class PreparedRequest: Sendable {
         }
     }
 
-    /// A Boolean value: the request can share its connection with others.
+    /// Indicates whether the request can share its connection with others.
     var mayShareConnection: Bool {
         switch transportRequest.wire.version {
         case .http2OverTLS, .http3WithFallback: transportRequest.wire.url.scheme == "https"

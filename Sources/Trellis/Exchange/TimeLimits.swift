@@ -1,12 +1,13 @@
 import CurlEngine
 
-/// ``Timeouts`` in nanoseconds, because each request reads them several times; `nil`: no limit.
+/// The time limits of ``Timeouts`` in nanoseconds, converted once because each request reads them several times; `nil` if there is no
+/// limit.
 struct TimeLimits: Hashable, Sendable {
     let connect: UInt64?
     let responseHead: UInt64?
     let idle: UInt64?
     let total: UInt64?
-    /// The shortest limit except the total, so that a limit which begins now is not over sooner; `.max`: there is none.
+    /// The shortest limit except the total. A limit that begins now does not end earlier. `.max` if there is no limit.
     let shortest: UInt64
 
     /// Converts timeouts to nanoseconds.
@@ -28,7 +29,7 @@ struct TimeLimits: Hashable, Sendable {
         shortest = limits.shortest
     }
 
-    /// Returns these limits, with the total of a call where that is shorter.
+    /// Returns these limits, with the total limit of a call if that one is shorter.
     func within(_ total: UInt64?) -> TimeLimits {
         guard let total, total < self.total ?? .max else { return self }
         return TimeLimits(self, total: total)

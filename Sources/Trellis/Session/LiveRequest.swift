@@ -1,11 +1,11 @@
 import CurlEngine
 public import HTTPTypes
 
-/// A request of a session that has not ended: see ``Session/liveRequests``.
+/// A request of a session that has not ended; see ``Session/liveRequests``.
 public struct LiveRequest: Sendable, Hashable, CustomStringConvertible {
-    /// The number of the call in its process: ``RequestEvent/callID`` of its events.
+    /// The number of the call in its process, which equals ``RequestEvent/callID`` of its events.
     public let callID: UInt64
-    /// The method.
+    /// The HTTP method.
     public let method: HTTPRequest.Method
     /// The URL without its secrets.
     public let url: String
@@ -34,13 +34,13 @@ public struct LiveRequest: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension Session {
-    /// The requests of the session that have not ended, in the order in which they were made: requests that wait for a connection,
-    /// a limit or a step are included, handles that were not started are not.
+    /// The requests of the session that have not ended, in the order of their creation. The list includes requests that wait for a
+    /// connection, a limit or a step, but not handles that were not started.
     public var liveRequests: [LiveRequest] {
         get async { await actor.liveRequests }
     }
 
-    /// Cancels all requests of the session that have not ended, downloads included; the session stays open for new requests.
+    /// Cancels all requests of the session that have not ended, including downloads. The session stays open for new requests.
     ///
     /// The readers of a cancelled request get an error of kind ``TrellisError/Kind/cancelled``.
     public func cancelAllRequests() async { await actor.cancelAll(TrellisError(.cancelled(.explicitly))) }

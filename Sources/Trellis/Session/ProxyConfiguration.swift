@@ -1,43 +1,42 @@
 import CurlEngine
 import HTTPTypes
 
-/// An HTTP proxy that all requests of a session go through.
+/// The HTTP proxy of a session, through which all of its requests go.
 ///
 /// ```swift
 /// configuration.proxy = try ProxyConfiguration("http://proxy.example:3128", username: "ada", password: password)
 /// ```
 ///
-/// Requests for `https` URLs go through a tunnel (`CONNECT`; RFC 9110, section 9.3.6): the proxy learns only host and port.
-/// Requests for `http` URLs are read and forwarded by the proxy (RFC 9112, section 3.2.2); with ``Authentication/digest`` they go
-/// through a tunnel as well, which a proxy must allow for their ports.
+/// Requests for `https` URLs go through a tunnel (`CONNECT`; RFC 9110, section 9.3.6), so that the proxy learns only the host and the port.
+/// Requests for `http` URLs are read and forwarded by the proxy (RFC 9112, section 3.2.2); with ``Authentication/digest`` they go through a
+/// tunnel as well, which the proxy must allow for their ports.
 ///
-/// The name and the password are sent to the proxy alone, and the connection to the proxy is not encrypted: with
-/// ``Authentication/basic`` everyone on the network path can read them. No request to a server, description, error or event
-/// contains them.
+/// The name and the password are sent only to the proxy. The connection to the proxy is not encrypted: with ``Authentication/basic``,
+/// everyone on the network path can read them. No request to a server, description, error or event contains them.
 ///
-/// A proxy that cannot be reached or makes no tunnel is an error of kind ``TrellisError/Kind/proxy``; a proxy's own response to a
-/// request for an `http` URL, such as 407 or 502, is a response like any other. ``Metrics/peerAddress`` is the proxy's.
+/// A proxy that cannot be reached or does not open a tunnel is an error of kind ``TrellisError/Kind/proxy``. The proxy's own response to a
+/// request for an `http` URL, such as 407 or 502, is a response like any other. ``Metrics/peerAddress`` is the proxy's address.
 public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
     /// The scheme by which requests authenticate to the proxy.
     public enum Authentication: String, Sendable, Hashable, CaseIterable {
-        /// The name and the password in the clear (RFC 7617), with every request to the proxy.
+        /// The name and the password without encryption (RFC 7617), with every request to the proxy.
         case basic
-        /// A proof of knowledge of the password (RFC 7616), sent when the proxy asks for it.
+        /// A proof that the client knows the password (RFC 7616), sent when the proxy asks for it.
         case digest
     }
 
     /// The URL of the proxy, such as `http://proxy.example:3128`: without user information, and with the port.
     public let url: String
-    /// The authentication scheme, which is used if there is a name or a password.
+    /// The authentication scheme, used if there is a name or a password.
     public let authentication: Authentication
-    /// The proxy as the engine is configured with it, credentials included.
+    /// The proxy in the form in which the engine is configured, including the credentials.
     let engine: EngineConfiguration.Proxy
 
     /// Creates the configuration of a proxy.
     ///
     /// - Parameters:
-    ///   - url: `http://host:port`; without a port it is 80. User information in it (`http://ada:secret@host:port`,
-    ///     percent-encoded) is the name and the password.
+    /// - url: `http://host:port`; the default port is 80. User information in the URL (`http://ada:secret@host:port`, percent-encoded) is
+    ///   the name and the password.
     ///   - username: The name; takes precedence over a name in the URL.
     ///   - password: The password; takes precedence over a password in the URL.
     ///   - authentication: The authentication scheme. No other scheme is tried, even if the proxy asks for one.
@@ -79,7 +78,7 @@ public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
                 case .relative, .unsupportedScheme: "it does not begin with http://, and no other proxies are supported"
                 case .malformed(let why): why
                 }
-            // Any part of a malformed URL may be a password.
+            // In a malformed URL, any part may be a password.
             let isTellable = !text.containsBytes("@")
             throw TrellisError(.invalidURL("as that of a proxy: \(why)"), url: isTellable ? text : nil)
         }
@@ -87,7 +86,7 @@ public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
 
     private static func check(_ credentials: EngineConfiguration.Proxy.Credentials) throws(TrellisError) {
         do throws(TrellisError) {
-            // Basic authentication sends name and password as one text, in which a colon ends the name.
+            // Basic authentication sends the name and the password as one text, in which a colon ends the name.
             try credentials.isDigest
                 ? CredentialText.check(username: "", password: credentials.username + credentials.password)
                 : CredentialText.check(username: credentials.username, password: credentials.password)
@@ -98,14 +97,14 @@ public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
         }
     }
 
-    /// The URL of the proxy, without name and password.
+    /// The URL of the proxy, without the name and the password.
     public var description: String {
         "ProxyConfiguration(\(url)\(engine.credentials == nil ? "" : ", credentials REDACTED"))"
     }
 }
 
 extension ProxyConfiguration {
-    /// Returns the options with which curl uses the proxy.
+    /// Returns the curl options that set the proxy.
     func cURLArguments(revealsSecrets: Bool) -> [String] {
         var arguments = ["--proxy", url]
         guard let credentials = engine.credentials else { return arguments }

@@ -1,16 +1,16 @@
 package import CurlEngine
 private import FoundationEssentials
 
-/// The entry point of the framework: sends requests, and shares connections, limits and defaults between them.
+/// The entry point of the framework, which sends requests, and shares connections, limits and defaults between them.
 ///
-/// An idle session is cheap: no thread before the first request, no wake-ups between requests, no sockets after their idle
+/// An idle session is cheap: it has no thread before the first request, no wake-ups between requests, and no sockets after their idle
 /// lifetime. When the last reference to the session and to its streams is released, its thread and its connections end.
 ///
 /// ```swift
 /// let (data, response) = try await Session.default.data("https://example.com/")
 /// ```
 public final class Session: Sendable {
-    /// A session with the default configuration, for the whole process.
+    /// The session with the default configuration, for the whole process.
     public static let `default` = Session()
 
     /// The configuration that the session was created with.
@@ -19,23 +19,23 @@ public final class Session: Sendable {
     let engine: EngineExecutor
     let actor: SessionActor
     let transport: any Transport
-    /// Completes and checks requests with the configuration's defaults.
+    /// The preparation that checks requests and completes them with the configuration's defaults.
     let preparation: RequestPreparation
     let clock: any EngineClock
-    /// Distributes events to the configuration's monitors and to ``requestEvents``.
+    /// The hub that distributes events to the configuration's monitors and to ``requestEvents``.
     let hub: EventHub
     /// The configuration's steps.
     let steps: AttachedSteps
     let hasSteps: Bool
-    /// The bandwidth limits that all transfers share; `nil`: the configuration has none.
+    /// The bandwidth limits that all transfers share; `nil` if the configuration has none.
     private let flow: SessionBandwidth?
 
-    /// Creates a session on libcurl.
+    /// Creates a session that uses libcurl.
     public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
         self.init(configuration: configuration, transport: nil)
     }
 
-    /// Creates a session on another transport, for tests and for servers in the same process; `nil` stands for libcurl.
+    /// Creates a session that uses another transport, for tests and for servers in the same process; libcurl if `nil`.
     public convenience init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)?
     ) {
@@ -47,7 +47,7 @@ public final class Session: Sendable {
         self.init(configuration, preparation, engine, transport, MonotonicClock.system)
     }
 
-    /// Creates a session on another transport, with another clock for its time limits.
+    /// Creates a session that uses another transport, and another clock for its time limits.
     package convenience init(
         configuration: SessionConfiguration, transport: any Transport, clock: any EngineClock
     ) {
@@ -73,28 +73,28 @@ public final class Session: Sendable {
 
     deinit { engine.stop() }
 
-    /// Returns the bandwidth limits of a request, its session's included; `nil`: there are none.
+    /// Returns the bandwidth limits of a request, including those of its session; `nil` if there are none.
     func flow(of request: Request) -> TransferBandwidth? {
         guard flow != nil || request.extras != nil else { return nil }
         return SessionBandwidth.flow(of: request, in: flow, executor: engine)
     }
 
-    /// The thread of the session as an executor. A task that prefers this executor crosses no thread on its way into the session
-    /// and back, which makes small requests faster:
+    /// The thread of the session as an executor. A task that prefers this executor needs no thread switch on its way into the session and
+    /// back, which makes small requests faster:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(session.executor) { … }
     /// ```
     ///
-    /// Everything else that such a task does delays all other requests of the session: keep it short, and never block.
+    /// Everything else that such a task does delays all other requests of the session. Keep it short, and never block.
     public var executor: any TaskExecutor { engine }
 
-    /// Ends the session: refuses new requests, lets requests in flight continue for `grace`, then ends them with an error of kind
-    /// ``TrellisError/Kind/cancelled``. Downloads in flight continue too, with all requests that they still need, and so does the
-    /// refresh of a credential (``AuthenticationInterceptor``) that a request in flight waits for. Returns when all connections
-    /// are closed and the session's thread has ended.
+    /// Ends the session: refuses new requests, lets requests in flight continue for `grace`, and then ends them with an error of kind
+    /// ``TrellisError/Kind/cancelled``. Downloads in flight continue too, with all requests that they still need, and so does the refresh
+    /// of a credential (``AuthenticationInterceptor``) for which a request in flight waits. Waits until all connections are closed and the
+    /// session's thread has ended.
     ///
-    /// - Parameter grace: The time that requests in flight may still take; zero unless given.
+    /// - Parameter grace: The time for which requests in flight may continue. The default is zero.
     public func shutdown(drainingFor grace: Duration = .zero) async {
         await actor.shutDown(drainingFor: grace)
         await engine.shutDown()

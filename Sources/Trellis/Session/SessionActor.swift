@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The requests of a session, and the queue that gives them connection slots. Lives on the engine thread.
+/// The requests of a session, and the queue that grants them connection slots. The actor lives on the engine thread.
 actor SessionActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let executorReference: ExecutorReference
@@ -9,23 +9,23 @@ actor SessionActor: EngineActor {
     private var requests: [ObjectIdentifier: Member] = [:]
     private var queue: AdmissionQueue<ObjectIdentifier>
     private(set) var isShutDown = false
-    /// A Boolean value: the drain is over, and requests of calls that were in flight are refused, too.
+    /// Indicates whether the drain is over, so that requests of calls that were in flight are refused too.
     private var hasDrained = false
-    /// The calls with steps that have started and have not ended, also while a step is running and no exchange is under way.
+    /// The calls with steps that have started and have not ended, including calls whose step is running while no exchange is in progress.
     private var calls: [ObjectIdentifier: RequestActor] = [:]
-    /// The requests without steps that were answered with a redirect: the calls that follow the redirects are about to start.
+    /// The requests without steps whose response was a redirect, and whose calls that follow the redirect are about to start.
     private var redirected: Set<ObjectIdentifier> = []
     /// The errors of the requests that were cancelled after a redirect, before the calls that follow it have started.
     private(set) var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
-    /// The work made of several calls that has started and has not ended, also while none of its requests is under way.
+    /// The operations made of several calls that have started and have not ended, even if none of their requests is in progress.
     private var work: [ObjectIdentifier: any SessionOperation] = [:]
-    /// The continuations of ``shutDown(drainingFor:)``, resumed when nothing is left.
+    /// The continuations of ``shutDown(drainingFor:)``, resumed when no request or operation is left.
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
     /// An exchange in the session.
     private struct Member {
         let request: ExchangeActor
-        /// The place in the queue at which the exchange asks for its slot.
+        /// The place in the queue at which the exchange requests its slot.
         let place: AdmissionQueue<ObjectIdentifier>.Place
     }
 
@@ -39,7 +39,7 @@ actor SessionActor: EngineActor {
     /// The number of exchanges that have not ended.
     var requestCount: Int { requests.count }
 
-    /// The requests that have not ended, in the order in which they were made.
+    /// The requests that have not ended, in the order of their creation.
     var liveRequests: [LiveRequest] {
         let now = executor.now
         var live = Dictionary(
@@ -52,8 +52,8 @@ actor SessionActor: EngineActor {
 
     // MARK: Admission
 
-    /// Asks for a connection slot, and admits the exchange if there is one; refuses the exchange after the shutdown, unless a call
-    /// in flight sends it.
+    /// Requests a connection slot, and admits the exchange if there is one. Refuses the exchange after the shutdown, unless it belongs to a
+    /// call in flight.
     func enter(_ request: ExchangeActor, isPartOfCall: Bool) -> AdmissionResult {
         guard !isShutDown || isPartOfCall else { return .refused }
         let id = ObjectIdentifier(request)
@@ -72,7 +72,7 @@ actor SessionActor: EngineActor {
         admit(queue.probed(id, at: place, isShared: isShared))
     }
 
-    /// Hands slots on, each in an engine job of its own, because the caller that released the slot is in the middle of its work.
+    /// Grants slots, each in an engine job of its own, because the caller that released the slot has not finished its own work.
     private func admit(_ ids: [ObjectIdentifier]) {
         for id in ids {
             guard let member = requests[id] else { continue }
@@ -85,7 +85,7 @@ actor SessionActor: EngineActor {
         if requests[id] != nil {
             member.request.onEngineThread.admit(isProbing: false)
         } else {
-            // The exchange ended before it was told of its slot.
+            // The exchange ended before it was notified of its slot.
             admit(queue.release(id, at: member.place, isShared: nil))
         }
     }
@@ -93,7 +93,7 @@ actor SessionActor: EngineActor {
     /// Removes an exchange that has ended.
     func didEnd(_ request: ExchangeActor, isFollowed: Bool) {
         let id = ObjectIdentifier(request)
-        // An exchange that was suspended and resumed at the moment when it was given a slot may have asked twice.
+        // An exchange that was suspended and resumed at the moment when it got a slot may have requested two.
         if let place = requests.removeValue(forKey: id)?.place { queue.leave(id, at: place) }
         // No call follows an exchange that has failed; its identity may be a later exchange's.
         if !isFollowed {
@@ -112,14 +112,14 @@ actor SessionActor: EngineActor {
         whenEmpty = []
     }
 
-    /// Notes that a request without steps was answered with a redirect, and that a call will follow the redirect.
+    /// Records that the response to a request without steps was a redirect, and that a call will follow the redirect.
     func willFollow(_ request: ExchangeActor) { redirected.insert(ObjectIdentifier(request)) }
 
     // MARK: Calls
 
-    /// Adds a call that starts. Returns the error of a call that the session does not take.
+    /// Adds a call that starts. Returns the error of a call that the session does not accept.
     ///
-    /// - Parameter request: The exchange that was answered with a redirect before there was a call; `nil`: there was none.
+    /// - Parameter request: The exchange whose response was a redirect before there was a call; `nil` if there was none.
     func begin(_ call: RequestActor, following request: ExchangeActor?) -> TrellisError? {
         if let id = request.map({ ObjectIdentifier($0) }), let error = cancelledRedirects.removeValue(forKey: id) {
             return error
@@ -139,13 +139,13 @@ actor SessionActor: EngineActor {
         resumeIfEmpty()
     }
 
-    /// Gives up the place in the queue.
+    /// Removes a waiting exchange from the queue.
     func leave(_ request: ExchangeActor) {
         let id = ObjectIdentifier(request)
         if let place = requests[id]?.place { queue.leave(id, at: place) }
     }
 
-    /// Takes an exchange's slot back, and hands the slot on.
+    /// Releases an exchange's slot, and grants it to a waiting exchange.
     func release(_ request: ExchangeActor, isShared: Bool?) {
         let id = ObjectIdentifier(request)
         guard let place = requests[id]?.place else { return }
@@ -170,16 +170,16 @@ actor SessionActor: EngineActor {
         }
     }
 
-    // MARK: Work of several calls
+    // MARK: Operations of several calls
 
-    /// Adds work made of several calls that starts. Returns `false` if the session takes no more work.
+    /// Adds an operation made of several calls that starts. Returns `false` if the session accepts no more operations.
     func begin(_ new: any SessionOperation) -> Bool {
         guard !isShutDown else { return false }
         work[ObjectIdentifier(new)] = new
         return true
     }
 
-    /// Removes work made of several calls that has ended.
+    /// Removes an operation made of several calls that has ended.
     func didEnd(_ ended: any SessionOperation) {
         work[ObjectIdentifier(ended)] = nil
         resumeIfEmpty()
@@ -187,15 +187,14 @@ actor SessionActor: EngineActor {
 
     // MARK: End
 
-    /// Refuses new calls, downloads and requests; lets those in flight continue for `grace`, with their retries, redirects and
-    /// resumptions, then ends them. Returns when all have ended.
+    /// Refuses new calls, downloads and requests, lets existing ones continue for `grace`, with their retries, redirects and resumptions,
+    /// and then ends them. Waits until all have ended.
     func shutDown(drainingFor grace: Duration) async {
         isShutDown = true
         hasDrained = hasDrained || isEmpty
         guard !isEmpty else { return }
         await withCheckedContinuation { continuation in
-            // The continuation may be created in a later engine job than the check above: the last request may have ended
-            // meanwhile.
+            // The continuation may be created in a later engine job than the check above, so the last request may have ended in between.
             guard !isEmpty else {
                 hasDrained = true
                 return continuation.resume()
@@ -211,11 +210,11 @@ actor SessionActor: EngineActor {
         cancelAll(TrellisError(.cancelled(.sessionShutDown)))
     }
 
-    /// Ends everything that is under way.
+    /// Ends all requests, calls and operations.
     func cancelAll(_ error: TrellisError) {
         for id in redirected { cancelledRedirects[id] = error }
         redirected = []
-        // Work may have to wait for disks, which the session does not wait for.
+        // An operation may have to wait for disks; the session does not wait for them.
         for one in work.values { one.cancel(error) }
         work = [:]
         for call in calls.values { call.onEngineThread.cancel(error) }
@@ -226,17 +225,17 @@ actor SessionActor: EngineActor {
     }
 }
 
-/// Ends the drain when the time for it is over.
+/// The end of the drain when its time is over.
 extension SessionActor: EngineTimerTarget {
     nonisolated func timerIsDue() { callsOnEngineThread.endDrain() }
 }
 
-/// Exchanges call the admission on the engine thread, where the actor lives too.
+/// Exchanges call the admission on the engine thread, on which the actor lives too.
 extension SessionActor: @preconcurrency Admission {}
 
-/// Work made of several calls, such as a download: a session that shuts down waits for its end.
+/// An operation made of several calls, such as a download. A session that shuts down waits for its end.
 protocol SessionOperation: AnyObject, Sendable {
-    /// Ends the work with an error.
+    /// Ends the operation with an error.
     func cancel(_ error: any Error)
 }
 

@@ -1,28 +1,30 @@
 package import CurlEngine
 import FoundationEssentials
 
-/// The transport that uses libcurl, on the session's engine thread.
+/// The transport that uses libcurl on the session's engine thread.
 package struct LibcurlTransport: Transport {
     private let engine: CurlEngine
 
+    /// Creates the transport of an engine.
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
         engine = CurlEngine(executor: executor, configuration: configuration)
     }
 
+    /// Starts a transfer of libcurl.
     package func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
         let task = LibcurlTask(events: events)
         task.begin(engine.start(request.wire, delegate: task))
         return task
     }
 
-    /// The number of open sockets. Read on the engine thread only.
+    /// The number of open sockets. Call only on the engine thread.
     package var openSocketCount: Int { engine.openSocketCount }
 }
 
 /// A libcurl transfer as a transport task.
 final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendable {
-    // Unchecked: `transfer` is set once, on the engine thread, before the task is shared; after that it is only read, and the
-    // transfer belongs to the engine thread, on which every member is called.
+    // Unchecked: `transfer` is set once, on the engine thread, before the task is shared, and is only read afterwards. The transfer belongs
+    // to the engine thread, on which every member is called.
     private var transfer: Transfer?
     private let events: any TransportEvents
 
@@ -30,7 +32,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
 
     func begin(_ transfer: Transfer) { self.transfer = transfer }
 
-    // MARK: Called by the exchange
+    // MARK: Calls from the exchange
 
     func cancel() { transfer?.cancel() }
     func pauseReceiving(_ isPaused: Bool) { transfer?.pauseReceiving(isPaused) }
@@ -50,7 +52,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
 
     var sharesConnection: Bool { transfer?.sharesConnection ?? false }
 
-    // MARK: Called by libcurl
+    // MARK: Calls from libcurl
 
     func transferIsConnected() { events.transportIsConnected() }
 

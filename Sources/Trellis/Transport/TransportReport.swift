@@ -1,7 +1,7 @@
 package import CurlEngine
 
-/// The measurements of a transport for one attempt. Times are nanoseconds from the start of the attempt; zero: the step was not
-/// reached, or the connection was reused.
+/// The measurements of a transport for one attempt. Times are nanoseconds from the start of the attempt; zero if the step was not reached,
+/// or the connection was reused.
 public struct TransportReport: Sendable, Hashable {
     /// The time at which the name was resolved.
     public var nameLookup: Int64 = 0
@@ -25,6 +25,7 @@ public struct TransportReport: Sendable, Hashable {
     /// Creates an empty report.
     public init() {}
 
+    /// Creates the report of a transfer.
     package init(_ report: TransferReport) {
         nameLookup = report.nameLookup * 1000
         connect = report.connect * 1000

@@ -13,7 +13,8 @@ struct ContentDecoderFailureTests {
         #expect(result.failure == .corrupt(coding))
     }
 
-    /// A damaged byte results in an error or in the right body, never in a wrong one, and in the same for one chunk and for many.
+    /// A damaged byte results in an error or in the correct body, never in a wrong one, and the result is the same for one chunk and for
+    /// many.
     @Test(arguments: codings)
     func aDamagedByteIsNoticedOrHarmless(_ coding: ContentCoding) throws {
         let text = Coded.text(600)
@@ -30,7 +31,7 @@ struct ContentDecoderFailureTests {
         }
     }
 
-    /// The bytes before the damage are delivered, then the failure is thrown, and thrown again by the next call.
+    /// The bytes before the damage are delivered; then the failure is thrown, and the next call throws it again.
     @Test func aFailureComesAfterWhatWasGood() throws {
         let text = Coded.text(100_000)
         var body = try Coded.encode(text, .gzip)
@@ -49,7 +50,7 @@ struct ContentDecoderFailureTests {
         #expect(throws: ContentDecoder.Failure.corrupt(.gzip)) { try decoder.finish() }
     }
 
-    // MARK: After the end
+    // MARK: Bytes after the end
 
     @Test(arguments: ["deflate", "br", "gzip", "zstd"], [1, .max])
     func bytesAfterTheEndAreNoticed(_ name: String, _ size: Int) throws {
@@ -90,7 +91,7 @@ struct ContentDecoderFailureTests {
         }
         #expect(pieces == 16)
         #expect(decoder.isHeldUp)
-        // The decoder reports that the body is cut short, instead of taking it for whole.
+        // The decoder reports that the body is cut short, instead of treating it as complete.
         #expect(throws: ContentDecoder.Failure.cutShort(coding)) { try decoder.finish() }
     }
 
@@ -105,7 +106,7 @@ struct ContentDecoderFailureTests {
         #expect(result.bytes.isEmpty)
     }
 
-    /// A coded body with one byte after every thousand of its empty members is refused, too.
+    /// A coded body with one byte after every thousand of its empty members is refused too.
     @Test func aCodedBodyThatHoldsNextToNothingIsRefused() throws {
         let empty = try Coded.encode([], .gzip)
         let members = repeatElement(empty, count: 1000).joined() + (try Coded.encode([1], .gzip))
@@ -113,8 +114,8 @@ struct ContentDecoderFailureTests {
         #expect(Decoded(body, codings: ["gzip", "gzip"]).failure == .swollen(.gzip))
     }
 
-    /// A body that does not shrink goes through every coding whole, and grows in some. Its size is above the limit on input
-    /// without output.
+    /// A body that cannot be compressed passes through every coding completely, and grows in some of them. Its size is above the limit on
+    /// input without output.
     @Test(arguments: codings)
     func aLargeBodyPassesThroughManyCodings(_ coding: ContentCoding) throws {
         var random = SeededGenerator(seed: 3)
@@ -126,7 +127,7 @@ struct ContentDecoderFailureTests {
         #expect(result.failure == nil)
     }
 
-    /// A window of more than 8 MiB is refused, because the other side would choose the memory that is used (RFC 9659).
+    /// A window of more than 8 MiB is refused, because the server would determine the amount of memory that is used (RFC 9659).
     @Test func aZstandardWindowThatIsTooLargeIsRefused() throws {
         try #require(ContentCoding.zstd.canDecode)
         let body = try #require(Data(base64Encoded: "KLUv/QBwbQAAOGhlbGxvLCABAEqKEQ=="))

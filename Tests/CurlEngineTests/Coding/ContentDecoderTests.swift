@@ -16,7 +16,7 @@ struct ContentDecoderTests {
         ("br", "GxkA+I2Ubt5ECVKGlmwsbzFPJLDjAA=="),
         ("zstd", "KLUv/SQabQAAOGhlbGxvLCABAEqKEY+ZUzc="),
     ]
-    /// The codings that this process can apply; gzip and deflate always.
+    /// The codings that this process can apply. gzip and deflate are always among them.
     static let codings = ContentCoding.allCases.filter(\.canEncode)
 
     private static func decoded(_ base64: String) throws -> [UInt8] {
@@ -38,7 +38,7 @@ struct ContentDecoderTests {
         }
     }
 
-    /// A body that is cut after any of its bytes is an error; a body without any byte is an empty one.
+    /// A body that is cut after any of its bytes is an error. A body without bytes is an empty one.
     @Test(arguments: fixed)
     func aBodyThatEndsEarlyIsNoticed(_ name: String, _ base64: String) throws {
         let coding = try #require(ContentCoding(name: name)), body = try Self.decoded(base64)
@@ -81,7 +81,7 @@ struct ContentDecoderTests {
         }
     }
 
-    // MARK: Several
+    // MARK: Several codings
 
     @Test(arguments: [[1], [3, 1000], [.max]], [true, false])
     func codingsOnCodingsAreTakenOffInReverse(_ chunks: [Int], _ stopping: Bool) throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// Hashes are equal to the examples of their definitions: RFC 1321, FIPS 180-4.
+/// Hashes are equal to the examples in their specifications (RFC 1321, FIPS 180-4).
 struct MessageDigestTests {
     @Test(arguments: [
         (MessageDigest.Algorithm.md5, "", "d41d8cd98f00b204e9800998ecf8427e"),

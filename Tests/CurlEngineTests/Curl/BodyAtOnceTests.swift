@@ -4,7 +4,7 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The source may deliver the next chunk during the call that asks for the chunk.
+/// The source may deliver the next chunk during the call that requests it.
 @Suite(.timeLimit(.minutes(1)))
 struct BodyAtOnceTests {
     @Test(arguments: [8, nil])

@@ -19,7 +19,7 @@ struct CallWatchTests {
         watch.didOpen(quiet.client)
         watch.didOpen(flooded.client)
         watch.begin()
-        // The read ends with the socket only.
+        // The read only ends with the socket.
         flooded.readToTheEnd()
         #expect(watch.end()?.socket == flooded.client)
         #expect(watch.end() == nil)
@@ -54,7 +54,7 @@ struct CallWatchTests {
         #expect(pair.isOpen)
     }
 
-    /// Bytes that arrive during a long call, on a socket that the engine is not reading, cut nothing.
+    /// Bytes that arrive during a long call, on a socket that the engine does not read, do not cause a shutdown of that socket.
     @Test func bytesThatNobodyReadsCutNothing() throws {
         let pair = try LoopbackPair()
         let time = Atomic<UInt64>(0)
@@ -75,7 +75,7 @@ struct CallWatchTests {
         let watch = CallWatch(dog: Watchdog()) { time.add(200_000_000, ordering: .relaxed).newValue }
         watch.didOpen(pair.client)
         watch.begin()
-        // More than a second passes, half of which is over at the first look at the socket.
+        // More than a second passes, half of which is over at the first check of the socket.
         for _ in 0..<7 {
             pair.send(100_000)
             pair.read(100_000)
@@ -158,7 +158,7 @@ private final class LoopbackPair: Sendable {
         close(server)
     }
 
-    /// Writes without end, on a thread of its own, as long as the other end takes the bytes.
+    /// Writes without end, on a thread of its own, as long as the other end accepts the bytes.
     func flood() {
         DispatchQueue.global().async { [self] in
             let bytes = [UInt8](repeating: 0, count: 1 << 16)
@@ -166,7 +166,7 @@ private final class LoopbackPair: Sendable {
         }
     }
 
-    /// Reads bytes as fast as they come, and tries again at once if there are none, until the end.
+    /// Reads bytes as fast as they arrive, and tries again at once if there are none, until the end.
     func readToTheEnd() {
         var bytes = [UInt8](repeating: 0, count: 1 << 12)
         while true {
@@ -195,7 +195,7 @@ private final class LoopbackPair: Sendable {
         }
     }
 
-    /// A Boolean value: the connection has neither ended nor failed.
+    /// Indicates whether the connection has neither ended nor failed.
     var isOpen: Bool {
         var byte: UInt8 = 0
         let count = unsafe recv(client, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))

@@ -4,11 +4,10 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// A request of any method goes out on another connection if the kept connection turns out to be dead before a byte of the
-/// request was sent.
+/// A request of any method is sent on another connection if the kept connection turns out to be dead before a byte of the request was sent.
 @Suite(.timeLimit(.minutes(1)))
 struct DeadConnectionTests {
-    /// An event that strikes a connection between two requests.
+    /// An event that ends a connection between two requests.
     enum Fate: String, CaseIterable, Sendable {
         case end, unaskedBytes, unaskedBytesAndTheEnd, reset
 
@@ -22,7 +21,7 @@ struct DeadConnectionTests {
 
     private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
 
-    /// Returns a server whose first `count` connections meet their fate once `mayStrike` is open.
+    /// Returns a server that ends its first `count` connections when `mayStrike` is open.
     private static func server(
         _ count: Int, mayStrike: LoopbackServer.Gate, _ fate: Fate, then isStruck: DispatchSemaphore
     ) throws -> (LoopbackServer, mayAnswer: LoopbackServer.Gate) {
@@ -40,7 +39,7 @@ struct DeadConnectionTests {
         return (server, mayAnswer)
     }
 
-    /// A POST goes out on another connection, also after more dead connections than libcurl would try one after the other.
+    /// A POST is sent on another connection, even after more dead connections than libcurl would try one after the other.
     @Test(arguments: Fate.allCases, [1, 12])
     func aPostAfterItGoesOutOnAnotherConnection(_ fate: Fate, _ count: Int) async throws {
         let mayStrike = LoopbackServer.Gate(), isStruck = DispatchSemaphore(value: 0), isHeldUp = LoopbackServer.Gate()
@@ -62,7 +61,7 @@ struct DeadConnectionTests {
             for _ in 0..<count { isStruck.wait() }
         }
         try await isHeldUp.opened()
-        // The engine has looked at its sockets after these turns.
+        // The engine has checked its sockets after these turns.
         for _ in 0..<4 { await run.onEngine {} }
         let outcome = await run.perform(post)
         #expect(outcome.text == "good", "\(String(describing: outcome.end?.failure))")
@@ -70,7 +69,7 @@ struct DeadConnectionTests {
         await run.finish()
     }
 
-    /// A POST goes out on another connection if the reset comes after libcurl has chosen the connection.
+    /// A POST is sent on another connection if the reset arrives after libcurl has chosen the connection.
     @Test func aPostUnderWhichItDiesGoesOutOnAnotherConnection() async throws {
         let mayStrike = LoopbackServer.Gate(), isStruck = DispatchSemaphore(value: 0)
         let (server, mayAnswer) = try Self.server(1, mayStrike: mayStrike, .reset, then: isStruck)

@@ -3,12 +3,12 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// An engine that ends keeps nothing of transfers that were under way, or not even begun.
+/// An engine that ends keeps nothing of transfers that were in progress or had not begun.
 @Suite(.timeLimit(.minutes(1)))
 struct EngineEndTests {
     /// A delegate that reports its release. The delegate and its transfer refer to each other.
     private final class Delegate: TransferDelegate, @unchecked Sendable {
-        // Unchecked: touched on the engine thread alone.
+        // Unchecked: accessed only on the engine thread.
         let whenGone: @Sendable () -> Void
         var transfer: Transfer?
 

@@ -4,9 +4,9 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// Threads and descriptors of an engine exist while the engine lives, and are gone when the engine has ended.
+/// The threads and descriptors of an engine exist while the engine lives, and not after it has ended.
 ///
-/// Each test looks at the whole process, in which other suites run engines of their own: so each test has a process of its own.
+/// Each test checks the complete process, in which other suites run engines of their own; therefore each test has its own process.
 @Suite(.timeLimit(.minutes(2)))
 struct EngineResourceTests {
     @Test func theThreadAndItsDescriptorsEndWithTheEngine() async {
@@ -14,13 +14,13 @@ struct EngineResourceTests {
             let before = ProcessFacts.engineDescriptorCount
             for _ in 0..<40 {
                 let engine = EngineExecutor()
-                // Two turns: the descriptors are opened in the first turn of the loop, after the first calls.
+                // Two turns are needed, because the descriptors are opened in the first turn of the loop, after the first calls.
                 for _ in 0..<2 { await EngineExecutorTests.passThrough(engine) }
                 expectInProcess(ProcessFacts.threads(named: "trellis-engine").count == 1, "threads")
                 await engine.shutDown()
                 await untilNoEngineThread()
             }
-            // The runtime's own pool opens a few of the same kinds at any time; one for each engine would be forty.
+            // The runtime's own pool may open a few of the same kinds at any time; one per engine would be forty.
             let after = ProcessFacts.engineDescriptorCount
             expectInProcess(after < before + 10, "\(before) then \(after)")
         }
@@ -36,7 +36,7 @@ struct EngineResourceTests {
 
     @Test func aSessionLeavesNoThreadAndNoDescriptorAfterRequests() async {
         await #expect(processExitsWith: .success) {
-            // The first session sets up the parts that are made only once: libcurl's globals, the resolver, the pool's threads.
+            // The first session creates the parts that exist only once: libcurl's globals, the resolver, the pool's threads.
             try await useASession()
             let before = ProcessFacts.descriptors
             for _ in 0..<5 { try await useASession() }
@@ -62,7 +62,7 @@ struct EngineResourceTests {
             _ = try await session.data(server.url())
             await session.settle()
             let thread = ProcessFacts.threads(named: "trellis-engine").first ?? ""
-            // The thread has to be quiet first: the work after the last request is over when the count no longer changes.
+            // The thread must be idle first: the work after the last request has ended when the count no longer changes.
             var (last, now) = (-1, ProcessFacts.voluntarySwitches(ofThread: thread) ?? -2)
             while last != now {
                 pause(milliseconds: 50)

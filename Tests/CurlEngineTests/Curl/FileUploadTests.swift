@@ -3,9 +3,9 @@ import Testing
 
 @testable import CurlEngine
 
-/// A file reaches libcurl whole, from the page cache and from a disk.
+/// A file reaches libcurl completely, from the page cache and from a disk.
 struct FileUploadTests {
-    /// A file that is removed at the end of the test, with its bytes.
+    /// A file with its bytes, removed at the end of the test.
     private struct Temporary: ~Copyable {
         let path: String
         let content: Data
@@ -19,18 +19,18 @@ struct FileUploadTests {
 
         deinit { _ = unsafe unlink(path) }
 
-        /// Removes the file from the page cache, if the file system has one of its own.
+        /// Removes the file from the page cache, if the file system uses the page cache.
         func evict() throws {
             let descriptor = unsafe open(path, O_RDONLY)
             try #require(descriptor >= 0)
             defer { close(descriptor) }
-            // Only pages that have been written can be removed.
+            // Only pages that were written to the disk can be removed.
             try #require(fdatasync(descriptor) == 0)
             try #require(posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED) == 0)
         }
     }
 
-    /// Reads until the buffer is empty, and fetches the parts that the buffer asks for.
+    /// Reads until the buffer is empty, and reads the parts of the file that the buffer requests.
     private static func readAll(_ buffer: inout UploadBuffer, size: Int) throws -> (bytes: Data, fetches: Int) {
         var bytes = Data()
         var fetches = 0
@@ -169,7 +169,7 @@ struct FileUploadTests {
                 _ = try? FileReader(path: "/etc/passwd", length: 1)
                 _ = try? FileReader(path: "/tmp", length: 1)
             }
-            // The runtime opens a few of its own at any time; one for each reader would be two hundred.
+            // The runtime may open a few of its own at any time; one per reader would be two hundred.
             let after = ProcessFacts.descriptors.count
             expectInProcess(after < before + 10, "\(before) then \(after)")
         }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// A head determines the length of its body, and is limited in size.
+/// A head determines the length of its body, and the size of a head is limited.
 struct HeadParserFramingTests {
     private static func head(_ lines: String) -> String { "HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n" }
 

@@ -96,7 +96,7 @@ struct HeadParserTests {
 
     @Test(arguments: ["Content-Length: 1\r\n 2", "Content-Length:\r\n 12", "Transfer-Encoding:\r\n chunked"])
     func foldingDoesNotHideTheFraming(_ lines: String) throws {
-        // A parser that leaves such lines folded sees another message than one that unfolds them (RFC 9112, section 5.2).
+        // A parser that leaves such lines folded reads another message than a parser that unfolds them (RFC 9112, section 5.2).
         let parsed = try? ParsedLines("HTTP/1.1 200 OK\r\n\(lines)\r\n\r\n")
         #expect(parsed == nil || parsed?.contentLength == 12 || parsed?.hasTransferEncoding == true)
     }

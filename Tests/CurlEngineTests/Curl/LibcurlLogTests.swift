@@ -2,7 +2,7 @@ import Testing
 
 @testable import CurlEngine
 
-/// Lines of libcurl's log tell of refused streams and broken connections.
+/// The lines of libcurl's log report refused streams and broken connections.
 struct LibcurlLogTests {
     private func refusal(_ lines: String...) -> StreamRefusal {
         var refusal = StreamRefusal()
@@ -23,7 +23,7 @@ struct LibcurlLogTests {
         #expect(refusal("\(stream) refused by server, try again on a new connection\n").isCertain)
     }
 
-    /// A field of the request with the text of a refusal is no refusal: the fields are in the log, too.
+    /// A field of the request with the text of a refusal is not a refusal, although the log contains the fields too.
     @Test(
         arguments: [
             "[HTTP/2] [1] [x: a refused by server, try again]",
@@ -61,8 +61,8 @@ struct LibcurlLogTests {
         #expect(log("Connection #5 is still name resolving, can't reuse", "Closing connection 0").isBroken)
     }
 
-    /// A connection that is closed after a GOAWAY is broken if libcurl has written something in between: libcurl answers a
-    /// violation, but not an end.
+    /// A connection that is closed after a GOAWAY is broken if libcurl has written something in between: libcurl replies to a violation,
+    /// but not to an end.
     @Test(arguments: [(0, 100, 100, false), (0, 100, 134, true), (2, 100, 100, false), (2, 100, 134, true)])
     func connectionThatIsClosedAfterGoAway(_ code: Int, _ before: Int64, _ after: Int64, _ isBroken: Bool) {
         var log = log("recveived GOAWAY, error=\(code), last_stream=1\n")

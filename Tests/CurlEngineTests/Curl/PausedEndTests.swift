@@ -4,10 +4,10 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// The end of a coded body waits for a reader that pauses: libcurl has delivered the body, but the decoder still holds bytes.
+/// The end of a coded body is delayed until a paused reader continues: libcurl has delivered the body, but the decoder still has bytes.
 @Suite(.timeLimit(.minutes(1)))
 struct PausedEndTests {
-    /// A duration for which the engine does not keep anything that is unused.
+    /// A duration after which the engine keeps nothing that is unused.
     static let longerThanTheIdleLifetime = Duration.seconds(1000)
 
     @Test func aReaderThatRestsBeyondTheIdleLifetimeGetsTheEnd() async throws {
@@ -48,8 +48,7 @@ struct PausedEndTests {
         await run.finish()
     }
 
-    /// Damage in bytes that were held back is noticed only when the reader goes on: in the middle of the message, and after its
-    /// end.
+    /// Damage in delayed bytes is only detected when the reader continues, both in the middle of the message and after its end.
     @Test(arguments: [0, 10])
     func whatWasHeldBackMayBeWrong(_ missing: Int) async throws {
         let good = try Self.coded(1 << 20)
@@ -65,7 +64,7 @@ struct PausedEndTests {
         await run.finish()
     }
 
-    /// The call that ends a pause may deliver malformed bytes: libcurl has kept the first bytes of the body until that call.
+    /// The call that ends a pause may deliver malformed bytes, because libcurl has kept the first bytes of the body until that call.
     @Test func theEndOfAPauseMayBringWhatIsWrong() async throws {
         let run = try PausedRun(
             body: Data("this is no stream".utf8), announcing: 1000, pausesAt: .head)
@@ -76,8 +75,8 @@ struct PausedEndTests {
         await run.finish()
     }
 
-    /// A turn decodes a few megabytes at most: a few kilobytes on the wire can be many megabytes, and other transfers have their
-    /// turn in between.
+    /// A turn decodes at most a few megabytes, because a few kilobytes on the wire can be many megabytes, and other transfers must have
+    /// their turn in between.
     @Test func aTurnDecodesNoMoreThanAFewMegabytes() async throws {
         let run = try PausedRun(body: Self.coded(64 << 20), pausesAt: .never)
         #expect(try await run.end().failure == nil)
@@ -97,7 +96,7 @@ struct PausedEndTests {
 private struct PausedRun {
     /// The delegate of the transfer, which is used on the engine thread.
     final class Reader: TransferDelegate, @unchecked Sendable {
-        // Unchecked: only touched on the engine thread.
+        // Unchecked: accessed only on the engine thread.
         enum Moment { case head, body, everyPiece, never }
 
         let engine: CurlEngine

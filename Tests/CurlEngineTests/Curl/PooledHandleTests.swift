@@ -14,7 +14,7 @@ struct PooledHandleTests {
         return lines
     }
 
-    /// The header lines of a transfer, none or some, hold for that transfer alone.
+    /// The header lines of a transfer, if any, apply only to that transfer.
     @Test(arguments: [HeaderLines(), lines("x-own", "yes")])
     func theDefaultLinesComeBackAfterATransferWithLinesOfItsOwn(_ own: HeaderLines) async throws {
         let server = try LoopbackServer.http { _ in .text("hello") }

@@ -5,7 +5,7 @@ import Testing
 
 /// A failure is that of the proxy only if the proxy has caused the failure.
 struct ProxyOutcomeTests {
-    /// A row of the test: the outcome of a transfer, and the expected failure of the proxy; `nil` for none.
+    /// A row of the test: the outcome of a transfer, and the expected failure of the proxy; `nil` if there is none.
     struct Row: Sendable, CustomTestStringConvertible {
         let code: CURLcode
         var status = 0
@@ -28,7 +28,7 @@ struct ProxyOutcomeTests {
         Row(code: CURLE_RECV_ERROR, status: 403, expected: .refused(status: 403, hasCredentials: false)),
         Row(code: CURLE_COULDNT_CONNECT, status: 407, expected: .refused(status: 407, hasCredentials: false)),
         Row(code: CURLE_PROXY, status: 502, expected: .refused(status: 502, hasCredentials: false)),
-        // A kept tunnel had died, and the new one is refused.
+        // A kept tunnel was dead, and the new one is refused.
         Row(code: CURLE_RECV_ERROR, status: 502, isSent: true, expected: .refused(status: 502, hasCredentials: false)),
         // The tunnel was open.
         Row(code: CURLE_SSL_CONNECT_ERROR, status: 200, expected: nil),

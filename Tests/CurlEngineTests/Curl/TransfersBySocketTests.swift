@@ -55,7 +55,7 @@ struct TransfersBySocketTests {
         #expect(transfers.count == 1)
     }
 
-    /// The socket of a transfer may become known late, and change: libcurl names it late, and names another after a repetition.
+    /// The socket of a transfer may become known late, and may change: libcurl names it late, and names another one after a repetition.
     @Test func socketMayBecomeKnownAndChange() throws {
         var transfers = TransfersBySocket()
         let transfer = try transfer(on: -1)

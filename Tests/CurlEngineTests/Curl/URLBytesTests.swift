@@ -2,21 +2,22 @@ import Testing
 
 @testable import CurlEngine
 
-/// URLs and paths are read as bytes: one character of Swift may be two, and texts that are equal in Swift may differ.
+/// URLs and paths are read as bytes: one character of Swift may be two bytes with separate meanings, and texts that are equal in Swift may
+/// differ.
 struct URLBytesTests {
     private static func bytes(_ text: String?) -> [UInt8]? { text.map { [UInt8]($0.utf8) } }
 
     @Test func anEquivalentSpellingIsAnotherURLOfTheCache() throws {
         let cache = WireURLCache()
         #expect(try cache.url(parsing: "http://a.example/K").text == "http://a.example/K")
-        // The sign for kelvin is equal to a K in Swift.
+        // The kelvin sign is equal to a K in Swift.
         #expect(try cache.url(parsing: "http://a.example/\u{212A}").text == "http://a.example/%E2%84%AA")
         #expect(try cache.url(parsing: "http://a.example/?a;b").text == "http://a.example/?a;b")
         #expect(try cache.url(parsing: "http://a.example/?a\u{37E}b").text == "http://a.example/?a%CD%BEb")
     }
 
-    /// A mark stays a mark before a joining character. A variation selector is no part of an international name, but joins the
-    /// character before it.
+    /// A separator is found even if a joining character follows it. A variation selector is not part of an international name, but joins
+    /// the character before it.
     @Test(arguments: ["\u{FE0F}", "\u{200D}", "\u{301}"])
     func aMarkJoinedWithWhatFollowsIsStillAMark(_ joiner: String) {
         for scheme in ["ftp", "gopher"] {

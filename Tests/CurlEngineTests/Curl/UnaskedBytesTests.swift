@@ -4,16 +4,16 @@ import TrellisTesting
 
 @testable import CurlEngine
 
-/// Bytes that arrive on an idle connection are noticed, also at the moment when a request is about to take that connection.
+/// Bytes that arrive on an idle connection are detected, even at the moment at which a request is about to take that connection.
 @Suite(.timeLimit(.minutes(1)))
 struct UnaskedBytesTests {
     private static let evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
     private static let good = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
     private static let last = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
-    /// An idle socket behind busy ones is checked first. Busy sockets become readable, and then the idle one, while the engine is
-    /// occupied. The engine handles the busy ones first, the end of the first transfer starts a request, and its own connection
-    /// is gone: the idle connection is the only one that is left.
+    /// An idle socket is checked before the busy sockets that are ahead of it. Busy sockets become readable, and then the idle one, while
+    /// the engine is occupied. The engine handles the busy ones first, the end of the first transfer starts a request, and its own
+    /// connection has ended: the idle connection is the only one that is left.
     @Test(arguments: [1, 300])
     func idleSocketBehindBusyOnesIsLookedAtFirst(_ busyCount: Int) async throws {
         let mayAnswerFirst = LoopbackServer.Gate(), mayAnswer = LoopbackServer.Gate()
@@ -53,8 +53,7 @@ struct UnaskedBytesTests {
         for _ in 0..<busyCount { run.executor.submit { run.start(busy, EngineRun.Outcome()) } }
         try await server.waitUntilRequested(count: 1 + busyCount)
         #expect(await run.perform(try EngineRun.get(server.url("/idle"))).text == "good")
-        // The kernel has reported every socket that was ready, so that from here on sockets are reported in the order of their
-        // events.
+        // The kernel has reported every socket that was ready, so that from now on sockets are reported in the order of their events.
         for _ in 0..<4 { await run.onEngine {} }
         run.executor.submit {
             isHeldUp.open()
@@ -70,8 +69,8 @@ struct UnaskedBytesTests {
         await run.finish()
     }
 
-    /// Idle connections stay guarded when a transfer is paused at once. The transfer takes a kept connection, and is paused by
-    /// its first bytes in the same call: before libcurl has named the connection.
+    /// Idle connections stay guarded if a transfer is paused at once. The transfer takes a kept connection, and is paused by its first
+    /// bytes in the same call, before libcurl has named the connection.
     @Test func aTransferThatIsPausedAtOnceLeavesOthersGuarded() async throws {
         let mayBegin = LoopbackServer.Gate(), mayDisturb = LoopbackServer.Gate(), isDisturbed = LoopbackServer.Gate()
         let hasBegun = DispatchSemaphore(value: 0)
@@ -111,8 +110,8 @@ struct UnaskedBytesTests {
         await run.finish()
     }
 
-    /// A connection that becomes idle in the turn in which it is wanted is checked: a paused transfer goes on and ends in the
-    /// turn in which another transfer starts that could take its connection.
+    /// A connection that becomes idle in the turn in which it is needed is checked: a paused transfer continues and ends in the turn in
+    /// which another transfer starts that could take its connection.
     @Test func aConnectionThatBecomesIdleInTheTurnInWhichItIsWanted() async throws {
         let mayGoOn = LoopbackServer.Gate(), isWritten = LoopbackServer.Gate()
         let server = try LoopbackServer { connection in
@@ -143,9 +142,8 @@ struct UnaskedBytesTests {
         await run.finish()
     }
 
-    /// A connection is checked before the second of two requests that start together takes it. The first request gets its
-    /// response in the call in which it goes out. The response fills libcurl's buffer, so that the bytes after the response stay
-    /// unread.
+    /// A connection is checked before the second of two requests that start together takes it. The first request gets its response in the
+    /// call in which it is sent. The response fills libcurl's buffer, so that the bytes after the response stay unread.
     @Test func aConnectionThatIsWantedByTwoThatStartTogether() async throws {
         let mayDisturb = LoopbackServer.Gate(), isDisturbed = DispatchSemaphore(value: 0)
         let server = try LoopbackServer { connection in
@@ -179,7 +177,7 @@ struct UnaskedBytesTests {
         await run.finish()
     }
 
-    /// The connection of a repetition is checked, too. The first connection dies under a request that may be repeated.
+    /// The connection of a repetition is checked too. The first connection dies during a request that may be repeated.
     @Test func theConnectionOfARepetitionIsLookedAtToo() async throws {
         let mayAnswer = LoopbackServer.Gate(), mayDie = LoopbackServer.Gate(), mayDisturb = LoopbackServer.Gate()
         let isDone = DispatchSemaphore(value: 0)
@@ -226,7 +224,7 @@ struct UnaskedBytesTests {
 
     /// A delegate that pauses with the head, and is used on the engine thread.
     private final class RestingOutcome: TransferDelegate, @unchecked Sendable {
-        // Unchecked: touched on the engine thread alone.
+        // Unchecked: accessed only on the engine thread.
         var transfer: Transfer?
         var text = ""
 
@@ -242,7 +240,7 @@ struct UnaskedBytesTests {
 
     /// A delegate that pauses before the first byte, and is used on the engine thread.
     private final class PausedOutcome: TransferDelegate, @unchecked Sendable {
-        // Unchecked: touched on the engine thread alone.
+        // Unchecked: accessed only on the engine thread.
         var transfer: Transfer?
         private let whenConnected: () -> Void
 

@@ -13,8 +13,8 @@ struct UploadBufferSizeTests {
         #expect(UploadBufferSize.bytes(length: length, mayBeHTTP2: true, sendsHTTP2Safely: true) == size)
     }
 
-    /// An old libcurl gets over HTTP/2 no more than a socket takes at once: 7.88 sent bytes of a body twice, in place of others,
-    /// with buffers of 128 KiB and more.
+    /// Over HTTP/2, an old libcurl gets at most the bytes that a socket accepts at once: 7.88 sent bytes of a body twice, in place of
+    /// others, with buffers of 128 KiB and more.
     @Test(arguments: [nil, 0, 100_000, 1 << 30] as [Int64?])
     func anOldLibcurlGetsOverHTTP2WhatASocketTakesAtOnce(_ length: Int64?) {
         #expect(UploadBufferSize.bytes(length: length, mayBeHTTP2: true, sendsHTTP2Safely: false) == 16 << 10)

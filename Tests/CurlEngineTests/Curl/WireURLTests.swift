@@ -30,7 +30,7 @@ struct WireURLTests {
     ])
     func isAbsoluteNormalisedAndEncoded(_ text: String, _ url: String) throws {
         let parsed = try WireURL(parsing: text).text
-        // An empty query is kept by some versions of libcurl and left out by others.
+        // Some versions of libcurl keep an empty query, and others omit it.
         #expect(parsed.lowercased() == url.lowercased() || url.hasSuffix("?") && parsed == String(url.dropLast()))
     }
 
@@ -101,7 +101,7 @@ struct WireURLTests {
         #expect(throws: WireURL.ParseFailure.self) { try WireURL(parsing: text) }
     }
 
-    /// A part of a URL that may be a user's name or password is not taken for the name of a scheme.
+    /// A part of a URL that may be a user's name or password is not treated as the name of a scheme.
     @Test(arguments: [
         "ann:secret@example.com/", "ann:secret@example.com/?next=http://b", "ann:@b", "mailto:ann@example.com",
     ])

@@ -18,7 +18,8 @@ struct PartialFileTests {
         #expect(file.length == 10)
     }
 
-    /// A file that is left over is removed; a file that is in use stays, and so does a file that is not a partial file.
+    /// A partial file that was left by another process is removed. A file that is in use stays, and so does a file that is not a partial
+    /// file.
     @Test func whatIsLeftOfOthers() throws {
         let file = try #require(try PartialFile.opened(path: path))
         defer { file.remove() }

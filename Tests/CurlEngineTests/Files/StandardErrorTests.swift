@@ -2,7 +2,7 @@ import CurlEngine
 import Foundation
 import Testing
 
-/// A text is written whole.
+/// A text is written completely.
 struct StandardErrorTests {
     @Test func aTextLargerThanAPipeIsWrittenWhole() async throws {
         let pipe = Pipe()

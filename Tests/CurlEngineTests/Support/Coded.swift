@@ -8,8 +8,7 @@ struct Decoded: Equatable {
     var failure: ContentDecoder.Failure?
     var largestPiece = 0
 
-    /// Decodes a body in chunks of these sizes, the last of which is repeated; stops the decoder after every piece if `stopping`
-    /// is `true`.
+    /// Decodes a body in chunks of these sizes, the last of which is repeated. Stops the decoder after every piece if `stopping` is `true`.
     init(_ body: [UInt8], codings: [String], chunks: [Int] = [.max], stopping: Bool = false) {
         guard let decoder = ContentDecoder(codings: codings) else { return }
         var sizes = chunks[...]
@@ -43,7 +42,7 @@ extension ContentDecoder {
 
 /// Bodies for the tests of content codings.
 enum Coded {
-    /// Returns text that compresses as text does, with some noise.
+    /// Returns text that compresses like natural text, with some noise.
     static func text(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
         var random = SeededGenerator(seed: seed)
         let words = ["trellis", "vine", "leaf", "grows", "slowly", "\u{1F33F}", "and", "\n"]

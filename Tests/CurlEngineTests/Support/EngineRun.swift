@@ -3,17 +3,17 @@ import Testing
 
 @testable import CurlEngine
 
-/// An engine without a session, which runs transfers one at a time or side by side.
+/// An engine without a session, which runs transfers one after the other or concurrently.
 struct EngineRun: Sendable {
-    /// A delegate that keeps the outcome of one transfer, and is used on the engine thread.
+    /// A delegate that stores the outcome of one transfer, and is used on the engine thread.
     final class Outcome: TransferDelegate, @unchecked Sendable {
-        // Unchecked: touched on the engine thread alone, until the end has been reported.
+        // Unchecked: accessed only on the engine thread until the end was reported.
         var head: WireHead?
         var body: [UInt8] = []
         var end: TransferEnd?
         var transfer: Transfer?
         private var hasSent = false
-        /// The closure for the moment of connection, which is called once.
+        /// The closure that is called once, when the connection is ready.
         private var whenConnected: (@Sendable () -> Void)?
         private let whenEnded: @Sendable (Outcome) -> Void
 

@@ -12,7 +12,7 @@ func expectInProcess(_ condition: Bool, _ comment: @autoclosure () -> String = "
     exit(1)
 }
 
-/// Waits until no thread of an engine is left: a thread may still run its last steps when its end is reported.
+/// Waits until no thread of an engine exists. A thread may still run its last steps when its end is reported.
 func untilNoEngineThread() async {
     while !ProcessFacts.threads(named: "trellis-engine").isEmpty { await Task.yield() }
 }

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// Facts of this process, as the kernel reports them.
+/// Facts about this process, as reported by the kernel.
 enum ProcessFacts {
     /// Returns the identifiers of the threads with this name.
     static func threads(named name: String) -> [String] {
@@ -9,7 +9,7 @@ enum ProcessFacts {
         return tasks.filter { contents("/proc/self/task/\($0)/comm")?.hasPrefix(name + "\n") == true }
     }
 
-    /// The open descriptors with what they refer to: sockets, event descriptors, polls.
+    /// The open descriptors with their targets, such as sockets, event descriptors and polls.
     static var descriptors: [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
         return names.compactMap { name in
@@ -19,7 +19,7 @@ enum ProcessFacts {
         }
     }
 
-    /// The number of event descriptors and polls: an engine has one of each.
+    /// The number of event descriptors and polls. An engine has one of each.
     static var engineDescriptorCount: Int {
         descriptors.count { $0.contains("[eventpoll]") || $0.contains("[eventfd]") }
     }

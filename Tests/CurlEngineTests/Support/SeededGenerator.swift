@@ -1,4 +1,4 @@
-/// A generator of random numbers that are the same in every run (SplitMix64), so that a failure can be repeated.
+/// A generator of random numbers (SplitMix64) that are the same in every run, so that a failure can be repeated.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 

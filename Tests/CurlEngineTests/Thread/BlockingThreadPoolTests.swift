@@ -3,10 +3,10 @@ import Glibc
 import Synchronization
 import Testing
 
-/// Calls that may wait run on threads of their own.
+/// Calls that may block run on threads of their own.
 @Suite(.timeLimit(.minutes(1)))
 struct BlockingThreadPoolTests {
-    /// A gate that opens when all threads have come.
+    /// A gate that opens when all threads have arrived.
     private final class Gate: Sendable {
         private let missing: Mutex<Int>
 
@@ -33,7 +33,7 @@ struct BlockingThreadPoolTests {
             return await group.reduce(0, +)
         }
         #expect(sum == 1999 * 1000)
-        // Calls come one after the other, so that a thread mostly exists already.
+        // The calls are made one after the other, so that a thread mostly already exists.
         for number in 0..<2000 { #expect(await BlockingThreadPool.run { number } == number) }
     }
 

@@ -6,7 +6,7 @@ import TrellisTesting
 /// The engine thread is an executor, which runs calls and actors one at a time and in order.
 @Suite(.timeLimit(.minutes(1)))
 struct EngineExecutorTests {
-    /// Submits a call, and returns when the call has run.
+    /// Submits a call, and waits until the call has run.
     static func passThrough(_ engine: EngineExecutor) async {
         await withCheckedContinuation { continuation in engine.submit { continuation.resume() } }
     }
@@ -24,7 +24,7 @@ struct EngineExecutorTests {
         var isAtHome: Bool { executor.isCurrent }
     }
 
-    /// Calls that come while the thread starts do not wait for later calls.
+    /// Calls that are made while the thread starts do not wait for later calls.
     @Test func callsThatComeWhileTheThreadStartsAreNotLeftBehind() async {
         for _ in 0..<200 {
             let engine = EngineExecutor()
@@ -59,7 +59,7 @@ struct EngineExecutorTests {
         #expect(count.value == 10_000)
     }
 
-    /// A counter that is touched on the engine thread only, until the thread has ended.
+    /// A counter that is accessed only on the engine thread, until the thread has ended.
     private final class Counter: @unchecked Sendable {
         var value = 0
     }
@@ -81,7 +81,7 @@ struct EngineExecutorTests {
         await engine.shutDown()
     }
 
-    // MARK: The end
+    // MARK: Shutdown
 
     @Test func whatWasQueuedBeforeTheEndRuns() async {
         let engine = EngineExecutor()
@@ -127,7 +127,7 @@ struct EngineExecutorTests {
 
     // MARK: Timers
 
-    /// A target that counts how often its timer has fired.
+    /// A target that counts the number of times that its timer has fired.
     private final class Target: EngineTimerTarget, Sendable {
         let fired = Locked(0)
         func timerIsDue() { fired.withLock { $0 += 1 } }

@@ -7,7 +7,7 @@ import Trellis
 struct DigestTests {
     private static let started = Peer.started("digest.py")
 
-    /// The JSON of the server: the user, the nonce count, and the number of requests that the space has seen.
+    /// The JSON of the server: the user, the nonce count, and the number of requests that the space has received.
     struct Answer: Decodable, Equatable {
         let user: String
         let count: Int
@@ -25,7 +25,7 @@ struct DigestTests {
         session = Session(configuration: configuration)
     }
 
-    /// Sends a request in its own space of the server, so that tests do not see each other.
+    /// Sends a request in its own space of the server, so that tests do not affect each other.
     private func get(_ path: String, _ space: UUID, body: RequestBody? = nil) async throws -> Answer {
         let request = Request(try peer.url("http", "\(path)/\(space)?a=b&c=%20d", scheme: "http"), body: body)
         return try await session.request(body == nil ? request : request.withMethod(.post)).validate().decode(

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Bodies from sequences that break their promises fail their requests, and leave nothing behind.
+/// Bodies from sequences that violate their contract fail their requests, and leave nothing behind.
 @Suite(.timeLimit(.minutes(1)))
 struct BodySourceTests {
     @Test(arguments: [nil, 100] as [Int64?])
@@ -22,7 +22,7 @@ struct BodySourceTests {
     func sourceThatNeverYields(_ length: Int64?) async throws {
         let server = try reading()
         var request = server.request
-        // The silence is not that of the server, so the idle limit does not end the request.
+        // The server is not the cause of the silence, so the idle limit does not end the request.
         request.timeouts = Timeouts(idle: .milliseconds(100), total: .milliseconds(500))
         await expectFailure([.deadline]) {
             try await server.session.upload(.stream(BodySource.stalled(), length: length), to: request)
@@ -41,8 +41,8 @@ struct BodySourceTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A source that stops yielding before a server that does not read meets the idle limit. The chunk is larger than all buffers
-    /// on the way.
+    /// A source that stops yielding before a server that does not read reaches the idle limit. The chunk is larger than all buffers on the
+    /// way.
     @Test func sourceThatStopsYieldingBeforeAServerThatDoesNotRead() async throws {
         let over = LoopbackServer.Gate()
         let server = try Misbehaviour { connection, _ in
@@ -82,7 +82,7 @@ struct BodySourceTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// Returns a server that reads the whole body before it responds.
+    /// Returns a server that reads the complete body before it responds.
     private func reading() throws -> Misbehaviour {
         try Misbehaviour { connection, head in
             _ = try connection.readBody(of: head)

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Bodies from files that are missing or change fail their requests; others are sent whole.
+/// Bodies from files that are missing or change fail their requests; others are sent completely.
 @Suite(.timeLimit(.minutes(1)))
 struct FileBodyTests {
     @Test(
@@ -22,7 +22,7 @@ struct FileBodyTests {
         let path = try temporaryFolder("shrinking") + "/file"
         try #require(FileManager.default.createFile(atPath: path, contents: nil))
         let file = try #require(FileHandle(forWritingAtPath: path))
-        // A sparse file, far larger than all buffers on the way can hold.
+        // A sparse file that is far larger than all buffers on the way.
         try file.truncate(atOffset: 256 << 20)
         let begun = LoopbackServer.Gate(), shrunk = LoopbackServer.Gate()
         let server = try Misbehaviour { connection, head in
@@ -54,14 +54,14 @@ struct FileBodyTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// A file that is not in memory is sent whole. The kernel is told to drop its pages, so that the file has to be read from the
-    /// disk.
+    /// A file that is not in memory is sent completely. The kernel is instructed to drop its pages, so that the file has to be read from
+    /// the disk.
     @Test func fileThatIsNotInMemoryIsSentWhole() async throws {
         let path = try temporaryFolder("cold") + "/file"
         let content = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 / 5) })
         try content.write(to: URL(filePath: path))
         let file = try #require(FileHandle(forReadingAtPath: path))
-        // Only pages that have been written can be dropped.
+        // Only pages that were written to the disk can be dropped.
         try #require(fdatasync(file.fileDescriptor) == 0)
         try #require(posix_fadvise(file.fileDescriptor, 0, 0, POSIX_FADV_DONTNEED) == 0)
         let server = try LoopbackServer.http { request in .init(body: request.body) }
@@ -75,7 +75,7 @@ struct FileBodyTests {
     @Test func fileIsClosedWhenItsRequestIsCancelled() async throws {
         let path = try temporaryFolder("cancelled") + "/file"
         try #require(FileManager.default.createFile(atPath: path, contents: nil))
-        // A sparse file, far larger than all buffers on the way can hold.
+        // A sparse file that is far larger than all buffers on the way.
         try FileHandle(forWritingAtPath: path)?.truncate(atOffset: 256 << 20)
         let begun = LoopbackServer.Gate(), isOver = LoopbackServer.Gate()
         let server = try LoopbackServer { connection in

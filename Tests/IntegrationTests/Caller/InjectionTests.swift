@@ -30,7 +30,7 @@ struct InjectionTests {
         try await isRefusedOrHarmless(configuration) { _ in }
     }
 
-    /// The types of the ecosystem cannot express a method that is no token.
+    /// The types of the ecosystem cannot express a method that is not a token.
     @Test(arguments: ["", "GE T", "GET\r\nInjected: 1", "GET\0", "GET /evil HTTP/1.1\r\n\r\n", "ÄNDERN"] as [Escaped])
     func methodThatIsNoToken(_ method: Escaped) { #expect(HTTPRequest.Method(method.text) == nil) }
 
@@ -45,7 +45,7 @@ struct InjectionTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// The fields `Content-Length` and `Transfer-Encoding` follow from the body, even if a caller sets them.
+    /// The fields `Content-Length` and `Transfer-Encoding` are determined by the body, even if a caller sets them.
     @Test func framingFieldsAreTheFrameworks() async throws {
         let server = try LoopbackServer.http { request in .text("\(request.body.count)") }
         let session = Session()

@@ -35,7 +35,7 @@ struct LimitTests {
             }
             for try await wait in group { waits.append(wait) }
         }
-        // The last of four has waited for three tokens, less the time that the others took to come.
+        // The last of four has waited for three tokens, less the time until it was sent.
         #expect(waits.max().map { $0 > .milliseconds(30) } == true)
         #expect(waits.count { $0 < .milliseconds(20) } >= 1)
     }
@@ -100,7 +100,7 @@ struct LimitTests {
         let (data, response) = try await session.data(server.url("/"))
         #expect(String(decoding: data, as: UTF8.self) == "second")
         #expect(response.metrics.attemptCount == 2)
-        // The connection to the slow server has been closed.
+        // The connection to the slow server was closed.
         try await server.waitUntilClosed(count: 1)
         gate.open()
     }

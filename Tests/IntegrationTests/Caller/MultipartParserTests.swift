@@ -12,7 +12,7 @@ struct MultipartParserTests {
         let type: String?
         let content: Data
 
-        /// The part with its quotes restored: Werkzeug undoes the escape of quotes, the others leave it.
+        /// The part with its quotes restored. Werkzeug removes the escape of quotes; the others keep it.
         var unescaped: Parsed {
             Parsed(
                 name: name?.replacing("%22", with: "\""), filename: filename?.replacing("%22", with: "\""), type: type,
@@ -73,7 +73,7 @@ struct MultipartParserTests {
             ])
     }
 
-    /// Mixed parts are found by `email`, the only parser that looks inside them.
+    /// Mixed parts are found by `email`, the only parser that reads inside them.
     @Test func mixedPartsAreFound() async throws {
         var form = MultipartFormData()
         form.append("x", withName: "before")

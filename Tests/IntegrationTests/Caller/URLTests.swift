@@ -24,7 +24,7 @@ struct URLTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A host of more than 255 characters is refused: RFC 3986, section 3.2.2, allows no more, and DNS has no room for more.
+    /// A host of more than 255 characters is refused, because RFC 3986, section 3.2.2, allows no more, and DNS does not either.
     @Test(arguments: [256, 1000, 66_000])
     func anOverlongHostIsRefused(_ length: Int) async throws {
         let server = try Misbehaviour { _, _ in }
@@ -34,7 +34,7 @@ struct URLTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A path is encoded for the wire: each row has a path as given, and the target of the request.
+    /// A path is encoded for the wire. Each row has a path as given, and the target of the request.
     @Test(arguments: [
         ("", "/"), ("?q=1", "/?q=1"), ("/a b", "/a%20b"), ("/ü", "/%C3%BC"), ("/日本", "/%E6%97%A5%E6%9C%AC"),
         ("/a?q=ä ö&r=1", "/a?q=%C3%A4%20%C3%B6&r=1"), ("/a%20b%2Fc", "/a%20b%2Fc"), ("/a#fragment", "/a"),
@@ -52,8 +52,7 @@ struct URLTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// An international host becomes Punycode. libcurl resolves names below `localhost` by itself, and turns them into ASCII
-    /// first.
+    /// An international host is converted to Punycode. libcurl itself resolves names below `localhost`, and converts them to ASCII first.
     @Test func internationalHostIsPunycode() async throws {
         let server = try LoopbackServer.http { _ in .text("ok") }
         let session = Session()

@@ -37,7 +37,7 @@ struct ContentCodingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A coded body that ends early is an error, although the message is whole.
+    /// A coded body that ends early is an error, although the message is complete.
     @Test(arguments: codings)
     func bodyThatEndsEarlyIsAnError(_ coding: String) async throws {
         let server = try await answering("truncated", coding)
@@ -70,8 +70,8 @@ struct ContentCodingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A reader that pauses gets a whole coded body, however little it takes at a time, although libcurl has long delivered the
-    /// last byte.
+    /// A reader that pauses gets a complete coded body, however little it reads at a time, although libcurl has delivered the last byte
+    /// long before.
     @Test(arguments: codings)
     func slowReaderGetsAllOfACodedBody(_ coding: String) async throws {
         let server = try await answering("bomb", coding)
@@ -79,7 +79,7 @@ struct ContentCodingTests {
         let stream = try await server.session.stream(server.request)
         var count = 0
         for try await chunk in stream.chunks {
-            // The transfer is paused above 1 MiB; the bytes that are held beyond that are bounded.
+            // The transfer is paused above 1 MiB; the bytes that are stored beyond that are bounded.
             #expect(chunk.count < 4 << 20)
             count += chunk.count
             await Task.yield()
@@ -91,7 +91,7 @@ struct ContentCodingTests {
     @Test func unknownCodingIsNotTakenForPlain() async throws {
         let server = try Misbehaviour(
             answering: "HTTP/1.1 200 OK\r\nContent-Encoding: banana\r\nContent-Length: 2\r\n\r\nok")
-        // Either an error is thrown, or the bytes come with the field that names their coding.
+        // Either an error is thrown, or the bytes arrive with the field that names their coding.
         do {
             let (_, response) = try await server.session.data(server.request)
             #expect(response.headers[.contentEncoding] == "banana")
@@ -101,8 +101,8 @@ struct ContentCodingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// Returns whether the framework asks for a coding: not every libcurl has every coding, and the framework asks only for those
-    /// that exist.
+    /// Returns whether the framework requests a coding. Not every libcurl supports every coding, and the framework requests only supported
+    /// ones.
     private func isAskedFor(_ coding: String, _ server: Misbehaviour) async throws -> Bool {
         _ = try await server.session.data(server.server.url("/good"))
         let asked = server.server.requests.first?["Accept-Encoding"]?.split(separator: ",") ?? []
@@ -121,7 +121,7 @@ struct ContentCodingTests {
     }
 }
 
-/// The files that `Tests/Peers/bodies.py` creates, once for the process.
+/// The files that `Tests/Peers/bodies.py` creates, once per process.
 enum CompressedBodies {
     static func load(_ name: String) async throws -> Data {
         let path = try #require(try await paths.value[name])

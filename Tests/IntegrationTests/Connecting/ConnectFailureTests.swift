@@ -2,7 +2,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Connections that cannot be made are errors, and leave the session usable.
+/// Connections that cannot be established are errors, and leave the session usable.
 @Suite(.timeLimit(.minutes(1)))
 struct ConnectFailureTests {
     @Test func refusedConnection() async throws {

@@ -8,7 +8,7 @@ import TrellisTesting
 @Suite(.timeLimit(.minutes(1)))
 struct ProxyTests {
     private static let origin = "http://origin.invalid:81/a?b=c"
-    /// The value of the field: `ProxyPeer.username` and `ProxyPeer.password` in base 64.
+    /// The value of the field: `ProxyPeer.username` and `ProxyPeer.password` in Base64.
     private static let basic = "Basic " + Data("\(ProxyPeer.username):\(ProxyPeer.password)".utf8).base64EncodedString()
 
     @Test(arguments: [nil, .basic] as [ProxyConfiguration.Authentication?])
@@ -47,8 +47,7 @@ struct ProxyTests {
         await session.shutdown()
     }
 
-    /// Digest authentication opens a tunnel: the credentials are proved to the proxy, and the requests in the tunnel hold none of
-    /// them.
+    /// Digest authentication opens a tunnel. The credentials are proved to the proxy, and the requests in the tunnel contain none of them.
     @Test(arguments: [false, true])
     func digestIsATunnelForEverything(_ closesAfterChallenge: Bool) async throws {
         let proxy = try ProxyPeer.digest(closesAfterChallenge: closesAfterChallenge)
@@ -70,7 +69,7 @@ struct ProxyTests {
         try await proxy.waitUntilAllClosed()
     }
 
-    /// The proxy of a tunnel sees none of the request's fields, which are for the server.
+    /// The proxy of a tunnel receives none of the request's fields, which are for the server.
     @Test func theProxyOfATunnelSeesNoFields() async throws {
         let proxy = try ProxyPeer.digest()
         let session = Session(configuration: try ProxyPeer.configuration(proxy, .digest))
@@ -80,7 +79,7 @@ struct ProxyTests {
         await session.shutdown()
     }
 
-    // MARK: No tunnel
+    // MARK: Failures of a tunnel
 
     static let refusals: [(Int, ProxyConfiguration.Authentication?, Bool, String)] = [
         (407, nil, false, "asks for credentials (407), and the session has none for it"),
@@ -134,7 +133,7 @@ struct ProxyTests {
         try await proxy.waitUntilAllClosed()
     }
 
-    /// A failure inside an open tunnel is not the proxy's.
+    /// A failure inside an open tunnel is not a failure of the proxy.
     @Test func failuresInTheTunnelAreTheServers() async throws {
         let proxy = try LoopbackServer { connection in
             try connection.readRequest()

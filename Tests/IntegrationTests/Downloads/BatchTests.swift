@@ -12,7 +12,7 @@ struct BatchTests {
 
     init() throws { folder = try Folder() }
 
-    /// The other downloads go on when some fail. The file of one download in seven is missing.
+    /// The other downloads continue when some fail. The file of one download in seven is missing.
     @Test func theOthersGoOnWhenSomeFail() async throws {
         let counts = Locked((now: 0, most: 0))
         let server = try LoopbackServer.http { request in

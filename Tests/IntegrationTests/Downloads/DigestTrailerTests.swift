@@ -15,7 +15,7 @@ struct DigestTrailerTests {
 
     /// Returns a server whose response has a digest in its trailer.
     ///
-    /// - Parameter digest: The digest; `nil`: the right one.
+    /// - Parameter digest: The digest; if `nil`, the correct one.
     private func server(_ name: String, digest: Data? = nil) throws -> LoopbackServer {
         let function = try #require(MessageDigest(.sha256))
         function.update(Self.content)
@@ -57,7 +57,7 @@ struct DigestTrailerTests {
         #expect(folder.data("a.bin") == Self.content)
     }
 
-    /// The digest of the caller decides, and that of the response is ignored.
+    /// The digest of the caller is used, and that of the response is ignored.
     @Test func theCallersDigestComesFirst() async throws {
         let server = try server("Repr-Digest", digest: Data(repeating: 7, count: 32))
         let function = try #require(MessageDigest(.sha256))

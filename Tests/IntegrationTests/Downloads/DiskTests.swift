@@ -4,15 +4,15 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads meet disks that are full, read-only, or not the one with the partial file. Tests that need a file system of their
-/// own run where one can be mounted; elsewhere, tests in a process with limits of its own stand for them.
+/// Downloads report disks that are full or read-only, or that do not have the partial file. Tests that need their own file system run if
+/// one can be mounted; otherwise, tests in a process with its own limits replace them.
 @Suite(.timeLimit(.minutes(1)))
 struct DiskTests {
     private static let content = noise(4 << 20, seed: 6)
     private let session = Session()
     private static let needsMount: Comment = "mounting needs root; a process with limits of its own stands for it"
 
-    /// Returns the resume data of an interrupted download, and its server, which lives as long as it is kept.
+    /// Returns the resume data of an interrupted download, and its server, which runs as long as it is retained.
     private static func interrupted(
         _ path: String, at count: Int
     ) async throws -> (server: FileServer, data: ResumeData) {
@@ -24,7 +24,7 @@ struct DiskTests {
         return (server, try #require(request.resumeData))
     }
 
-    // MARK: Full
+    // MARK: Full disk
 
     @Test(.enabled(if: SmallDisk.isAvailable, needsMount), arguments: [1, 4])
     func aFullDisk(_ connections: Int) async throws {
@@ -38,7 +38,7 @@ struct DiskTests {
         let error = await fails(.file) { try await request.value }
         #expect(error?.description.contains("No space left on device") == true)
         #expect(disk.folder.data("a.bin") == Data("old".utf8))
-        // The bytes that are reported as kept exist, and the download goes on where there is room.
+        // The bytes that are reported as kept exist, and the download continues on a disk with room.
         let kept = try #require(request.resumeData?.receivedBytes)
         #expect(kept > 0)
         try disk.remount("size=16m")
@@ -46,7 +46,7 @@ struct DiskTests {
         #expect(disk.folder.data("a.bin") == Self.content && disk.folder.names == ["a.bin"])
     }
 
-    /// A download that cannot even write a note does not report that it could be resumed.
+    /// A download that cannot even write a note does not report that it can be resumed.
     @Test(.enabled(if: SmallDisk.isAvailable, needsMount)) func aDiskWithoutRoomForAnything() async throws {
         let disk = try SmallDisk(kilobytes: 64)
         disk.folder.write(Data(count: 64 << 10), to: "other")
@@ -73,7 +73,7 @@ struct DiskTests {
         }
     }
 
-    // MARK: Read-only
+    // MARK: Read-only disk
 
     @Test(.enabled(if: SmallDisk.isAvailable, needsMount)) func aReadOnlyDisk() async throws {
         let disk = try SmallDisk(kilobytes: 64)
@@ -84,11 +84,11 @@ struct DiskTests {
             #expect(error?.description.contains("Read-only file system") == true)
         }
         #expect(disk.folder.names == [])
-        // The name in a folder comes with the response.
+        // The name in a folder is part of the response.
         #expect(server.server.requests.count <= 1)
     }
 
-    /// A folder without write permission is an error. The process gives up the rights of root first.
+    /// A folder without write permission is an error. The process drops the rights of root first.
     @Test func aFolderThatIsNotOnesOwn() async {
         await #expect(processExitsWith: .success) {
             let folder = try Folder()
@@ -104,7 +104,7 @@ struct DiskTests {
         }
     }
 
-    // MARK: Another one
+    // MARK: Another disk
 
     @Test(.enabled(if: SmallDisk.isAvailable, needsMount)) func aPartialFileOnAnotherDisk() async throws {
         let (folder, disk) = (try Folder(), try SmallDisk(kilobytes: 8 << 10))

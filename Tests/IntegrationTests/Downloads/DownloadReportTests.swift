@@ -21,7 +21,7 @@ struct DownloadReportTests {
         try .http { _ in .init(302, headers: [("Location", url)]) }
     }
 
-    /// Returns whether the metrics count the bytes of the file, and of few heads.
+    /// Returns whether the metrics count the bytes of the file, and of only a few heads.
     private func isAbout(_ count: Int64, _ metrics: Metrics) -> Bool {
         (count..<count + 10_000).contains(metrics.bytesReceived)
     }
@@ -65,7 +65,7 @@ struct DownloadReportTests {
         #expect(error?.metrics.bytesReceived ?? 0 > 2_000_000)
     }
 
-    /// A file in the way is reported with the attempts before it, although the failure is not one of the network.
+    /// A file that already exists at the destination is reported with the attempts before it, although it is not a failure of the network.
     @Test func aFileThatIsInTheWay() async throws {
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .cut(500_000) : .whole }
         let gateway = try gateway(to: server.url)
@@ -95,10 +95,9 @@ struct DownloadReportTests {
         #expect(error?.attemptCount == 0 && error?.phase == .composing && error?.url == "http://a.example/")
     }
 
-    // MARK: Files that are there already
+    // MARK: Files that exist already
 
-    /// A file that is there already is confirmed by a response about the file, not by one about a range that the file does not
-    /// have.
+    /// A file that already exists is confirmed by a response about the file, not by one about a range that the file does not have.
     @Test func aFileThatIsThere() async throws {
         let server = try FileServer(Self.content)
         let first = download(server.url).validate { [folder] _, _, _ in
@@ -113,7 +112,7 @@ struct DownloadReportTests {
         #expect(request.currentProgress.fraction == 1 && folder.data("a.bin") == Self.content)
     }
 
-    /// A file of unknown length that is there already is confirmed in the same way, once its length is known.
+    /// A file of unknown length that already exists is confirmed in the same way, once its length is known.
     @Test func aFileOfUnknownLengthThatIsThere() async throws {
         let tag = (name: "ETag", value: "\"v1\"")
         let server = try FileServer(Self.content) { number, _ in
@@ -133,7 +132,7 @@ struct DownloadReportTests {
         #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
     }
 
-    /// A file that has changed on the server is downloaded anew.
+    /// A file that has changed on the server is downloaded again.
     @Test func aFileThatWasThere() async throws {
         let server = try FileServer(Self.content)
         let first = download(server.url).validate { [folder] _, _, _ in

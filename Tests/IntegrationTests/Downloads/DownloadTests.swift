@@ -94,11 +94,11 @@ struct DownloadTests {
         #expect(server.server.requests.isEmpty)
     }
 
-    /// A path of the greatest length is downloaded to: there is no room for a number after the name of the partial file, so that
-    /// other partial files are not searched for.
+    /// A download to a path of the greatest possible length works. There is no room for a number after the name of the partial file, so
+    /// that other partial files are not searched for.
     @Test func aPathThatIsAsLongAsItMayBe() async throws {
         var path = folder.path
-        // The limit is 4096 bytes, with the NUL.
+        // The limit is 4096 bytes, including the NUL.
         let length = 4095 - "/.a.bin.trellis-part".utf8.count
         while path.utf8.count < length {
             let room = length - path.utf8.count
@@ -151,8 +151,7 @@ struct DownloadTests {
         #expect(folder.names == [])
     }
 
-    /// A coded body is decoded, although no coding was requested, and the progress counts the bytes that the server has
-    /// announced.
+    /// A coded body is decoded even if no coding was requested, and the progress counts the bytes that the server has announced.
     @Test func aCodedBody() async throws {
         let coded = storedInGzip(Self.content)
         let server = try LoopbackServer.http { _ in .init(headers: [("Content-Encoding", "gzip")], body: coded) }
@@ -230,7 +229,7 @@ struct DownloadTests {
         #expect(folder.data("a.bin") == Self.content)
     }
 
-    /// Several downloads to one place at the same time are each whole, and the last file stays.
+    /// Several downloads to one place at the same time are each complete, and the last file stays.
     @Test func severalDownloadsToOnePlace() async throws {
         let destination = DownloadDestination.file(folder("a.bin"), .removePreviousFile)
         try await withThrowingTaskGroup(of: Void.self) { group in

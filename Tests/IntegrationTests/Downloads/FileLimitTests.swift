@@ -26,8 +26,8 @@ struct FileLimitTests {
         }
     }
 
-    /// A file with an announced size above the limit is not begun. Each response would bring half of the rest, which is less than
-    /// the limit.
+    /// A file with an announced size above the limit is not begun. Each response would contain half of the rest, which is less than the
+    /// limit.
     @Test(arguments: [1, 4]) func aFileThatIsAnnouncedIsNotBegun(connections: Int) async throws {
         let server = try FileServer(Self.content) { number, _ in number < 5 ? .cut(1_000_000 >> number) : .whole }
         #expect(await kind(of: server, limit: 999_999, connections: connections) == .bodyTooLarge)
@@ -40,7 +40,7 @@ struct FileLimitTests {
         #expect(folder.data("a.bin") == Self.content)
     }
 
-    /// A file of unknown length is given up when it grows past the limit.
+    /// A file of unknown length is given up when it exceeds the limit.
     @Test func aFileThatGrowsPastTheLimitIsGivenUp() async throws {
         let tag = "ETag: \"v1\"\r\nConnection: close\r\n"
         let answers = [

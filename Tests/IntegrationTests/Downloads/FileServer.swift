@@ -4,28 +4,28 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A server with one file, which serves ranges correctly, unless a test makes the server misbehave.
+/// A server with one file, which serves ranges correctly unless a test makes it misbehave.
 final class FileServer: Sendable {
     /// The content of the file, with its validator.
     struct Version: Sendable {
         var content: Data
         var tag: String?
-        /// The further lines of every head.
+        /// The additional lines of every head.
         var fields = ""
     }
 
     /// The course of a response.
     enum Fate: Sendable {
         case whole
-        /// The given number of bytes of the body, then the end of the connection.
+        /// The given number of bytes of the body, followed by the end of the connection.
         case cut(Int)
-        /// The given number of bytes of the body, then a reset.
+        /// The given number of bytes of the body, followed by a reset.
         case reset(Int)
-        /// The given number of bytes of the body, then silence until the gate opens.
+        /// The given number of bytes of the body, followed by silence until the gate opens.
         case stalled(Int, LoopbackServer.Gate)
         /// Silence without a head, until the gate opens.
         case silent(LoopbackServer.Gate)
-        /// The given number of bytes of the body, then some 20 kB a second.
+        /// The given number of bytes of the body, followed by about 20 kB per second.
         case crawling(Int)
         /// Another response.
         case other(LoopbackServer.Answer)
@@ -36,7 +36,7 @@ final class FileServer: Sendable {
 
     /// Starts a server.
     ///
-    /// - Parameter fate: Returns the course of a response for the number of the request, from 1 on, and the request.
+    /// - Parameter fate: Returns the course of a response for the number of the request, starting at 1, and the request.
     init(
         _ content: Data, tag: String? = "\"v1\"", fields: String = "",
         fate: @escaping @Sendable (Int, LoopbackServer.ReceivedRequest) -> Fate = { _, _ in .whole }
@@ -76,7 +76,7 @@ final class FileServer: Sendable {
         }
     }
 
-    /// Replaces the file by another version.
+    /// Replaces the file with another version.
     func change(to content: Data, tag: String?) { version.withLock { $0 = Version(content: content, tag: tag) } }
 
     var url: String { server.url("/folder/file.bin") }
@@ -141,7 +141,7 @@ func storedInGzip(_ content: Data) -> Data {
     return coded
 }
 
-/// An empty folder for one test, which is removed with the value.
+/// An empty folder for one test, removed with the value.
 final class Folder: Sendable {
     let path: String
 
@@ -151,7 +151,7 @@ final class Folder: Sendable {
 
     func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
 
-    /// The names of the files in the folder, hidden ones too.
+    /// The names of the files in the folder, including hidden ones.
     var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
 
     func data(_ name: String) -> Data? { FileManager.default.contents(atPath: self(name)) }

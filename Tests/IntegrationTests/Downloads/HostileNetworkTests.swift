@@ -2,11 +2,10 @@ import Foundation
 import Testing
 import Trellis
 
-/// A large file from a real server arrives over a network that closes, resets and forgets connections, without any code of the
-/// caller for that.
+/// A large file from a real server arrives over a network that closes, resets and forgets connections. The caller needs no code for that.
 @Suite(.serialized, .timeLimit(.minutes(5)), .requiresPeers, .requires("caddy"))
 struct HostileNetworkTests {
-    /// The size of the file in bytes: 1 GiB in CI, less in the everyday loop, with the same faults.
+    /// The size of the file in bytes: 1 GiB in CI, and less in local runs, with the same faults.
     private static let size = ProcessInfo.processInfo.environment["CI"] == "true" ? 1 << 30 : 64 << 20
 
     @Test(arguments: [1, 4])

@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads over a network with faults end in the right file, or in no file.
+/// Downloads over a network with faults end with the correct file, or with no file.
 @Suite(.timeLimit(.minutes(2)))
 struct InterruptedDownloadTests {
     private static let content = noise(2_000_000)
@@ -17,7 +17,7 @@ struct InterruptedDownloadTests {
         session.downloadRequest(server.url, to: .file(folder("a.bin")), options: options)
     }
 
-    /// Returns whether the folder holds the whole file and nothing else.
+    /// Returns whether the folder holds the complete file and nothing else.
     private func isWhole(_ content: Data = content) -> Bool {
         folder.data("a.bin") == content && folder.names == ["a.bin"]
     }
@@ -40,11 +40,11 @@ struct InterruptedDownloadTests {
             server.url, to: .file(folder("a.bin")), checksum: checksum, options: options
         ).value
         #expect(isWhole(content))
-        // A reset may lose bytes that were on their way.
+        // A reset may lose bytes in transit.
         #expect(file.interruptions > 150 && file.size == 8 << 20)
     }
 
-    /// The parts of two files with the same tag and length are not joined, when a redirect leads elsewhere the second time.
+    /// The parts of two files with the same tag and length are not joined if a redirect leads to another server the second time.
     @Test(arguments: [1, 4])
     func whatARedirectLeadsToIsNotGluedToSomethingElse(connections: Int) async throws {
         let (one, other) = (noise(6 << 20, seed: 3), noise(6 << 20, seed: 4))
@@ -73,7 +73,7 @@ struct InterruptedDownloadTests {
         #expect(file.response.status == .partialContent)
     }
 
-    /// A file that has changed is downloaded anew, and not joined to the old part.
+    /// A file that has changed is downloaded again, and not joined to the old part.
     @Test func aChangedFileBeginsAnew() async throws {
         let other = noise(900_000, seed: 2)
         let change = Locked<(@Sendable () -> Void)?>(nil)
@@ -87,7 +87,7 @@ struct InterruptedDownloadTests {
         #expect(server.ranges == [nil, "bytes=500000-"])
     }
 
-    /// A download fails if the tag changes with every response, because no two parts belong together.
+    /// A download fails if the tag changes with every response, because no two parts belong to the same version.
     @Test func aTagThatChangesWithEveryAnswer() async throws {
         let count = Locked(0)
         let server = try LoopbackServer.http { _ in
@@ -111,7 +111,7 @@ struct InterruptedDownloadTests {
         #expect(folder.data("a.bin") == nil && error?.attemptCount == count.withLock { $0 })
     }
 
-    /// A tag that stays the same for another file is noticed by the digest.
+    /// A tag that stays the same for another file is detected through the digest.
     @Test func aTagThatLies() async throws {
         let digest = try #require(MessageDigest(.sha256))
         digest.update(Self.content)
@@ -128,7 +128,7 @@ struct InterruptedDownloadTests {
         #expect(folder.names == [])
     }
 
-    /// A download without a strong validator cannot be resumed, and begins anew.
+    /// A download without a strong validator cannot be resumed, and starts again.
     @Test(arguments: [nil, "W/\"v1\""])
     func withoutAStrongTagAllComesAgain(_ tag: String?) async throws {
         let server = try FileServer(Self.content, tag: tag) { number, _ in number <= 2 ? .cut(500_000) : .whole }
@@ -136,7 +136,7 @@ struct InterruptedDownloadTests {
         #expect(isWhole() && server.ranges == [nil, nil, nil])
     }
 
-    /// A download is given up after two more attempts if nothing can be kept, and each response begins anew.
+    /// A download is given up after two more attempts if no bytes can be kept, and each response starts again.
     @Test func whereNothingCanBeKeptItIsGivenUpSoon() async throws {
         let server = try FileServer(Self.content, tag: nil) { _, _ in .cut(500_000) }
         await fails(.truncatedBody) { try await download(server).value }
@@ -155,7 +155,7 @@ struct InterruptedDownloadTests {
         #expect(server.requests.map { $0["Range"] } == [nil, "bytes=500000-", "bytes=500000-"])
     }
 
-    /// Interruptions are counted up to the maximum, however many bytes come each time.
+    /// Interruptions are counted up to the maximum, however many bytes arrive each time.
     @Test(arguments: [0, 1, 3], ["\"v1\"", nil]) func interruptionsAreCountedWhereThereIsAMaximum(
         _ maximum: Int, _ tag: String?
     ) async throws {
@@ -221,7 +221,7 @@ struct InterruptedDownloadTests {
         #expect(server.server.errors.isEmpty)
     }
 
-    /// A part that is longer than its range is discarded; only its own framing tells its length.
+    /// A part that is longer than its range is discarded; its length is known only from its own framing.
     @Test func aPartThatIsTooLong() async throws {
         let server = try FileServer(Self.content) { number, _ in
             switch number {
@@ -256,7 +256,7 @@ struct InterruptedDownloadTests {
         var options = DownloadOptions()
         options.maximumFailures = 2
         await fails(.truncatedBody) { try await download(server, options: options).value }
-        // The first interruption does not count, because bytes had come before.
+        // The first interruption does not count, because bytes had arrived before.
         #expect(server.ranges.count == 3)
         #expect(folder.data("a.bin") == nil)
     }
@@ -290,7 +290,7 @@ struct InterruptedDownloadTests {
         #expect(server.ranges.count == 2)
     }
 
-    /// A body of unknown length is downloaded: its length is known only when it is whole.
+    /// A body of unknown length is downloaded: its length is known only when it is complete.
     @Test func aBodyOfUnknownLength() async throws {
         let server = try LoopbackServer.http { request in
             let tag = (name: "ETag", value: "\"v1\"")

@@ -13,7 +13,7 @@ struct KilledProcessTests {
 
     init() throws { folder = try Folder() }
 
-    /// Runs a process that downloads, and is killed when `count` bytes have come.
+    /// Runs a process that downloads, and is killed when `count` bytes have arrived.
     private func kill(at count: Int64, _ url: String, connections: Int = 1) async {
         let path: String = folder("a.bin")
         await #expect(processExitsWith: .signal(SIGKILL)) { [path = path as String, url, count, connections] in
@@ -51,7 +51,7 @@ struct KilledProcessTests {
         gate.open()
     }
 
-    /// A second process at one place has a partial file of its own, which is removed by a download after its death.
+    /// A second process at the same place has its own partial file, which is removed by a later download after the process has ended.
     @Test func twoProcessesAtOnePlace() async throws {
         let server = try FileServer(Self.content) { [gate] number, _ in
             number <= 2 ? .stalled(2 << 20, gate) : .whole

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Files come over several connections at once.
+/// Files are downloaded over several connections at once.
 @Suite(.timeLimit(.minutes(1)))
 struct PartsTests {
     private static let content = noise(16 << 20, seed: 3)
@@ -49,9 +49,9 @@ struct PartsTests {
         #expect(isWhole)
     }
 
-    /// A connection that the server refuses for a long time leaves its work to the others, and its request need not be repeated
-    /// when all bytes are there. Some servers limit the connections of a client. The suite's time limit is shorter than such a
-    /// wait and its request.
+    /// A connection that the server refuses for a long time leaves its work to the others, and its request need not be repeated when all
+    /// bytes have arrived. Some servers limit the connections of a client. The suite's time limit is shorter than such a wait and its
+    /// request.
     @Test(arguments: ["60", "3600"])
     func whoIsSentAwayHoldsNobodyUp(_ seconds: String) async throws {
         let server = try FileServer(Self.content) { number, _ in
@@ -70,7 +70,7 @@ struct PartsTests {
         #expect(folder.names == [])
     }
 
-    /// The server's digest is checked when a download goes on: only the responses with the parts have named the digest.
+    /// The server's digest is checked when a download continues, although only the responses with the parts have contained the digest.
     @Test(arguments: [1, 4]) mutating func theServersDigestIsCheckedWhenItGoesOn(_ connections: Int) async throws {
         let digest = Data(repeating: 7, count: 32).base64EncodedString()
         let server = try FileServer(Self.content, fields: "Repr-Digest: sha-256=:\(digest):\r\n") { number, _ in
@@ -87,7 +87,7 @@ struct PartsTests {
         #expect(folder.names == [])
     }
 
-    /// Connections that stand still forever leave their work, to the last byte, to the others.
+    /// Connections that stop forever leave their work, to the last byte, to the others.
     @Test(arguments: [[1], [2], [1, 2, 3]])
     func connectionsThatStandStill(_ still: Set<Int>) async throws {
         let gate = LoopbackServer.Gate()
@@ -102,7 +102,7 @@ struct PartsTests {
         try await server.server.waitUntilAllClosed()
     }
 
-    /// A connection without even a head leaves its work to the others.
+    /// A connection on which not even a head arrives leaves its work to the others.
     @Test func aConnectionThatSaysNothing() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in number == 2 ? .silent(gate) : .whole }
@@ -111,7 +111,7 @@ struct PartsTests {
         gate.open()
     }
 
-    /// A connection that is too slow to come to an end leaves its work to the others.
+    /// A connection that is too slow to finish leaves its work to the others.
     @Test func aConnectionThatCrawls() async throws {
         let server = try FileServer(Self.content) { number, _ in number == 2 ? .crawling(1000) : .whole }
         #expect(try await download(server).value.interruptions == 0)
@@ -126,7 +126,7 @@ struct PartsTests {
         #expect(isWhole && file.interruptions > 10)
     }
 
-    /// A server that announces parts, and serves none, is read over one connection.
+    /// A file is read over one connection if the server announces parts but serves none.
     @Test mutating func aServerThatRefusesParts() async throws {
         let server = try FileServer(Self.content) { number, request in
             request["Range"] != nil ? .other(.init(503)) : .whole
@@ -191,7 +191,7 @@ struct PartsTests {
         var options = DownloadOptions()
         options.connections = connections
         let file = try await Session().downloadRequest(server.url, to: .file(grave("a.bin")), options: options).value
-        // The bytes since the last note come again.
+        // The bytes since the last note arrive again.
         #expect(file.resumedBytes >= 4 << 20)
         #expect(grave.data("a.bin") == Self.content && grave.names == ["a.bin"])
         let data = try #require(await victim.cancelProducingResumeData())
@@ -201,7 +201,7 @@ struct PartsTests {
         #expect(isWhole)
     }
 
-    /// The length of a file with gaps is not used: after a process that ends early, only the bytes of its note count.
+    /// The length of a file with gaps is not used: after a process that ends early, only the bytes recorded in its note count.
     @Test func afterAnEarlyEnd() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in number <= 4 ? .stalled(1 << 20, gate) : .whole }

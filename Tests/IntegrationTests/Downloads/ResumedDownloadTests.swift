@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads go on where earlier ones ended, and their digests cover the whole file.
+/// Downloads continue where earlier ones ended, and their digests cover the complete file.
 @Suite(.timeLimit(.minutes(1)))
 struct ResumedDownloadTests {
     private static let content = noise(2_000_000)
@@ -17,12 +17,12 @@ struct ResumedDownloadTests {
         session.downloadRequest(server.url, to: .file(folder("a.bin")), options: options)
     }
 
-    /// Returns whether the folder holds the whole file and nothing else.
+    /// Returns whether the folder holds the complete file and nothing else.
     private func isWhole(_ content: Data = content) -> Bool {
         folder.data("a.bin") == content && folder.names == ["a.bin"]
     }
 
-    /// The state on the disk while a download is under way, which a killed process would leave, can be resumed.
+    /// The state on the disk during a download, which a killed process would leave, can be resumed.
     @Test func afterAKilledProcess() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in number == 1 ? .stalled(700_000, gate) : .whole }
@@ -41,7 +41,7 @@ struct ResumedDownloadTests {
         gate.open()
     }
 
-    /// A long part of one version is not used for another version, of which fewer bytes have come when the process ends.
+    /// A long part of one version is not used for another version, of which fewer bytes have arrived when the process ends.
     @Test func aChangedFileAndAKilledProcess() async throws {
         let gate = LoopbackServer.Gate()
         let other = noise(2_000_000, seed: 2)
@@ -67,7 +67,7 @@ struct ResumedDownloadTests {
         gate.open()
     }
 
-    /// The bytes of a resumed download that was killed count, too.
+    /// The bytes of a resumed download that was killed count too.
     @Test func aDownloadThatWasGoneOnWithAndKilled() async throws {
         let gate = LoopbackServer.Gate()
         let server = try FileServer(Self.content) { number, _ in
@@ -117,7 +117,7 @@ struct ResumedDownloadTests {
         #expect(try await second.value.resumedBytes == data.receivedBytes)
         #expect(isWhole() && !FileManager.default.fileExists(atPath: data.path))
         gate.open()
-        // The partial file does not exist any more.
+        // The partial file no longer exists.
         let third = session.downloadRequest(resuming: copy, to: .file(folder("a.bin"), .removePreviousFile))
         #expect(try await third.value.resumedBytes == 0)
     }

@@ -5,12 +5,12 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// A slow disk holds up the network of its own download, and no other work.
+/// A slow disk delays the network of its own download, and no other work.
 @Suite(.timeLimit(.minutes(1)))
 struct SlowDiskTests {
     private static let content = noise(64 << 20, seed: 4)
 
-    /// A digest that takes the place of the disk: it is called where the file is written, right after the write.
+    /// A digest that simulates the disk: it is called where the file is written, directly after the write.
     private struct SlowDigest: DigestFunction {
         let disk: Disk
 
@@ -18,7 +18,7 @@ struct SlowDiskTests {
         mutating func finish() -> [UInt8] { [1] }
     }
 
-    /// A disk that blocks its first write until the test lets the write go on.
+    /// A disk that blocks its first write until the test releases it.
     private final class Disk: Sendable {
         let isReached = LoopbackServer.Gate()
         private let mayGoOn = DispatchSemaphore(value: 0)
@@ -42,11 +42,11 @@ struct SlowDiskTests {
         let server = try FileServer(Self.content), other = try LoopbackServer.http { _ in .text("here") }
         let disk = Disk(session)
         let checksum = Checksum(name: "slow", [1]) { SlowDigest(disk: disk) }
-        // The disk is slow also where the tasks of its caller run on the engine thread.
+        // The disk is slow even if the tasks of its caller run on the engine thread.
         let download = session.downloadRequest(server.url, to: .file(folder("a.bin")), checksum: checksum)
         download.resume()
         try await disk.isReached.opened()
-        // The connection of the download stands still soon, and other requests go on.
+        // The connection of the download soon stops, and other requests continue.
         var before = -1
         while server.server.bytesWritten != before {
             before = server.server.bytesWritten

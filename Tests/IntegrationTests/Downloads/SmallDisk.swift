@@ -1,10 +1,10 @@
 import Foundation
 
-/// A file system of bounded size for one test, which is removed with the value.
+/// A file system of bounded size for one test, removed with the value.
 final class SmallDisk: Sendable {
     let folder: Folder
 
-    /// A Boolean value: file systems can be mounted here, which needs root, outside a container without the right to mount.
+    /// Indicates whether file systems can be mounted here, which needs root and, in a container, the right to mount.
     static let isAvailable = (try? SmallDisk(kilobytes: 64)) != nil
 
     /// A failure to mount or unmount.
@@ -17,7 +17,7 @@ final class SmallDisk: Sendable {
 
     deinit { try? Self.run("umount", "-l", folder.path) }
 
-    /// Mounts the file system again with other options, such as a larger size, or for reading only.
+    /// Mounts the file system again with other options, such as a larger size or read-only access.
     func remount(_ options: String) throws { try Self.run("mount", "-o", "remount,\(options)", folder.path) }
 
     private static func run(_ name: String, _ arguments: String...) throws {

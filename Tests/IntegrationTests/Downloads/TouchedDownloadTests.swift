@@ -4,7 +4,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Downloads whose files other processes write to, move or delete end in the right file, or in a clear error and no file.
+/// Downloads whose files other processes write to, move or delete end with the correct file, or with a clear error and no file.
 @Suite(.timeLimit(.minutes(1)))
 struct TouchedDownloadTests {
     private static let content = noise(2_000_000)
@@ -13,7 +13,7 @@ struct TouchedDownloadTests {
     private let folder: Folder
     private let session = Session()
     private var onlyOnce = DownloadOptions()
-    /// The servers, which live as long as the test.
+    /// The servers, which run as long as the test.
     private let servers = Locked<[FileServer]>([])
 
     init() throws {
@@ -43,9 +43,9 @@ struct TouchedDownloadTests {
         try #require(FileHandle(forUpdatingAtPath: folder(name)))
     }
 
-    // MARK: While it is under way
+    // MARK: Changes during a download
 
-    /// A partial file that another process cuts ends the download: the bytes after the cut would follow zeros.
+    /// A partial file that another process truncates ends the download, because the bytes after the cut would follow zeros.
     @Test(arguments: [0, 699_999]) func aPartialFileThatIsCut(_ length: UInt64) async throws {
         let (_, request) = try await touching { _ in try open(Self.part).truncate(atOffset: length) }
         let error = await fails(.file) { try await request.value }
@@ -84,7 +84,7 @@ struct TouchedDownloadTests {
         #expect(request.resumeData == nil && !FileManager.default.fileExists(atPath: folder.path))
     }
 
-    /// A cancelled download whose file has gone reports no resume data.
+    /// A cancelled download whose file was removed reports no resume data.
     @Test(arguments: [part, ""]) func aCancelledDownloadWhoseFileHasGone(_ name: String) async throws {
         let (_, request) = try await touching { request in
             try FileManager.default.removeItem(atPath: folder(name))
@@ -104,7 +104,7 @@ struct TouchedDownloadTests {
         #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
     }
 
-    // MARK: Between two downloads
+    // MARK: Changes between two downloads
 
     /// Returns the server and the resume data of a download that has failed after 700,000 bytes.
     private func interrupted() async throws -> (FileServer, ResumeData) {
@@ -145,7 +145,7 @@ struct TouchedDownloadTests {
         #expect(folder.data("b.bin") == Self.content && server.ranges == [nil, nil])
     }
 
-    /// Resume data is ignored if its bytes are there no more, and the bytes of the partial file are of another version.
+    /// Resume data is ignored if its bytes no longer exist, and the bytes of the partial file belong to another version.
     @Test func resumeDataOfAPartialFileThatIsOfAnotherDownloadByNow() async throws {
         let (server, data) = try await interrupted()
         let other = try FileServer(noise(2_000_000, seed: 5), tag: "\"other\"") { _, _ in .cut(900_000) }
@@ -155,7 +155,7 @@ struct TouchedDownloadTests {
         #expect(server.ranges == [nil, nil])
     }
 
-    /// Resume data is ignored if its partial file has gone, and another file's partial file is at the place.
+    /// Resume data is ignored if its partial file was removed, and the partial file of another file is at the place.
     @Test func resumeDataWithoutItsFileNextToAnother() async throws {
         let (server, data) = try await interrupted()
         let other = try FileServer(noise(2_000_000, seed: 5), tag: "\"other\"") { _, _ in .cut(900_000) }
@@ -188,10 +188,9 @@ struct TouchedDownloadTests {
         #expect(folder.data("a.bin") == Self.content && folder.names == ["a.bin"])
     }
 
-    // MARK: Two at one place
+    // MARK: Two downloads to one place
 
-    /// The partial files of second processes that were killed are removed by the next download; a file that is still written to
-    /// stays.
+    /// The partial files of second processes that were killed are removed by the next download. A file that is still being written stays.
     @Test func whatSecondDownloadsLeftGoes() async throws {
         for name in [".2", ".3", ".7"] { folder.write(noise(1000), to: Self.part + name) }
         let held = try #require(try PartialFile.opened(path: folder(Self.part + ".5")))
@@ -215,8 +214,7 @@ struct TouchedDownloadTests {
         await fails(.file, .downloadFailed(.exists(path: folder("a.bin")))) { try await request.value }
     }
 
-    /// A second download can be resumed: its partial file is found through its resume data only, and no other download removes
-    /// that file.
+    /// A second download can be resumed. Its partial file is found only through its resume data, and no other download removes that file.
     @Test func aSecondDownloadIsGoneOnWith() async throws {
         let gate = LoopbackServer.Gate()
         let other = try FileServer(Self.content) { number, _ in number == 1 ? .stalled(500_000, gate) : .whole }

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A body follows `Expect: 100-continue` only after a 100 or a wait, here over a socket.
+/// With `Expect: 100-continue`, a body is sent only after a 100 or a wait, here over a socket.
 @Suite(.timeLimit(.minutes(1)))
 struct ContinueSocketTests {
     /// A wait that is longer than a test may take.

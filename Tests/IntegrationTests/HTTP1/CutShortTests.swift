@@ -2,7 +2,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A connection that ends, in order or with a reset, at any point of a response is an error.
+/// A connection that ends at any point of a response, in order or with a reset, is an error.
 @Suite(.timeLimit(.minutes(1)))
 struct CutShortTests {
     @Test(arguments: [Ending.close, .reset])

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A response that comes before the body of the request is sent is delivered, for each way to end a response.
+/// A response that arrives before the body of the request is sent is delivered, for each way to end a response.
 @Suite(.timeLimit(.minutes(1)))
 struct EarlyAnswerFramingTests {
     /// A way to mark the end of a response (RFC 9112, section 6.3).
@@ -27,7 +27,7 @@ struct EarlyAnswerFramingTests {
         let status: Int
         let rest: WatchedSource.Rest
         let framing: Framing
-        /// A Boolean value: the last bytes come separately.
+        /// Indicates whether the last bytes are sent separately.
         let isSplit: Bool
 
         var testDescription: String { "\(status) \(framing)\(isSplit ? " in two" : ""), \(rest) source" }
@@ -90,8 +90,8 @@ struct EarlyAnswerFramingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// The bytes sent are those that the server has received: for a body that is sent with its head, a body in chunks, and the
-    /// beginning of a body.
+    /// The number of bytes sent equals the number that the server has received: for a body that is sent with its head, a body in chunks,
+    /// and the beginning of a body.
     @Test(arguments: [0, 5, 5_000, 60_000, 200_000, 3_000_000])
     func bytesSentAreThoseOfHeadAndBody(_ count: Int) async throws {
         let server = try LoopbackServer.http(storesBodies: false) { _ in .init(204) }
@@ -103,7 +103,7 @@ struct EarlyAnswerFramingTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// The bytes sent of a body whose rest is not wanted are those of its beginning.
+    /// The bytes sent of a body whose rest is not needed are those of its beginning.
     @Test func bytesSentAreThoseThatWereSent() async throws {
         let server = try Misbehaviour { connection, _ in
             _ = try connection.read(exactly: 5)

@@ -3,13 +3,13 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A response that comes before the end of the request's body ends the upload.
+/// A response that arrives before the end of the request's body ends the upload.
 @Suite(.timeLimit(.minutes(1)))
 struct EarlyAnswerTests {
     /// A kind of source of the request's body.
     enum Source: String, CaseIterable { case endless, stalled }
 
-    /// Returns a body of chunks without an end, or of one chunk and then nothing.
+    /// Returns a body of chunks without an end, or of one chunk after which nothing follows.
     private func body(_ source: Source) -> RequestBody {
         switch source {
         case .endless: .stream(BodySource.endless())

@@ -2,7 +2,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The end of a body follows from its length or its chunks, and malformed framing is refused.
+/// The end of a body is determined by its length or its chunks, and malformed framing is refused.
 @Suite(.timeLimit(.minutes(1)))
 struct FramingTests {
     @Test(arguments: [
@@ -36,7 +36,7 @@ struct FramingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A trailer that libcurl cannot parse is an error of the server, and not a failure of libcurl.
+    /// A trailer that libcurl cannot parse is an error of the server, not a failure of libcurl.
     @Test(arguments: [
         Row("without a colon", "Nonsense"), Row("a fold", "X-T: 1\r\n fold"), Row("a fold first", " fold"),
         Row("no text", "\u{7F}\u{7F}"), Row("a head", "HTTP/1.1 200 OK"),
@@ -49,7 +49,7 @@ struct FramingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A malformed chunk is refused after a refused connection: the first address of `localhost` may refuse the connection, and
+    /// A malformed chunk is refused even after a refused connection: the first address of `localhost` may refuse the connection, and
     /// libcurl keeps the number of that error.
     @Test func aChunkIsRefusedAfterAnAddressThatRefused() async throws {
         let server = try Misbehaviour(answering: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nhello")
@@ -58,8 +58,8 @@ struct FramingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A response with a transfer coding and a length is an error, or its chunks count and the connection is not used again. Both
-    /// fields are a sign of request smuggling: RFC 9112, section 6.3, would have the response treated as an error.
+    /// A response with a transfer coding and a length is an error, or its chunks are used and the connection is not reused. Both fields
+    /// together are a sign of request smuggling; RFC 9112, section 6.3, recommends to treat the response as an error.
     @Test func transferEncodingWithContentLength() async throws {
         let server = try Misbehaviour(
             answering:
@@ -81,7 +81,7 @@ struct FramingTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// Bytes after a whole body are part neither of that body nor of the next response.
+    /// Bytes after a complete body are part neither of that body nor of the next response.
     @Test func bodyLongerThanItsLengthIsCutOff() async throws {
         let server = try Misbehaviour(
             answering:

@@ -22,7 +22,7 @@ struct HeaderFieldTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A fold in a field is replaced by spaces, as RFC 9112, section 5.2, asks of a user agent.
+    /// A fold in a field is replaced by spaces, as RFC 9112, section 5.2, requires of a user agent.
     @Test func foldedFieldIsUnfolded() async throws {
         let server = try Misbehaviour(
             answering: "HTTP/1.1 200 OK\r\nX-Folded: one\r\n  two\r\nContent-Length: 2\r\n\r\nok")

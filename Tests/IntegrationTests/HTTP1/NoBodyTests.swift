@@ -2,8 +2,8 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Responses without a body by definition (RFC 9112, section 6.3) end with their head, for all values of their fields, and the
-/// connection serves the next request.
+/// Responses without a body by definition (RFC 9112, section 6.3) end with their head, for all values of their fields, and the connection
+/// can serve the next request.
 @Suite(.timeLimit(.minutes(1)))
 struct NoBodyTests {
     @Test(arguments: [204, 304], ["Content-Length: 10", "Transfer-Encoding: chunked"])

@@ -2,7 +2,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A server that stops sending, or sends too slowly, meets the time limits.
+/// A server that stops sending, or sends too slowly, reaches the time limits.
 @Suite(.timeLimit(.minutes(1)))
 struct SilenceTests {
     private static let points = [
@@ -45,9 +45,9 @@ struct SilenceTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A server that does not read meets the idle limit: the kernel's buffers fill, and then no byte moves.
+    /// A server that does not read reaches the idle limit: the kernel's buffers fill, and then no byte moves.
     @Test func whileSendingReachesTheIdleTimeout() async throws {
-        // The server sees the end of the connection only after all those bytes, so it reads them in the end.
+        // The server sees the end of the connection only after all those bytes, so it finally reads them.
         let failed = LoopbackServer.Gate()
         let server = try Misbehaviour { connection, _ in
             try connection.wait(for: failed)

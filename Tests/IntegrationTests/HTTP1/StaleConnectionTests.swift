@@ -6,7 +6,7 @@ import TrellisTesting
 /// Kept connections may break or receive bytes between two requests.
 @Suite(.timeLimit(.minutes(1)))
 struct StaleConnectionTests {
-    /// Bytes that come without a request are never the next response.
+    /// Bytes that arrive without a request are never the next response.
     @Test(arguments: [
         Row("a whole answer", "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"),
         Row(
@@ -54,8 +54,8 @@ struct StaleConnectionTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// A large body in memory is sent again only by a policy that may do so; otherwise the error is not that the body could not
-    /// be repeated.
+    /// A large body in memory is sent again only by a policy that may do so. Otherwise the error is not that the body could not be
+    /// repeated.
     @Test(arguments: [false, true])
     func aLargeBodyIsSentAgainOnlyWithAKey(_ hasKey: Bool) async throws {
         let server = try LoopbackServer { connection in
@@ -100,8 +100,7 @@ struct StaleConnectionTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// A request uses another connection if its own was closed before and the end was seen: nothing was sent, so any request may
-    /// do so.
+    /// A request uses another connection if its own was closed before and the end was detected: nothing was sent, so any request may do so.
     @Test func requestAfterAnOrderlyEndUsesAnotherConnection() async throws {
         let server = try LoopbackServer { connection in
             try connection.readRequest()

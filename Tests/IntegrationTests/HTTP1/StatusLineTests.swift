@@ -42,7 +42,7 @@ struct StatusLineTests {
         try await server.isHealthyAndLeavesNothing()
     }
 
-    /// A status outside the list of RFC 9110, but of three digits, is a response and not an error.
+    /// A status of three digits that is not in the list of RFC 9110 is a response, not an error.
     @Test(arguments: [600, 999])
     func unusualStatusIsAnAnswer(_ status: Int) async throws {
         let server = try Misbehaviour(answering: "HTTP/1.1 \(status) Odd\r\nContent-Length: 2\r\n\r\nok")

@@ -6,11 +6,11 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The end of a response arrives, although it comes in one piece with more bytes than libcurl reads at once. Before 8.1 libcurl
-/// forgets the bytes that do not fit into its buffer, and waits for a socket on which nothing more comes.
+/// The end of a response arrives even if it is in one piece with more bytes than libcurl reads at once. Before 8.1, libcurl drops the bytes
+/// that do not fit into its buffer, and waits for a socket on which no more data arrives.
 @Suite(.timeLimit(.minutes(1)))
 struct CoalescedEndTests {
-    /// Every size arrives. The sizes a little above 16 KiB and above 32 KiB used to stop.
+    /// Responses of every size arrive. With sizes a little above 16 KiB and above 32 KiB, they once stopped.
     @Test(arguments: [1000, 17_411, 20_790, 33_000, 55_328, 61_400, 120_000], [false, true])
     func everythingArrives(_ size: Int, _ hasTrailers: Bool) async throws {
         let body = Data((0..<size).map { UInt8(truncatingIfNeeded: $0 / 7) })
@@ -30,7 +30,7 @@ struct CoalescedEndTests {
             }
             try connection.write(answer)
             isWritten.signal()
-            // The connection stays open: its end would wake a client that waits in vain.
+            // The connection stays open, because its end would wake a client that waits forever.
             connection.waitUntilPeerCloses()
         }
         var configuration = SessionConfiguration()
@@ -40,7 +40,7 @@ struct CoalescedEndTests {
         let url = server.url()
         async let answer = session.data(url)
         try await isAsked.opened()
-        // The engine checks the socket only when the whole response is there.
+        // The engine checks the socket only when the complete response has arrived.
         engine.submit {
             isHeldUp.open()
             isWritten.wait()

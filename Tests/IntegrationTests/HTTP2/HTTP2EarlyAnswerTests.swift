@@ -3,8 +3,8 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A response over HTTP/2 that comes before the body of the request is sent is delivered, although the server then refuses the
-/// rest of the body (RFC 9113, section 8.1).
+/// A response over HTTP/2 that arrives before the body of the request is sent is delivered, although the server then refuses the rest of
+/// the body (RFC 9113, section 8.1).
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
@@ -24,9 +24,8 @@ struct HTTP2EarlyAnswerTests {
         var path: String { "/early-end/\(status)/\(length)/\(end)/reset" }
         var testDescription: String { "\(status) \(length), its end \(end), to a source that is \(rest), over \(way)" }
 
-        /// A Boolean value: libcurl before 8.1 does not report the response. This concerns the end of a success without a length
-        /// while the source pauses, and mostly a response whose head comes in one read with the reset, which TLS records keep
-        /// apart.
+        /// Indicates whether libcurl before 8.1 does not report the response. This concerns the end of a success without a length while the
+        /// source pauses, and mostly a response whose head arrives in one read with the reset, which TLS records separate.
         var isHidden: Bool {
             guard !RunningLibcurl.hasHTTP3 else { return false }
             return (rest == .stalled && status < 300 && length == "without-length")

@@ -2,15 +2,14 @@ import Foundation
 import Testing
 import Trellis
 
-/// An HTTP/2 server that resets a stream, goes away, cuts a body short or breaks the protocol causes an error, or a repetition
-/// without harm.
+/// An HTTP/2 server that resets a stream, goes away, cuts a body short or violates the protocol causes an error, or a harmless repetition.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
 struct HTTP2FailureTests {
     static let started = Peer.started("http2.py")
 
-    /// The codes of RFC 9113, section 7, that end a stream for good.
+    /// The codes of RFC 9113, section 7, that finally end a stream.
     static let codes = [
         "PROTOCOL_ERROR", "INTERNAL_ERROR", "FLOW_CONTROL_ERROR", "SETTINGS_TIMEOUT", "STREAM_CLOSED",
         "FRAME_SIZE_ERROR",
@@ -50,13 +49,13 @@ struct HTTP2FailureTests {
 
     @Test func streamRefusedForEverIsAnError() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
-        // libcurl repeats such a stream by itself, and in the end only reports that the connection died.
+        // libcurl itself repeats such a stream, and finally only reports that the connection died.
         let error = await peer.fails("/rst/before-head/REFUSED_STREAM", with: .http2, .receive)
         #expect(error?.isRetryable == true)
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A code that asks for another attempt comes too late in a body: the rest would be joined to another response.
+    /// A code that requests another attempt is too late during a body, because the rest would be joined to another response.
     @Test(arguments: ["REFUSED_STREAM", "HTTP_1_1_REQUIRED"])
     func codeThatAsksForAnotherAttemptInTheBody(_ code: String) async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
@@ -64,7 +63,7 @@ struct HTTP2FailureTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// The code leads to a response over HTTP/1.1 if it comes before the head, or to an error of HTTP/2.
+    /// The code leads to a response over HTTP/1.1 if it arrives before the head, and to an error of HTTP/2 otherwise.
     @Test func http11Required() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
         do {
@@ -87,7 +86,7 @@ struct HTTP2FailureTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A stream that was never begun is repeated, or fails with an error that is retryable.
+    /// A stream that was never begun is repeated, or fails with a retryable error.
     @Test(arguments: HTTP2Peer.Way.allCases)
     func goAwayBeforeTheStream(_ way: HTTP2Peer.Way) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
@@ -115,7 +114,7 @@ struct HTTP2FailureTests {
         ])
     func truncatedBodyIsReportedAsTruncated(_ way: HTTP2Peer.Way, _ path: String) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
-        // libcurl 7.88 may deliver neither a head nor a reset that come in one read.
+        // libcurl 7.88 may deliver neither a head nor a reset if both arrive in one read.
         let others: [TrellisError.Kind] = path == "/truncated/rst" ? [.receive, .http2] : []
         await expectFailure([.truncatedBody] + others) { try await peer.session.data(peer.request(path)) }
         try await peer.isHealthyAndLeavesNothing()
@@ -130,7 +129,7 @@ struct HTTP2FailureTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A field with a line end is dropped or refused, but never taken for two fields.
+    /// A field with a line end is dropped or refused, but never treated as two fields.
     @Test func lineEndInAFieldIsNoField() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
         do {
@@ -153,8 +152,8 @@ struct HTTP2FailureTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// Bytes that are not frames are refused. The connection may end before libcurl reports the reason; newer versions send
-    /// GOAWAY and wait for the server's end.
+    /// Bytes that are not frames are refused. The connection may end before libcurl reports the reason; newer versions send GOAWAY and wait
+    /// until the server closes the connection.
     @Test func bytesThatAreNoFramesAreRefused() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
         var request = try peer.request("/garbage")

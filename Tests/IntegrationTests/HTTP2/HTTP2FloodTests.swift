@@ -3,8 +3,8 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A server that floods its connection with empty frames ends its own request and no other. Before 8.1 a call into libcurl lasts
-/// as long as the flood.
+/// A server that floods its connection with empty frames ends its own request and no other. Before 8.1, a call into libcurl lasts as long
+/// as the flood.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
@@ -35,7 +35,7 @@ struct HTTP2FloodTests {
         try await peer.leavesNothing()
     }
 
-    /// A flood on a kept connection ends the request that takes the connection.
+    /// A flood on a kept connection ends the request that uses the connection.
     @Test func floodOnAKeptConnectionEndsItsRequestAndNoOther() async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)
         let key = UUID().uuidString
@@ -47,9 +47,8 @@ struct HTTP2FloodTests {
         try await peer.leavesNothing()
     }
 
-    /// Expects the error of a flood. A libcurl that returns during a flood, as newer ones do, sees a body or a head without
-    /// bytes, and newer ones treat some of these frames as an error. An older libcurl does the same if the peer floods more
-    /// slowly than libcurl reads.
+    /// Expects the error of a flood. A newer libcurl returns during a flood and finds a body or a head without bytes, and some versions
+    /// treat some of these frames as an error. An older libcurl does the same if the peer floods more slowly than libcurl reads.
     private func expectFlood<Success>(_ work: () async throws -> Success) async {
         let error = await expectFailure([.receive, .idleTimeout, .http2], of: work)
         guard error?.kind == .receive else { return }

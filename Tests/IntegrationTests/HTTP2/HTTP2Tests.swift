@@ -23,7 +23,7 @@ struct HTTP2Tests {
     func manyRequestsAtOnce(_ way: HTTP2Peer.Way) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
         let request = try peer.request("/together/\(UUID())/50")
-        // The server responds when all requests are there.
+        // The server responds when all requests have arrived.
         let responses = try await withThrowingTaskGroup(of: Response.self) { group in
             for _ in 0..<50 { group.addTask { try await peer.session.data(request).1 } }
             return try await group.reduce(into: []) { $0.append($1) }
@@ -53,7 +53,7 @@ struct HTTP2Tests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A response before the end of the upload counts, independently of the rest of the upload (RFC 9113, section 8.1).
+    /// A response before the end of the upload is accepted, regardless of the rest of the upload (RFC 9113, section 8.1).
     @Test(arguments: [200, 413])
     func answerBeforeTheUploadEnds(_ status: Int) async throws {
         let peer = try await HTTP2Peer(Self.started, .tls)

@@ -3,7 +3,7 @@ import HTTPTypes
 import Testing
 import Trellis
 
-/// A response over HTTP/2 is whole, or it is an error, also without a length, so that only END_STREAM (RFC 9113, section 8.1)
+/// A response over HTTP/2 is complete, or it is an error. This also applies without a length, where only END_STREAM (RFC 9113, section 8.1)
 /// marks the end.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
@@ -15,8 +15,8 @@ struct HTTP2TruthTests {
         "large-frame", "settings-length", "data-of-no-stream", "interleaved", "window-overflow", "compression",
     ]
 
-    /// A body without a length on a broken connection is an error. The server does not close the connection, as that would be
-    /// another kind of end.
+    /// A body without a length on a broken connection is an error. The server does not close the connection, because that would be another
+    /// kind of end.
     @Test(arguments: HTTP2Peer.Way.allCases, violations.product(["after-head", "in-body", "at-once"]))
     func bodyWithoutLengthOnABrokenConnection(_ way: HTTP2Peer.Way, _ row: Pair) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
@@ -39,7 +39,7 @@ struct HTTP2TruthTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A whole body without a length arrives before the end that a GOAWAY announces: the connection ends here, too, but in order.
+    /// A complete body without a length arrives before the end that a GOAWAY announces. The connection ends here too, but in order.
     @Test(arguments: HTTP2Peer.Way.allCases, ["before-head", "in-body"].product(["at-once", "own"]))
     func wholeBodyWithoutLengthBeforeTheEndThatGoAwayAnnounces(_ way: HTTP2Peer.Way, _ row: Pair) async throws {
         let peer = try await HTTP2Peer(Self.started, way)
@@ -48,7 +48,7 @@ struct HTTP2TruthTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A GOAWAY excuses the end of the connection, but not a missing end of the response.
+    /// A GOAWAY justifies the end of the connection, but not a missing end of the response.
     @Test(
         arguments: HTTP2Peer.Way.allCases,
         violations.product(["own/NO_ERROR", "at-once/NO_ERROR", "own/INTERNAL_ERROR"]))
@@ -72,7 +72,7 @@ struct HTTP2TruthTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A request is repeated over HTTP/1.1 only if no part of a response has come.
+    /// A request is repeated over HTTP/1.1 only if no part of a response has arrived.
     @Test(
         arguments: [HTTPRequest.Method.get, .post],
         ["after-head", "in-body"].product(["with-length", "without-length"]))

@@ -1,7 +1,7 @@
 import Foundation
 import TrellisTesting
 
-/// A server of HTTP/2 with prior knowledge that sends raw bytes, for frames that a correct library would not send, or not in one
+/// A server of HTTP/2 with prior knowledge that sends raw bytes, for frames that a correct library would not send at all, or not in one
 /// piece.
 struct RawHTTP2 {
     /// The frame types and flags (RFC 9113, section 6).

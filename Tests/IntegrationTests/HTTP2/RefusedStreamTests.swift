@@ -2,8 +2,8 @@ import Foundation
 import Testing
 import Trellis
 
-/// Requests that an HTTP/2 server reports as not processed (RFC 9113, sections 6.8 and 8.7) are repeated, and others only if that
-/// does no harm.
+/// Requests that an HTTP/2 server reports as not processed (RFC 9113, sections 6.8 and 8.7) are repeated, and others only if that is
+/// harmless.
 ///
 /// Serialized, because all tests share one peer and each waits until it has no connection.
 @Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
@@ -60,8 +60,8 @@ struct RefusedStreamTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A POST that is refused and then reset is not repeated: libcurl repeats a refused request by itself, and the reset is
-    /// another matter than the refusal.
+    /// A POST that is refused and then reset is not repeated: libcurl itself repeats a refused request, and the reset has another meaning
+    /// than the refusal.
     @Test(arguments: HTTP2Peer.Way.allCases, Place.allCases)
     func aPostThatIsRefusedAndThenResetIsNotRepeated(_ way: HTTP2Peer.Way, _ place: Place) async throws {
         let peer = try await peer(way, place)
@@ -74,8 +74,8 @@ struct RefusedStreamTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A GET on a kept connection that ends is repeated: it may have been processed, but a repetition does no harm. (Over TLS:
-    /// with prior knowledge 7.88 keeps no connection.)
+    /// A GET on a kept connection that ends is repeated: it may have been processed, but a repetition is harmless. (Over TLS: with prior
+    /// knowledge, 7.88 keeps no connection.)
     @Test(arguments: ["/without-goaway", "/with-goaway"])
     func aGetOnAKeptConnectionThatEndsGoesAgain(_ goaway: String) async throws {
         let peer = try await peer(.tls, .kept)
@@ -84,7 +84,7 @@ struct RefusedStreamTests {
         try await peer.isHealthyAndLeavesNothing()
     }
 
-    /// A POST that may have been processed is not repeated: a caller that repeats the request has to decide that.
+    /// A POST that may have been processed is not repeated: the caller has to decide that.
     @Test(
         arguments: [
             "rst-once/INTERNAL_ERROR", "rst-once/CANCEL", "rst-once/NO_ERROR", "rst-once/ENHANCE_YOUR_CALM",

@@ -111,7 +111,7 @@ struct HTTP3Tests {
     }
 }
 
-/// HTTP/3 is unsupported or left out if the running libcurl does not support HTTP/3.
+/// HTTP/3 is an error or is not used if the running libcurl does not support it.
 @Suite(.timeLimit(.minutes(1)), .enabled(if: !RunningLibcurl.hasHTTP3, "not for a libcurl with HTTP/3"))
 struct HTTP3MissingTests {
     @Test func demandedHTTP3IsUnsupported() async throws {

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Requests pass through tinyproxy, which asks for a name and a password, to real servers.
+/// Requests pass through tinyproxy, which requires a name and a password, to real servers.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("tinyproxy"))
 struct RealProxyTests {
     private static let started = Peer.started("real_servers.py")
@@ -64,7 +64,7 @@ struct RealProxyTests {
         await session.shutdown()
     }
 
-    /// A tunnel without the right password is refused. For a wrong password tinyproxy uses the status of servers.
+    /// A tunnel without the correct password is refused. For a wrong password, tinyproxy uses the status that servers use.
     @Test(arguments: pairs, [("wrong", 401), (nil, 407)] as [(String?, Int)])
     func noTunnel(_ pair: RealServerTests.Pair, _ refusal: (password: String?, status: Int)) async throws {
         let session = try session(password: refusal.password)
@@ -84,7 +84,7 @@ struct RealProxyTests {
         await session.shutdown()
     }
 
-    /// A tunnel to a port that is not one of the servers' is forbidden.
+    /// A tunnel to a port on which no server listens is forbidden.
     @Test func aTunnelThatIsForbidden() async throws {
         let session = try session()
         let error = await expectFailure([.proxy]) { try await session.data("https://127.0.0.1:9/") }
@@ -93,7 +93,7 @@ struct RealProxyTests {
         await session.shutdown()
     }
 
-    /// HTTP/3 is not used through a proxy: it goes over UDP, which such a proxy does not forward.
+    /// HTTP/3 is not used through a proxy, because it uses UDP, which such a proxy does not forward.
     @Test(.enabled(if: RunningLibcurl.hasHTTP3))
     func noHTTP3() async throws {
         let session = try session()

@@ -2,18 +2,18 @@ import Foundation
 import Testing
 import Trellis
 
-/// Real servers are understood: caddy for HTTP/1.1, 2 and 3, nghttpd for HTTP/2.
+/// The framework works with real servers: caddy for HTTP/1.1, HTTP/2 and HTTP/3, nghttpd for HTTP/2.
 @Suite(.timeLimit(.minutes(1)), .requiresPeers)
 struct RealServerTests {
     private static let started = Peer.started("real_servers.py")
 
-    /// A server, with a version of HTTP that the server supports.
+    /// A server, with a version of HTTP that it supports.
     struct Pair: Sendable, CustomTestStringConvertible {
         let server: String
         let policy: HTTPVersionPolicy
         let version: HTTPVersion
 
-        /// A Boolean value: the server responds on each of many streams that are open at once.
+        /// Indicates whether the server responds on each of many streams that are open at once.
         ///
         /// caddy 2.6 does not: about one in a thousand responses over HTTP/2 is never sent, although its handler has returned.
         /// The scheduler of frames in Go 1.19 loses the response (golang/go issue 42534).
@@ -88,7 +88,7 @@ struct RealServerTests {
             for _ in 0..<50 { group.addTask { try await session.data(small).0.count } }
             for _ in 0..<5 {
                 group.addTask {
-                    // The loop is left after the first chunk, which ends the transfer.
+                    // Leaving the loop after the first chunk ends the transfer.
                     for try await chunk in try await session.stream(large).body where !chunk.isEmpty { return 11 }
                     return 0
                 }

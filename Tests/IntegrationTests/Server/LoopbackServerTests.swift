@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The scripted server follows its scripts and its users.
+/// The scripted server follows its scripts.
 @Suite(.timeLimit(.minutes(1)))
 struct LoopbackServerTests {
     @Test(arguments: [RequestBody.data(Data("abc".utf8)), .stream(BodySource.chunks("a", "bc"))])
@@ -21,7 +21,7 @@ struct LoopbackServerTests {
         await session.shutdown()
     }
 
-    /// Fields are read as bytes: a blank before an accent is one `Character` with the accent, but still a blank.
+    /// Fields are read as bytes: a space before a combining accent is one `Character` with the accent, but still a space.
     @Test func fieldsAreReadAsBytes() async throws {
         let server = try LoopbackServer.http { _ in .init() }, session = Session()
         _ = try await session.data(Request(server.url()).withHeader(.userAgent("\u{301}a")))
@@ -66,7 +66,7 @@ struct LoopbackServerTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// An operation of a script that blocks, or the point where none does.
+    /// An operation of a script that blocks, or the point at which no operation does.
     enum Block: CaseIterable { case reading, writing, gate, pause, afterTheScript, accepting }
 
     @Test(arguments: Block.allCases)
@@ -114,7 +114,7 @@ struct LoopbackServerTests {
         #expect(gate.isOpen)
     }
 
-    /// The count of written bytes comes to rest while the client does not read, and moves on when the client reads.
+    /// The count of written bytes stops while the client does not read, and increases when the client reads.
     @Test func backpressureIsVisible() async throws {
         let half = LoopbackServer.Gate()
         let total = 64 << 20

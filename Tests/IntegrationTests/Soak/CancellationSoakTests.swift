@@ -6,10 +6,10 @@ import TrellisTesting
 /// Many requests that are cancelled at random moments cause no report of a sanitizer, and leave nothing behind.
 @Suite(.serialized)
 struct CancellationSoakTests {
-    /// The number of requests: 100,000 under the sanitizers (`TRELLIS_SOAK_REQUESTS`), fewer in the everyday loop.
+    /// The number of requests: 100,000 under the sanitizers (`TRELLIS_SOAK_REQUESTS`), and fewer in local runs.
     static let requests = ProcessInfo.processInfo.environment["TRELLIS_SOAK_REQUESTS"].flatMap(Int.init) ?? 10_000
     static let tasks = 8
-    /// A Boolean value: this process runs no other test, so that its descriptors can be counted.
+    /// Indicates whether this process runs no other test, so that its descriptors can be counted.
     static let isAlone = ProcessInfo.processInfo.environment["TRELLIS_SOAK_REQUESTS"] != nil
 
     @Test(.timeLimit(.minutes(20)))
@@ -25,7 +25,7 @@ struct CancellationSoakTests {
             #expect(data.count == 100)
             #expect(await session.liveRequestCount == 0)
             await session.shutdown()
-            // Each connection that was opened has been closed on this side.
+            // Each connection that was opened was closed on this side.
             try await server.waitUntilClosed(count: server.acceptedCount)
             server.stop()
         }
@@ -35,7 +35,7 @@ struct CancellationSoakTests {
         if Self.isAlone { #expect(openDescriptors() == before) }
     }
 
-    /// The numbers of requests by their ends.
+    /// The numbers of requests by their outcomes.
     struct Outcomes: Sendable {
         var answered = 0
         var cancelled = 0
@@ -53,7 +53,7 @@ struct CancellationSoakTests {
         }
     }
 
-    /// Sends its share of requests, some collected, some streamed, and cancels most of them after a random number of yields.
+    /// Sends its share of requests, some collected and some streamed, and cancels most of them after a random number of yields.
     private static func worker(_ session: Session, _ url: String, seed: UInt64) async -> Outcomes {
         var random = SplitMix64(state: seed)
         var outcomes = Outcomes()

@@ -6,11 +6,11 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// The footprint of a client does not grow: after a tenth of the requests it is the same as at the end. The test packs an hour of
-/// a busy client into a few minutes: thousands of origins, some of them dead, with all the steps that surround requests.
+/// The footprint of a client does not grow: at the end it is the same as after a tenth of the requests. The test corresponds to an hour of
+/// a busy client in a few minutes: thousands of origins, some of them dead, with all the steps that surround requests.
 ///
-/// The test runs in a process of its own, so that memory, descriptors and threads are those of the client, and only if
-/// `TRELLIS_SOAK_ORIGINS_REQUESTS` gives the number of requests: 40 to each origin, 200,000 to 5,000.
+/// The test runs in its own process, so that memory, descriptors and threads are those of the client, and only if
+/// `TRELLIS_SOAK_ORIGINS_REQUESTS` contains the number of requests: 40 to each origin, for example 200,000 to 5,000 origins.
 struct OriginsSoakTests {
     static let requests = ProcessInfo.processInfo.environment["TRELLIS_SOAK_ORIGINS_REQUESTS"].flatMap(Int.init)
 
@@ -27,7 +27,7 @@ struct OriginsSoakTests {
         #expect(server.errors.isEmpty)
     }
 
-    /// Responds by path, and keeps no record of requests.
+    /// Sends a response that depends on the path, and keeps no record of requests.
     private static func serve(_ connection: LoopbackServer.Connection) throws {
         var count = 0
         while true {
@@ -65,7 +65,7 @@ private struct OriginsSoak: Sendable {
     private static let workers = 32
     private var origins: Int { max(20, requests / 40) }
 
-    /// A token that counts the live requests: an object that keeps a request also keeps the attachment of that request.
+    /// A token that counts the live requests: an object that retains a request also retains its attachment.
     private final class Token: RequestAttachment {
         static let count = Locked(0)
         init() { Self.count.withLock { $0 += 1 } }
@@ -81,7 +81,7 @@ private struct OriginsSoak: Sendable {
         var timers: Int
     }
 
-    /// The numbers of requests by their ends.
+    /// The numbers of requests by their outcomes.
     private struct Outcomes {
         var answered = 0
         var cancelled = 0
@@ -116,7 +116,7 @@ private struct OriginsSoak: Sendable {
         let late = await footprint(session, sockets: sockets)
         print("soak: \(requests) requests to \(origins) origins in \(clock.now - start): \(outcomes)")
         print("soak: after a tenth \(early), at the end \(late)")
-        // Each kind of end has occurred.
+        // Each kind of outcome has occurred.
         #expect(outcomes.answered > requests / 3 && outcomes.cancelled > 0 && outcomes.abandoned > 0)
         #expect(outcomes.failed[.connect] ?? 0 > 0 && outcomes.failed[.circuitOpen] ?? 0 > 0)
         #expect(Set(outcomes.failed.keys).isSubset(of: [.connect, .circuitOpen]))
@@ -124,8 +124,8 @@ private struct OriginsSoak: Sendable {
         #expect(late.requests == 0 && early.requests == 0 && Token.count.withLock { $0 } == 0)
         #expect(late.descriptors == early.descriptors)
         #expect(late.threads <= early.threads + 2 && late.timers <= early.timers + 2)
-        // The allocator keeps pages that are half empty, and tables of hosts and cookies fill up to their limits: a tenth more
-        // and 4 MiB are allowed. A leak of 100 bytes for each of 200,000 requests is 18 MB.
+        // The allocator keeps pages that are half empty, and tables of hosts and cookies fill up to their limits, so that a tenth and 4 MiB
+        // more are allowed. A leak of 100 bytes for each of 200,000 requests would be 18 MB.
         #expect(late.bytes <= early.bytes + early.bytes / 10 + 4 << 20)
         await session.shutdown()
         #expect(Self.openDescriptors() == before)
@@ -150,7 +150,7 @@ private struct OriginsSoak: Sendable {
         for _ in 0..<count {
             let kind = Int(random.next() % 100), origin = Int(random.next() % UInt64(origins))
             let yields = Int(random.next() % 48)
-            // A tenth of the origins are dead: their port has no listener.
+            // A tenth of the origins are dead: no server listens on their port.
             let base = origin % 10 == 0 ? "http://o\(origin).localhost:1" : "http://o\(origin).localhost:\(port)"
             do {
                 switch kind {
@@ -190,7 +190,7 @@ private struct OriginsSoak: Sendable {
 
     // MARK: Footprint
 
-    /// Returns the footprint when nothing is under way: no request, and no socket that did not exist before the session.
+    /// Returns the footprint when the session is idle: no request, and no socket that did not exist before the session.
     private func footprint(_ session: Session, sockets: Int) async -> Footprint {
         while true {
             let live = await session.liveRequestCount
@@ -203,8 +203,7 @@ private struct OriginsSoak: Sendable {
             requests: await session.liveRequestCount, timers: await timerCount(session))
     }
 
-    /// Returns the memory that the allocator keeps to the system, with `malloc_trim`, which the module of the C library does not
-    /// export.
+    /// Returns the free memory of the allocator to the system, with `malloc_trim`, which the module of the C library does not export.
     private static func trimHeap() {
         guard let symbol = unsafe dlsym(nil, "malloc_trim") else { return }
         typealias Trim = @convention(c) (Int) -> Int32

@@ -3,7 +3,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Cookies are kept as real servers write them.
+/// Cookies are stored as real servers write them.
 @Suite(.timeLimit(.minutes(1)))
 struct CookieTests {
     /// Returns the cookies that a request sends after a response has set a cookie with these bytes and a correct one.
@@ -33,8 +33,7 @@ struct CookieTests {
         arguments: [
             (Array("a=b".utf8), "good=1; a=b"), (Array("a=b\tc".utf8), "good=1; a=b\tc"),
             (Array("a=ü".utf8), "good=1; a=ü"),
-            // A control character makes the whole cookie invalid, and is not replaced by a blank (RFC 6265bis, section 5.6, step
-            // 1).
+            // A control character makes the complete cookie invalid, and is not replaced by a space (RFC 6265bis, section 5.6, step 1).
             (Array("a=b\u{1}c".utf8), "good=1"), (Array("a\u{b}=b".utf8), "good=1"),
             (Array("a=b; x=\u{1f}".utf8), "good=1"),
             (Array("a=b\u{7f}".utf8), "good=1"),
@@ -43,7 +42,8 @@ struct CookieTests {
         #expect(try await sent(after: bytes, in: CookieJar()) == Array(expected.utf8))
     }
 
-    /// Octets that are not text come back: a value is octets of any meaning (RFC 6265bis, section 5.6), and so is a name.
+    /// Octets that are not text are sent back unchanged: a value consists of octets of any meaning (RFC 6265bis, section 5.6), and so does
+    /// a name.
     @Test(
         arguments: [[0xfc], [0x62, 0xff, 0x63], [0xc0, 0x80], [0xc3, 0xbc, 0xfc], [0xee, 0xbf, 0xbc], [0xc3]],
         [false, true])
@@ -55,7 +55,7 @@ struct CookieTests {
         let all = Array("good=1; ".utf8) + pair
         #expect(try await sent(after: pair + Array("; Path=/".utf8), in: jar) == all)
         guard isInFile else { return }
-        // The second session stands for the next run of the program.
+        // The second session represents the next run of the program.
         #expect(try await sent(after: Array("good=1".utf8), in: CookieFile(path: path)) == all)
     }
 }

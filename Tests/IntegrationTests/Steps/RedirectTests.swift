@@ -74,7 +74,7 @@ struct RedirectTests {
         let error = await #expect(throws: TrellisError.self) { try await session.data(server.url("/10000")) }
         #expect(error?.kind == .tooManyRedirects)
         #expect(server.requests.count == 21)
-        // A caller may raise the limit: the cost is one connection, and memory for the list.
+        // A caller may raise the limit. The cost is one connection, and memory for the list.
         let request = Request(server.url("/1000")).withSteps { $0.redirects = RedirectPolicy(maximumRedirects: 1000) }
         let (data, response) = try await session.data(request)
         #expect(String(decoding: data, as: UTF8.self) == "end")
@@ -110,7 +110,7 @@ struct RedirectTests {
         let (data, response) = try await session.data(upload)
         #expect(String(decoding: data, as: UTF8.self) == (status < 307 ? "GET " : "POST body"))
         #expect(response.redirects.first?.to == server.url("/end?q"))
-        // A body that can be read once is not enough for 307 and 308, which send the body again.
+        // A body that can be read only once is not sufficient for 307 and 308, which send the body again.
         let chunks = AsyncStream {
             $0.yield(Data("body".utf8)); $0.finish()
         }

@@ -5,7 +5,7 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Attempts that fail on real connections are followed by others.
+/// Attempts that fail on real connections are followed by other attempts.
 @Suite(.timeLimit(.minutes(1)))
 struct RetryTests {
     typealias Answer = LoopbackServer.Answer
@@ -34,7 +34,7 @@ struct RetryTests {
         await session.shutdown()
     }
 
-    /// A lost response is followed by another attempt, although the progress of the server is unknown.
+    /// A lost response is followed by another attempt, although it is unknown how far the server has processed the request.
     @Test(arguments: ["cut off", "reset", "half a head"])
     func lostAnswers(_ how: String) async throws {
         let server = try LoopbackServer { connection in

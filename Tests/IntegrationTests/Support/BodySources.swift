@@ -2,10 +2,10 @@ import Foundation
 
 /// Sources of request bodies, correct and broken.
 enum BodySource {
-    /// The error of a source that breaks off.
+    /// The error of a source that ends early.
     struct Broken: Error {}
 
-    /// Returns a source that yields these chunks and ends.
+    /// Returns a source that yields these chunks and then ends.
     static func chunks(_ texts: String...) -> AsyncStream<Data> {
         AsyncStream { continuation in
             for text in texts { continuation.yield(Data(text.utf8)) }
@@ -13,7 +13,7 @@ enum BodySource {
         }
     }
 
-    /// Returns a source that yields these chunks and then nothing, until its task is cancelled.
+    /// Returns a source that yields these chunks, and then waits until its task is cancelled.
     static func stalled(after texts: String...) -> AsyncStream<Data> {
         AsyncStream { continuation in
             for text in texts { continuation.yield(Data(text.utf8)) }

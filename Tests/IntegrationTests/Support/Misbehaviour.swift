@@ -3,13 +3,13 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// A server that responds correctly to `/good`, and to any other path as a script says, with a session for the test.
+/// A server that responds correctly to `/good`, and according to a script to any other path, with a session for the test.
 ///
-/// Each test ends with ``isHealthyAndLeavesNothing(_:)``: the session still serves the next request, and once the session is shut
-/// down no connection is left.
+/// Each test ends with ``isHealthyAndLeavesNothing(_:)``: the session still serves the next request, and no connection exists after the
+/// session was shut down.
 struct Misbehaviour: Sendable {
-    /// A script that runs after the head of a request other than `/good` was read. When the script returns, the connection goes
-    /// on to its next request, so that a client that should have closed the connection is noticed.
+    /// A script that runs after the head of a request other than `/good` was read. When the script returns, the connection continues with
+    /// its next request, so that a client that should have closed the connection is detected.
     typealias Script = @Sendable (LoopbackServer.Connection, LoopbackServer.ReceivedRequest) throws -> Void
 
     let server: LoopbackServer
@@ -28,7 +28,7 @@ struct Misbehaviour: Sendable {
         session = Session(configuration: configuration)
     }
 
-    /// Starts a server that responds with fixed text, and then ends as ``Ending`` says.
+    /// Starts a server that responds with fixed text, and then ends the response according to ``Ending``.
     init(answering text: String, then ending: Ending = .keepOpen, _ configuration: SessionConfiguration = .init())
         throws
     {
@@ -38,7 +38,7 @@ struct Misbehaviour: Sendable {
         }
     }
 
-    /// A GET of another path than `/good`.
+    /// A GET of a path other than `/good`.
     var request: Request { Request(server.url("/bad")) }
 
     /// Expects that the request fails with one of these kinds, and returns the error.
@@ -50,15 +50,14 @@ struct Misbehaviour: Sendable {
         await expectFailure(kinds, sourceLocation) { try await session.data(request ?? self.request) }
     }
 
-    /// Checks that the next request on the session gets its response, and that the server holds no connection after the session's
-    /// shutdown.
+    /// Checks that the next request on the session gets its response, and that the server has no connection after the session's shutdown.
     func isHealthyAndLeavesNothing(sourceLocation: SourceLocation = #_sourceLocation) async throws {
         let (data, _) = try await session.data(server.url("/good"))
         #expect(String(decoding: data, as: UTF8.self) == "good", sourceLocation: sourceLocation)
         try await leavesNothing(sourceLocation: sourceLocation)
     }
 
-    /// Checks that the server holds no connection after the session's shutdown.
+    /// Checks that the server has no connection after the session's shutdown.
     func leavesNothing(sourceLocation: SourceLocation = #_sourceLocation) async throws {
         await session.shutdown()
         try await server.waitUntilAllClosed()
@@ -68,11 +67,11 @@ struct Misbehaviour: Sendable {
 
 /// The end of a scripted response.
 enum Ending: String, Sendable, CaseIterable {
-    /// An open connection, without an end.
+    /// The connection stays open, without an end.
     case keepOpen
-    /// An orderly end, with a FIN.
+    /// The connection ends in order, with a FIN.
     case close
-    /// A reset, with a RST.
+    /// The connection is reset, with a RST.
     case reset
 
     func apply(to connection: LoopbackServer.Connection) {

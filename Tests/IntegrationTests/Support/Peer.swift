@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// A Python server of `Tests/Peers`, run as a child process that ends with this one.
+/// A Python server of `Tests/Peers`, run as a child process that ends with this process.
 final class Peer: Sendable {
-    /// The line that a peer prints when it listens.
+    /// The line that a peer prints when it begins to listen.
     struct Announcement: Decodable, Sendable {
         /// The path of the certificate authority that has signed the peer's certificates.
         let ca: String
@@ -18,7 +18,7 @@ final class Peer: Sendable {
         self.announcement = announcement
     }
 
-    /// Starts a peer. Keep the task in a `static let`, so that each file starts once.
+    /// Starts a peer. The task must be stored in a `static let`, so that each file is started once.
     static func started(_ file: String, _ arguments: String...) -> Task<Peer, any Error> {
         Task {
             let process = try PythonProcess(["\(folder)/\(file)"] + arguments)
@@ -50,13 +50,13 @@ extension Peer {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../Peers").standardizedFileURL.path
 
-    /// The path of Python with the peers' packages; `nil` if `Tests/run.sh` did not set up the packages.
+    /// The path of Python with the peers' packages; `nil` if `Tests/run.sh` did not install the packages.
     static let python = ProcessInfo.processInfo.environment["TRELLIS_TEST_PYTHON"]
 
-    /// A Boolean value: suites with peers run. In CI they run in any case, and fail without peers.
+    /// Indicates whether suites with peers run. In CI they always run, and fail without peers.
     static let isExpected = python != nil || ProcessInfo.processInfo.environment["CI"] == "true"
 
-    /// Returns whether a server from Debian's packages is installed. In CI every server is expected.
+    /// Returns whether a server from Debian's packages is installed. In CI, every server is expected.
     static func isInstalled(_ name: String) -> Bool {
         let environment = ProcessInfo.processInfo.environment
         let folders = (environment["PATH"] ?? "").split(separator: ":")
@@ -64,7 +64,7 @@ extension Peer {
             || folders.contains { FileManager.default.isExecutableFile(atPath: "\($0)/\(name)") }
     }
 
-    /// Runs a program of `Tests/Peers` that ends by itself, and returns the line that the program has printed.
+    /// Runs a program of `Tests/Peers` that ends by itself, and returns the line that it has printed.
     static func output(of file: String, _ arguments: [String]) async throws -> String {
         try await PythonProcess(["\(folder)/\(file)"] + arguments).nextLine()
     }

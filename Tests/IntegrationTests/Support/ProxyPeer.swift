@@ -3,8 +3,7 @@ import Foundation
 import Trellis
 import TrellisTesting
 
-/// The behaviour of an HTTP proxy, and of the servers behind the proxy: after a tunnel is made, the same script responds in the
-/// tunnel.
+/// The behaviour of an HTTP proxy, and of the servers behind it: after a tunnel is established, the same script responds in the tunnel.
 enum ProxyPeer {
     typealias Request = LoopbackServer.ReceivedRequest
 
@@ -27,7 +26,7 @@ enum ProxyPeer {
         return configuration
     }
 
-    /// Starts a proxy that opens a tunnel only for the right password.
+    /// Starts a proxy that opens a tunnel only for the correct password.
     static func digest(closesAfterChallenge: Bool = false) throws -> LoopbackServer {
         try LoopbackServer.http { request in
             guard request.method == "CONNECT" else { return .text("through the tunnel") }
@@ -48,7 +47,7 @@ enum ProxyPeer {
         }
     }
 
-    /// Returns whether the response of a Digest challenge is right (RFC 7616, section 3.4.1).
+    /// Returns whether the response to a Digest challenge is correct (RFC 7616, section 3.4.1).
     private static func isDigest(of request: Request) -> Bool {
         guard let field = request["Proxy-Authorization"], field.hasPrefix("Digest ") else { return false }
         func value(_ name: String) -> String? {

@@ -4,16 +4,16 @@ import Testing
 
 /// A Python process whose standard input and output are lines.
 final class PythonProcess: @unchecked Sendable {
-    // Unchecked: `state` is only reached inside `withState`, which holds the lock.
+    // Unchecked: `state` is only accessed inside `withState`, which holds the lock.
 
     /// The end of the process before the next line.
     struct Ended: Error {}
 
     /// The lines of the output, and their readers.
     private struct State {
-        /// The lines that have no reader yet.
+        /// The lines that were not read yet.
         var lines: [String] = []
-        /// The continuations of the readers of the next lines: first come, first served.
+        /// The continuations of the readers of the next lines, in order of arrival.
         var readers: [CheckedContinuation<String, any Error>] = []
         var hasEnded = false
     }
@@ -32,7 +32,7 @@ final class PythonProcess: @unchecked Sendable {
         close(stdout.writing)
         input = FileHandle(fileDescriptor: stdin.writing)
         let output = FileHandle(fileDescriptor: stdout.reading)
-        // A blocking read has a thread of its own, because it would hold up the concurrency pool.
+        // A blocking read uses its own thread, because it would block the concurrency pool.
         Thread.detachNewThread { [self] in
             var buffer = Data()
             while case let data = output.availableData, !data.isEmpty {
@@ -42,14 +42,15 @@ final class PythonProcess: @unchecked Sendable {
                     buffer = Data(buffer[buffer.index(after: end)...])
                 }
             }
-            // The process is waited for, because otherwise Swift Testing sees no other child end, and its exit tests wait forever.
+            // The end of the process is awaited here, because otherwise Swift Testing sees no other child end, and its exit tests wait
+            // forever.
             _ = waitpid(pid, nil, 0)
             ended()
         }
     }
 
     func ask(_ command: String) async throws -> String {
-        // The command is written inside the lock, so that replies come in the order of their readers.
+        // The command is written inside the lock, so that replies arrive in the order of their readers.
         try await nextLine { [self] in try? input.write(contentsOf: Data("\(command)\n".utf8)) }
     }
 
@@ -87,8 +88,8 @@ final class PythonProcess: @unchecked Sendable {
     }
 }
 
-/// The start of the process with functions of the C library: Foundation's `Process` reads beyond a buffer when it looks for open
-/// files (the address sanitizer stops there).
+/// The start of the process with functions of the C library. Foundation's `Process` reads beyond a buffer when it searches for open files,
+/// which the address sanitizer reports.
 extension PythonProcess {
     private static func pipe() throws -> (reading: CInt, writing: CInt) {
         var ends: [CInt] = [-1, -1]

@@ -17,11 +17,11 @@ struct Row: Sendable, CustomTestStringConvertible {
 }
 
 extension Timeouts {
-    /// Limits that give up quickly on silence, and on nothing else.
+    /// The time limits that soon end a silence, and nothing else.
     static let impatient = Timeouts(idle: .milliseconds(300))
 }
 
-/// A text that is shown escaped, because the text holds control characters.
+/// A text that is shown escaped, because it contains control characters.
 struct Escaped: Sendable, ExpressibleByStringLiteral, CustomTestStringConvertible {
     let text: String
 

@@ -1,7 +1,7 @@
 import Foundation
 import TrellisTesting
 
-/// A source of chunks of a request's body, which reports when its iterator is created, and when it is released.
+/// A source of chunks of a request's body, which reports the creation and the release of its iterator.
 struct WatchedSource: AsyncSequence, Sendable {
     /// The chunks after ``first``.
     enum Rest: String, Sendable, CaseIterable {
@@ -42,7 +42,7 @@ struct WatchedSource: AsyncSequence, Sendable {
             switch source.rest {
             case .endless: return Data(count: 16 << 10)
             case .stalled:
-                // The gate is never opened.
+                // The gate never opens.
                 try await LoopbackServer.Gate().opened()
                 return nil
             }

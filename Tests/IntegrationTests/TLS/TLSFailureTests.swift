@@ -26,8 +26,8 @@ struct TLSFailureTests {
         try await isHealthyAndLeavesNothing()
     }
 
-    /// A burst on a new session to a server without HTTP/2 waits for the first handshake, which may bring HTTP/2, and not for the
-    /// first response.
+    /// A burst on a new session to a server without HTTP/2 waits for the first handshake, which may select HTTP/2, and not for the first
+    /// response.
     @Test func manyRequestsAtOnceToAServerWithoutHTTP2() async throws {
         let url = try peer.url("together")
         try await withThrowingTaskGroup(of: Int.self) { [session] group in

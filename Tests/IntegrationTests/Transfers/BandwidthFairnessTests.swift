@@ -10,7 +10,7 @@ struct BandwidthFairnessTests {
     private static let limit = BandwidthLimit(bytesPerSecond: 8 << 20)
     private static let enough = 6 << 20
 
-    /// The byte counts of two transfers, with a gate that opens when both together have enough.
+    /// The byte counts of two transfers, with a gate that opens when both together have received enough.
     private final class Counts: Sendable {
         private let counts = Locked((0, 0))
         private let start = ContinuousClock.now
@@ -25,7 +25,7 @@ struct BandwidthFairnessTests {
 
         var values: (Int, Int) { counts.withLock { $0 } }
 
-        /// The greatest number of bytes that the limit allows up to now, which holds on a slow machine, too.
+        /// The largest number of bytes that the limit allows until now, which is also correct on a slow machine.
         var allowed: Int {
             let (seconds, attoseconds) = (ContinuousClock.now - start).components
             let time = Double(seconds) + Double(attoseconds) / 1e18
@@ -84,7 +84,7 @@ struct BandwidthFairnessTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// Many short transfers all arrive: each waits for its turn before its first byte, and gets the turn.
+    /// Many short transfers all arrive. Each waits for its turn before its first byte.
     @Test(arguments: [HTTPVersionPolicy.automatic, .http1Only])
     func manyShortTransfersAllArrive(_ version: HTTPVersionPolicy) async throws {
         var configuration = SessionConfiguration()

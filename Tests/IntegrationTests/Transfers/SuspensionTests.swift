@@ -4,14 +4,14 @@ import Testing
 import Trellis
 import TrellisTesting
 
-/// Suspending stops the traffic of a socket, and resuming starts it again: no more bytes move than the buffers of two kernels
-/// hold.
+/// Suspending stops the traffic of a socket, and resuming starts it again: at most the bytes that the buffers of two kernels hold still
+/// move.
 @Suite(.timeLimit(.minutes(1)))
 struct SuspensionTests {
     /// A size that is several times the capacity of a loopback connection.
     private static let size = 96 << 20
 
-    /// Lets the loop of the session run many turns.
+    /// Runs many turns of the loop of the session.
     private func goRound(_ session: Session, _ server: LoopbackServer) async throws {
         for _ in 0..<100 { _ = try await session.data(server.url("/other")) }
     }

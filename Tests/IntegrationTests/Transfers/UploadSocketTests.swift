@@ -52,8 +52,7 @@ struct UploadSocketTests {
         try await server.waitUntilAllClosed()
     }
 
-    /// The progress begins anew with another connection: the bytes into a kept connection that ended without a response do not
-    /// count.
+    /// The progress starts again with another connection: the bytes sent on a kept connection that ended without a response do not count.
     @Test(arguments: [Kind.stream, .file])
     func progressBeginsAnewWithAnotherConnection(_ kind: Kind) async throws {
         let server = try LoopbackServer { connection in
@@ -63,7 +62,7 @@ struct UploadSocketTests {
             }
             guard let head = try connection.readHead() else { return }
             let request = try connection.readBody(of: head, storing: false)
-            // The end makes libcurl take the connection for a stale one.
+            // Because of this end, libcurl treats the connection as stale.
             if connection.ordinal == 1 { return connection.close() }
             let text = "\(request.bodyLength)"
             try connection.write("HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\r\n\(text)")

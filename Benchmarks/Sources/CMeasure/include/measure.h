@@ -4,29 +4,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// One client's figures for one run, all but the latencies taken between `report_start` and `report_stop`.
+/// The figures of one run of a client. All but the latencies are measured between `report_start` and `report_stop`.
 typedef struct report {
     uint64_t start_ns;
     double seconds;
     double cpu_seconds;
-    /// Resident memory when the measured part began, in MB (10^6 bytes).
+    /// The resident memory at the beginning of the measured part, in MB (10^6 bytes).
     double idle_rss_mb;
-    /// Requests that were answered, or cancelled where that is what is measured.
+    /// The number of requests with a response, or of cancelled requests if cancellation is measured.
     long requests;
-    /// Payload bytes moved; 0 where throughput is not what is measured.
+    /// The number of transferred payload bytes; 0 if throughput is not measured.
     int64_t bytes;
 } report;
 
-/// CLOCK_MONOTONIC in nanoseconds: comparable between the processes of one machine.
+/// Returns CLOCK_MONOTONIC in nanoseconds, which is comparable between the processes of one machine.
 uint64_t measure_now_ns(void);
 
-/// Raises the soft limit of open files to the hard one, so that 10,000 connections fit.
+/// Raises the soft limit of open files to the hard limit, so that 10,000 connections are possible.
 void measure_raise_file_limit(void);
 
-/// Starts the clock, the CPU time (user and system, all threads) and notes the resident memory.
+/// Starts the clock and the CPU time (user and system, all threads), and records the resident memory.
 void report_start(report *report);
 
-/// Stops what `report_start` started.
+/// Stops the measurements that `report_start` started.
 void report_stop(report *report);
 
 /// Prints the figures as one line of JSON on stdout. Sorts `latencies_ms`; with fewer than two there are no percentiles.

@@ -1,18 +1,18 @@
-/// The queue in which requests get their connection slots: the session's. Called on the engine thread.
+/// The session's queue in which requests get their connection slots. Called on the engine thread.
 protocol Admission: AnyObject, Sendable {
-    /// Asks for a slot for the request. A request that waits gets its slot through ``ExchangeActor/admit(isProbing:)``.
+    /// Requests a slot. A request that has to wait gets its slot later, through ``ExchangeActor/admit(isProbing:)``.
     ///
-    /// - Parameter isPartOfCall: A Boolean value: a call or a download in flight sends the request.
+    /// - Parameter isPartOfCall: Indicates whether the request belongs to a call or a download in flight.
     func enter(_ request: ExchangeActor, isPartOfCall: Bool) -> AdmissionResult
-    /// Reports whether the first connection to an origin can be shared, for the requests that wait for it.
+    /// Reports whether the first connection to an origin can be shared, so that the requests that wait for this result continue.
     func probed(_ request: ExchangeActor, isShared: Bool)
-    /// Gives up the request's wait for a slot.
+    /// Removes a waiting request from the queue.
     func leave(_ request: ExchangeActor)
-    /// Notes that the request is answered with a redirect before there is a call that follows it.
+    /// Records that the response to the request is a redirect, before the call that follows the redirect exists.
     func willFollow(_ request: ExchangeActor)
-    /// Gives the request's slot back.
+    /// Releases the request's slot.
     ///
-    /// - Parameter isShared: A Boolean value: the connection is one that requests share; `nil`: not known.
+    /// - Parameter isShared: Indicates whether several requests can share the connection; `nil` if not known.
     func release(_ request: ExchangeActor, isShared: Bool?)
     /// Removes a request that has ended, with or without a slot.
     ///
@@ -22,11 +22,11 @@ protocol Admission: AnyObject, Sendable {
     func reasonForWaiting(_ request: ExchangeActor) -> String
 }
 
-/// The result of asking for a connection slot.
+/// The result of a request for a connection slot.
 enum AdmissionResult {
     /// The request has a slot.
     ///
-    /// - Parameter isProbing: A Boolean value: other requests wait until this one's connection shows whether it can be shared.
+    /// - Parameter isProbing: Indicates whether other requests wait until the connection of this one shows whether it can be shared.
     case admitted(isProbing: Bool)
     /// The request waits for a slot.
     case waiting

@@ -1,9 +1,9 @@
-/// The queue of requests that wait for a connection, as a value: within an origin by priority and then first come, first served,
-/// and in turns between origins.
+/// The queue of requests that wait for a connection, as a value. Within an origin, requests are ordered by priority and then by arrival;
+/// origins take turns.
 ///
-/// A waiting origin has a turn, and keeps it while the limit per origin leaves it no room; of several origins with room, the one
-/// with the earliest turn goes, and gets a new turn behind all others. Only origins with room are in a heap, and each event that
-/// makes room for an origin adds it: an event costs O(log n) in the number of waiting origins, and O(1) if none waits.
+/// Each waiting origin has a turn, and keeps it while the limit per origin leaves no room. Of the origins with room, the one with the
+/// earliest turn is next, and then gets a new turn after all others. Only origins with room are in a heap, and each event that makes room
+/// for an origin adds it: an event costs O(log n) in the number of waiting origins, and O(1) if no origin waits.
 struct AdmissionQueue<ID: Hashable> {
     /// The number of streams that share a connection if requests are multiplexed.
     static var streamsPerConnection: Int { 100 }
@@ -27,9 +27,10 @@ struct AdmissionQueue<ID: Hashable> {
         var active = 0
         var sharing = Sharing.unknown
         var line = AgingQueue<ID>()
-        /// The turn of the origin: the lowest goes first. Given when the origin begins to wait and each time that it has gone.
+        /// The turn of the origin; the origin with the lowest is next. Set when the origin begins to wait, and again after each of its
+        /// turns.
         var turn: UInt64 = 0
-        /// The room for which the origin is in a heap.
+        /// The kind of room because of which the origin is in a heap.
         var standing = Room.none
 
         var isMultiplexed: Bool { sharing == .shared }
@@ -37,7 +38,7 @@ struct AdmissionQueue<ID: Hashable> {
         var connections: Int { isMultiplexed ? (active + streamsPerConnection - 1) / streamsPerConnection : active }
     }
 
-    /// The room that an origin has for one more request, regardless of the other origins.
+    /// The room that an origin has for one more request, without regard to the other origins.
     private enum Room: Equatable {
         case none
         /// A stream on a connection that exists already.
@@ -46,8 +47,8 @@ struct AdmissionQueue<ID: Hashable> {
         case connection
     }
 
-    /// The place of a request: the index of its origin, found by name once, on entering. Valid while a request of the origin waits
-    /// or has a slot.
+    /// The place of a request: the index of its origin, found by name once, when the request enters. Valid while a request of the origin
+    /// waits or has a slot.
     struct Place: Hashable {
         fileprivate let index: Int
     }
@@ -55,9 +56,9 @@ struct AdmissionQueue<ID: Hashable> {
     /// The result of entering the queue.
     struct Entry: Hashable {
         let place: Place
-        /// A Boolean value: a slot was given at once.
+        /// Indicates whether the request got a slot at once.
         let isAdmitted: Bool
-        /// A Boolean value: the request is the first to its origin, and must report through ``probed(_:at:isShared:)``.
+        /// Indicates whether the request is the first to its origin, and must report through ``probed(_:at:isShared:)``.
         let isProbing: Bool
     }
 
@@ -68,9 +69,9 @@ struct AdmissionQueue<ID: Hashable> {
     /// The number of connections that the active requests use.
     private var connections = 0
     private var lastTurn: UInt64 = 0
-    /// The origins that have waiting requests and room for a stream, by their turns.
+    /// The origins that have waiting requests and room for a stream, ordered by their turns.
     private var wantingStreams = KeyedHeap<Int, UInt64>()
-    /// The origins that have waiting requests and room for a connection, once the session has one, by their turns.
+    /// The origins that have waiting requests, and for which the limit per origin allows a connection, ordered by their turns.
     private var wantingConnections = KeyedHeap<Int, UInt64>()
 
     init(limits: ConnectionLimits) { self.limits = limits }
@@ -78,7 +79,7 @@ struct AdmissionQueue<ID: Hashable> {
     /// The number of waiting requests.
     private(set) var waitingCount = 0
 
-    /// The number of comparisons so far to find the next origin. Tests check the cost of an event with it.
+    /// The number of comparisons made to find the next origin. Tests use it to check the cost of an event.
     var comparisons: Int { wantingStreams.comparisons + wantingConnections.comparisons }
 
     /// Returns the number of requests of an origin that have a slot.
@@ -87,20 +88,20 @@ struct AdmissionQueue<ID: Hashable> {
     /// Returns the number of connections to an origin that are in use.
     func connectionCount(at place: Place) -> Int { origins[place.index].connections }
 
-    /// Returns the number of requests that go to their origin before a waiting one.
+    /// Returns the number of requests of the same origin that are ahead of a waiting request.
     func countAhead(of id: ID, at place: Place) -> Int { origins[place.index].line.countAhead(of: id) ?? 0 }
 
-    /// Returns whether the first connection to an origin is being made, for which all its other requests wait.
+    /// Returns whether the first connection to an origin is being established, while all other requests to that origin wait.
     func isBeingProbed(_ place: Place) -> Bool {
         if case .probed = origins[place.index].sharing { true } else { false }
     }
 
-    // MARK: Coming and going
+    // MARK: Entering and leaving
 
-    /// Asks for a slot.
+    /// Requests a slot.
     ///
-    /// - Parameter mayShare: A Boolean value: the request can share a connection with others. If the origin has no connection yet,
-    ///   one request connects first, so that a burst does not open a connection for each.
+    /// - Parameter mayShare: Indicates whether the request can share a connection with others. If the origin has no connection yet, one
+    ///   request connects first, so that a burst does not open a connection for each request.
     mutating func enter(
         _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal
     ) -> Entry {
@@ -128,7 +129,7 @@ struct AdmissionQueue<ID: Hashable> {
         forgetIfUnused(index)
     }
 
-    /// Reports that the first request to an origin is connected. Returns the requests that get a slot now.
+    /// Reports that the first request to an origin is connected. Returns the requests that get a slot as a result.
     mutating func probed(_ id: ID, at place: Place, isShared: Bool) -> [ID] {
         let index = place.index
         guard origins[index].sharing == .probed(by: id) else { return [] }
@@ -136,15 +137,15 @@ struct AdmissionQueue<ID: Hashable> {
         return admitWaiting(after: index)
     }
 
-    /// Gives a slot back. Returns the requests that get one now.
+    /// Releases a slot. Returns the requests that get a slot as a result.
     ///
-    /// - Parameter isShared: A Boolean value: the connection was one that requests share; `nil`: that never became known.
+    /// - Parameter isShared: Indicates whether several requests can share the connection; `nil` if that did not become known.
     mutating func release(_ id: ID, at place: Place, isShared: Bool?) -> [ID] {
         let index = place.index
         if let isShared {
             setSharing(index, isShared ? .shared : .exclusive)
         } else if origins[index].sharing == .probed(by: id) {
-            // The waiting requests find out for themselves, all at once.
+            // The waiting requests connect all at once, and each one finds out for itself whether its connection can be shared.
             origins[index].sharing = origins[index].line.isEmpty ? .unknown : .exclusive
         }
         changeActive(index, by: -1)
@@ -155,7 +156,7 @@ struct AdmissionQueue<ID: Hashable> {
 
     // MARK: Turns
 
-    /// Gives slots to waiting requests, after an origin has changed. Returns the requests that get one.
+    /// Grants slots to waiting requests after an origin has changed. Returns the requests that get one.
     private mutating func admitWaiting(after changed: Int) -> [ID] {
         guard waitingCount > 0 else { return [] }
         stand(changed)
@@ -170,7 +171,7 @@ struct AdmissionQueue<ID: Hashable> {
         return admitted
     }
 
-    /// Returns the origin with the earliest turn of the origins that have room; `nil`: none has.
+    /// Returns the origin with the earliest turn among the origins that have room; `nil` if none has.
     private func nextOrigin() -> Int? {
         let stream = wantingStreams.first
         guard connections < limits.total, let connection = wantingConnections.first else { return stream?.member }
@@ -178,13 +179,13 @@ struct AdmissionQueue<ID: Hashable> {
         return stream.member
     }
 
-    /// Gives an origin a new turn behind all others.
+    /// Gives an origin a new turn after all others.
     private mutating func takeTurn(_ index: Int) {
         lastTurn += 1
         origins[index].turn = lastTurn
     }
 
-    /// Moves an origin to the heap for its present room, by its turn.
+    /// Moves an origin to the heap for the room that it has now, ordered by its turn.
     private mutating func stand(_ index: Int) {
         let standing = origins[index].line.isEmpty ? Room.none : room(index)
         if standing != .stream, origins[index].standing == .stream { wantingStreams.remove(index) }
@@ -227,7 +228,7 @@ struct AdmissionQueue<ID: Hashable> {
 
     // MARK: Origins
 
-    /// The number of unused origins that are remembered, because programs return to them.
+    /// The number of unused origins that are kept in memory, because programs return to the same origins.
     private static var rememberedOrigins: Int { 256 }
 
     private mutating func index(of name: String) -> Int {

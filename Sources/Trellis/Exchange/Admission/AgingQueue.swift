@@ -1,9 +1,8 @@
-/// A line of waiting members, as a value: the higher priority first, and first come, first served within a priority.
+/// A queue of waiting members, as a value: ordered by priority, the highest first, and by arrival within a priority.
 ///
-/// A member's wait is limited: the first member of a priority goes after ``patience`` members of higher priorities have gone
-/// before it.
+/// A member's wait is limited: after ``patience`` members of higher priorities, the first member of a lower priority is next.
 struct AgingQueue<ID: Hashable> {
-    /// The number of members that may go before the first of a lower priority.
+    /// The number of members that may be served before the first member of a lower priority.
     static var patience: Int { 8 }
 
     /// The waiting members of one priority.
@@ -11,17 +10,17 @@ struct AgingQueue<ID: Hashable> {
         /// The number of vacated spots up to which a lane is not compacted.
         static var slack: Int { 64 }
 
-        /// The spots in the order of arrival. The ticket of a member that left is negative; the first spot is never such a spot.
-        /// Vacated spots are never more than the waiting members and ``slack`` together.
+        /// The spots in the order of arrival. The ticket of a member that left is negative; the first spot always has a member. Vacated
+        /// spots never outnumber the waiting members and ``slack`` together.
         var spots: [(ticket: Int, id: ID)] = []
         /// The index of the first spot.
         var first = 0
         /// The number of waiting members.
         var count = 0
-        /// The number of members of higher priorities that have gone while a member waited here.
+        /// The number of members of higher priorities that were served while a member of this lane waited.
         var overtaken = 0
 
-        /// Returns the index of a ticket's spot, or the index at which it would be.
+        /// Returns the index of a ticket's spot, or the index at which the spot would be.
         func place(of ticket: Int) -> Int {
             var (low, high) = (first, spots.count)
             while low < high {
@@ -31,14 +30,14 @@ struct AgingQueue<ID: Hashable> {
             return low
         }
 
-        /// Removes a member; its spot is released if it is the first, or if there are too many vacated spots.
+        /// Removes a member. Its spot is released if it is the first one, or if there are too many vacated spots.
         mutating func vacate(_ place: Int) {
             count -= 1
             if count == 0 { return self = Lane() }
             spots[place].ticket = -spots[place].ticket
             while spots[first].ticket < 0 { first += 1 }
             guard spots.count > 2 * count + Self.slack else { return }
-            // As many members have left as spots are moved, so that the cost for each is constant.
+            // At least as many members have left as spots are moved, so that the cost per member is constant.
             spots.removeAll { $0.ticket < 0 }
             first = 0
         }
@@ -59,7 +58,7 @@ struct AgingQueue<ID: Hashable> {
 
     var isEmpty: Bool { tickets.isEmpty }
 
-    /// Adds a member at the end of its priority; a member that waits already moves there.
+    /// Adds a member at the end of its priority. A member that waits already moves there.
     mutating func enter(_ id: ID, _ priority: RequestPriority = .normal) {
         if lanes.isEmpty { lanes = RequestPriority.allCases.map { _ in Lane() } }
         leave(id)
@@ -79,7 +78,7 @@ struct AgingQueue<ID: Hashable> {
         return true
     }
 
-    /// Removes and returns the next member; `nil`: the line is empty.
+    /// Removes and returns the next member; `nil` if the queue is empty.
     mutating func next() -> ID? {
         guard let lane = nextLane() else { return nil }
         let id = lanes[lane].spots[lanes[lane].first].id
@@ -91,19 +90,19 @@ struct AgingQueue<ID: Hashable> {
         return id
     }
 
-    /// The next member; `nil`: the line is empty.
+    /// The next member; `nil` if the queue is empty.
     var first: ID? { nextLane().map { lanes[$0].spots[lanes[$0].first].id } }
 
     /// The number of spots in memory, vacated spots included.
     var spotCount: Int { lanes.reduce(0) { $0 + $1.spots.count } }
 
-    /// Releases the memory of a long line once it is empty.
+    /// Releases the memory of a long queue once it is empty.
     private mutating func forgetCrowd() {
         if tickets.isEmpty, tickets.capacity > Lane.slack { tickets = [:] }
     }
 
-    /// Returns the number of members ahead of a member; too high if members in between have left, but never more than wait; `nil`:
-    /// the member does not wait.
+    /// Returns the number of members ahead of a member; `nil` if the member does not wait. The number is too high if members in between
+    /// have left, but never higher than the number of waiting members.
     func countAhead(of id: ID) -> Int? {
         guard let ticket = tickets[id] else { return nil }
         let lane = lanes[ticket.lane]

@@ -1,9 +1,9 @@
-/// A binary heap of members, each with a key; the member with the lowest key comes first. The heap stores the place of each
-/// member, so that adding, moving and removing one cost O(log n).
+/// A binary heap of members, each with a key, in which the member with the lowest key is first. The heap stores the place of each member,
+/// so that adding, moving and removing a member cost O(log n).
 struct KeyedHeap<Member: Hashable, Key: Comparable> {
     private var nodes: [(key: Key, member: Member)] = []
     private var places: [Member: Int] = [:]
-    /// The number of key comparisons so far. Tests check the cost of an operation with it.
+    /// The number of key comparisons so far. Tests use it to check the cost of an operation.
     private(set) var comparisons = 0
 
     var isEmpty: Bool { nodes.isEmpty }
@@ -15,7 +15,7 @@ struct KeyedHeap<Member: Hashable, Key: Comparable> {
 
     func contains(_ member: Member) -> Bool { places[member] != nil }
 
-    /// Adds a member, or moves it if the heap has it already.
+    /// Adds a member, or moves it if it is in the heap already.
     mutating func set(_ member: Member, to key: Key) {
         if let index = places[member] {
             nodes[index].key = key
@@ -27,7 +27,7 @@ struct KeyedHeap<Member: Hashable, Key: Comparable> {
         }
     }
 
-    /// Removes a member. Returns `false` if the heap does not have it.
+    /// Removes a member. Returns `false` if the member is not in the heap.
     @discardableResult
     mutating func remove(_ member: Member) -> Bool {
         guard let index = places.removeValue(forKey: member) else { return false }
@@ -42,7 +42,7 @@ struct KeyedHeap<Member: Hashable, Key: Comparable> {
         return true
     }
 
-    /// Removes and returns the member with the lowest key; `nil`: the heap is empty.
+    /// Removes and returns the member with the lowest key; `nil` if the heap is empty.
     mutating func popFirst() -> Member? {
         guard let member = nodes.first?.member else { return nil }
         remove(member)

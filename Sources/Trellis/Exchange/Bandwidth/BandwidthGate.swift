@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The gate that pauses and resumes transfers as a ``BandwidthShare`` decides. Lives on the engine thread, and has a timer only
+/// The gate that pauses and resumes transfers as a ``BandwidthShare`` decides. The gate lives on the engine thread, and sets a timer only
 /// while a transfer waits.
 actor BandwidthGate: EngineActor {
     nonisolated let executor: EngineExecutor
@@ -15,7 +15,7 @@ actor BandwidthGate: EngineActor {
         share = BandwidthShare(limit, at: EngineInstant(nanoseconds: 0))
     }
 
-    /// Adds a transfer. Returns `true` if it may move bytes; otherwise the transfer is resumed through
+    /// Adds a transfer. Returns `true` if the transfer may move bytes; otherwise it is resumed later through
     /// ``ExchangeActor/bandwidthIsGranted(by:)``.
     func join(_ request: ExchangeActor) -> Bool {
         members[ObjectIdentifier(request)] = request
@@ -24,7 +24,7 @@ actor BandwidthGate: EngineActor {
         return mayGo
     }
 
-    /// Counts bytes that the transfer has moved. The result is as for ``join(_:)``.
+    /// Counts bytes that the transfer has moved. The result has the same meaning as that of ``join(_:)``.
     func spend(_ bytes: Int, by request: ExchangeActor) -> Bool {
         let mayGoOn = share.spend(bytes, by: ObjectIdentifier(request), at: executor.now)
         if !mayGoOn { setTimer() }
@@ -49,7 +49,7 @@ actor BandwidthGate: EngineActor {
         if timer.deadline != next { executor.engineLoop.set(timer, at: next) }
     }
 
-    /// Resumes the transfers whose turn has come.
+    /// Resumes the transfers whose turn it is.
     func grant() {
         let granted = share.grants(at: executor.now)
         setTimer()

@@ -1,22 +1,21 @@
 import CurlEngine
 
-/// A limit in bytes per second, shared fairly between its members, as a value that is driven by instants.
+/// A limit in bytes per second that is shared fairly between its members, as a value without a clock of its own.
 ///
-/// A member that wants to move bytes joins, and may move them when it is granted a quantum, which is subtracted from the limit at
-/// that moment. Bytes beyond the quantum, which a member moves because bytes come in buffers, are subtracted too. Then the member
-/// waits for its next turn, which goes to the member that has moved the fewest bytes; a member that returns from a pause has no
-/// claim to the bytes that it did not use. The grants never exceed the limit, and no granted bytes are held back while a member
-/// waits.
+/// A member joins in order to move bytes, and may move them when it is granted a quantum, which is subtracted from the limit at that
+/// moment. Bytes beyond the quantum, which occur because bytes arrive in buffers, are subtracted too. Then the member waits for its next
+/// turn. The member that has moved the fewest bytes is next; a member that returns from a pause has no claim to the bytes that it did not
+/// use. The grants never exceed the limit, and bytes within the limit are always granted while a member waits.
 struct BandwidthShare<Member: Hashable> {
     private struct Account {
-        /// The bytes that were granted and not used.
+        /// The number of bytes that were granted and not used.
         var allowance: Int64 = 0
-        /// The bytes moved, including a credit for the bytes that others moved while this member was absent.
+        /// The number of bytes moved, including a credit for the bytes that other members moved while this one was absent.
         var moved: Int64
     }
 
-    /// The order of turns: the fewer bytes a member has moved, the earlier its turn; of equal members, the one that has waited
-    /// longer.
+    /// The key of a member's turn. The fewer bytes a member has moved, the earlier its turn; of equal members, the one that has waited
+    /// longer is first.
     private struct Turn: Comparable {
         let moved: Int64
         let ticket: UInt64
@@ -25,17 +24,17 @@ struct BandwidthShare<Member: Hashable> {
     }
 
     private let limit: BandwidthLimit
-    /// The bytes that a member is granted in one turn.
+    /// The number of bytes that a member is granted in one turn.
     private let quantum: Int64
-    /// The time by which a grant may precede ``full``, in nanoseconds: the time of a burst without a quantum.
+    /// The time by which a grant may precede ``full``, in nanoseconds: the time that a burst less one quantum takes.
     private let patience: UInt64
     private var accounts: [Member: Account] = [:]
-    /// The waiting members, by their turns.
+    /// The waiting members, ordered by their turns.
     private var waiting = KeyedHeap<Member, Turn>()
     private var lastTicket: UInt64 = 0
-    /// The instant at which the limit has made up for all granted bytes, and a whole burst is possible again.
+    /// The instant at which all granted bytes are within the limit, and a complete burst is possible again.
     private var full: EngineInstant
-    /// The bytes that the member with the last turn had moved before it.
+    /// The number of bytes that the member with the last turn had moved before that turn.
     private var level: Int64 = 0
 
     init(_ limit: BandwidthLimit, at now: EngineInstant) {
@@ -47,12 +46,12 @@ struct BandwidthShare<Member: Hashable> {
 
     var memberCount: Int { accounts.count }
 
-    /// The number of comparisons so far to find the next member. Tests check the cost of a turn with it.
+    /// The number of comparisons made to find the next member. Tests use it to check the cost of a turn.
     var comparisons: Int { waiting.comparisons }
 
     // MARK: Members
 
-    /// Adds a member. Returns `true` if it may move bytes; otherwise ``grants(at:)`` returns it later, like all waiting members.
+    /// Adds a member. Returns `true` if the member may move bytes; otherwise ``grants(at:)`` returns it later.
     mutating func join(_ member: Member, at now: EngineInstant) -> Bool {
         let isAlone = waiting.isEmpty
         accounts[member] = Account(moved: level)
@@ -75,7 +74,7 @@ struct BandwidthShare<Member: Hashable> {
         return false
     }
 
-    /// Removes a member; its unused bytes are available to the others.
+    /// Removes a member. Its unused bytes become available to the others.
     mutating func leave(_ member: Member) {
         guard let account = accounts.removeValue(forKey: member) else { return }
         waiting.remove(member)
@@ -93,7 +92,7 @@ struct BandwidthShare<Member: Hashable> {
 
     // MARK: Turns
 
-    /// Grants a quantum to each member whose turn has come, and returns these members.
+    /// Grants a quantum to each member whose turn it is, and returns these members.
     mutating func grants(at now: EngineInstant) -> [Member] {
         var granted: [Member] = []
         while let next = nextGrant, next <= now, let member = waiting.popFirst() {
@@ -105,7 +104,7 @@ struct BandwidthShare<Member: Hashable> {
         return granted
     }
 
-    /// The instant of the next grant; `nil`: no member waits.
+    /// The instant of the next grant; `nil` if no member waits.
     var nextGrant: EngineInstant? {
         guard !waiting.isEmpty else { return nil }
         return EngineInstant(nanoseconds: full.nanoseconds - min(patience, full.nanoseconds))

@@ -2,7 +2,7 @@ import CurlEngine
 
 /// The bandwidth limits of one request in both directions.
 struct TransferBandwidth {
-    /// The gates in one direction, and the gates that pause the transfer at this moment.
+    /// The gates in one direction, and the gates that pause the transfer at present.
     struct Direction {
         let gates: [BandwidthGate]
         private var closed: [ObjectIdentifier] = []
@@ -15,12 +15,12 @@ struct TransferBandwidth {
 
         mutating func open(_ gate: BandwidthGate) { closed.removeAll { $0 == ObjectIdentifier(gate) } }
 
-        /// Joins all gates, and closes the gates that grant no bytes yet.
+        /// Joins all gates, and closes the gates that do not grant bytes yet.
         mutating func join(_ request: ExchangeActor) {
             for gate in gates where !gate.onEngineThread.join(request) { close(gate) }
         }
 
-        /// Counts moved bytes at all gates, and closes the gates that grant no more.
+        /// Counts moved bytes at all gates, and closes the gates that grant no more bytes.
         mutating func spend(_ bytes: Int, _ request: ExchangeActor) {
             for gate in gates where !gate.onEngineThread.spend(bytes, by: request) {
                 open(gate)
@@ -31,14 +31,14 @@ struct TransferBandwidth {
 
     var sending: Direction
     var receiving: Direction
-    /// A Boolean value: the request has joined its gates.
+    /// Indicates whether the request has joined its gates.
     var hasJoined = false
-    /// A Boolean value: the transport was told to pause sending.
+    /// Indicates whether the transport was instructed to pause sending.
     var isSendingPaused = false
     /// The number of bytes of the response's body that were counted.
     var received: Int64 = 0
 
-    /// Creates the limits from gates; `nil`: there is no gate.
+    /// Creates the limits from gates; `nil` if there is no gate.
     init?(sending: [BandwidthGate], receiving: [BandwidthGate]) {
         guard !sending.isEmpty || !receiving.isEmpty else { return nil }
         self.sending = Direction(sending)

@@ -1,18 +1,17 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The buffer of a response's body between the engine thread, which fills it, and one reader, which empties it at its own pace.
+/// The buffer of a response's body. The engine thread fills it, and one reader empties it at its own pace.
 ///
-/// Bytes that arrive while the reader is busy are joined, so that a fast body is delivered in few large chunks. Above
-/// ``highWater`` the transfer is paused until the reader has taken half of the bytes. A stream therefore holds at most
-/// ``highWater`` bytes, the chunk that is being read, and the bytes that libcurl had read already.
+/// Bytes that arrive while the reader is busy are joined, so that a fast body is delivered in few large chunks. Above ``highWater`` the
+/// transfer is paused until the reader has taken half of the bytes. A stream therefore holds at most ``highWater`` bytes, the chunk that is
+/// being read, and the bytes that libcurl has read already.
 final class BodyInbox: Sendable {
     /// The number of waiting bytes at which the transfer is paused: 1 MiB.
     static let highWater = 1 << 20
     /// The number of waiting bytes at or below which a paused transfer is resumed.
     private static let lowWater = highWater / 2
-    /// The number of bytes for which a waiting reader is woken at once; for fewer, it is woken when the engine has nothing else to
-    /// do.
+    /// The number of bytes at which a waiting reader is woken at once. For fewer bytes, it is woken when the engine has no other work.
     static let eagerWake = 512 << 10
 
     private struct State: ~Copyable {
@@ -23,23 +22,23 @@ final class BodyInbox: Sendable {
         var isAbandoned = false
     }
 
-    /// The action of the engine thread after it has added bytes.
+    /// The action that the engine thread must take after it has added bytes.
     struct Consequence {
-        /// The time to wake the reader through ``wake()``.
+        /// The time at which to wake the reader through ``wake()``.
         var wake: Wake
-        /// A Boolean value: the transfer must be paused.
+        /// Indicates whether the transfer must be paused.
         var mustPause: Bool
-        /// A Boolean value: there was no memory to store the bytes.
+        /// Indicates whether there was no memory to store the bytes.
         var isOutOfMemory: Bool
     }
 
-    /// The time to wake the reader: never, when the engine has nothing else to do, or at once.
+    /// The time at which to wake the reader: never, when the engine has no other work, or at once.
     enum Wake { case never, soon, now }
 
     private let state = Locked(State())
     /// Resumes the paused transfer.
     private let whenDrained: @Sendable () -> Void
-    /// Ends the transfer, because the reader was cancelled.
+    /// Ends the transfer because the reader was cancelled.
     private let whenAbandoned: @Sendable () -> Void
 
     init(whenDrained: @escaping @Sendable () -> Void, whenAbandoned: @escaping @Sendable () -> Void) {
@@ -49,7 +48,7 @@ final class BodyInbox: Sendable {
 
     // MARK: Engine side
 
-    /// Adds bytes, and returns what the engine thread must do; drops the bytes if the reader was cancelled.
+    /// Adds bytes, and returns the action for the engine thread. Drops the bytes if the reader was cancelled.
     func append(_ bytes: RawSpan) -> Consequence {
         state.withLock { state in
             guard !state.isAbandoned else { return Consequence(wake: .never, mustPause: false, isOutOfMemory: false) }
@@ -67,7 +66,7 @@ final class BodyInbox: Sendable {
         }
     }
 
-    /// Passes the waiting bytes to the reader that waits for them.
+    /// Passes the stored bytes to the waiting reader.
     func wake() {
         let (reader, next) = state.withLock { state -> (CheckedContinuation<Data?, any Error>?, Next) in
             guard state.bytes.count > 0, let reader = state.reader else { return (nil, .wait) }
@@ -79,7 +78,7 @@ final class BodyInbox: Sendable {
         if mustDrain { whenDrained() }
     }
 
-    /// Ends the body. The reader still gets the waiting bytes first.
+    /// Ends the body. The reader gets the stored bytes first.
     func finish(_ end: Result<Response, any Error>) {
         let (reader, chunk) = state.withLock { state -> (CheckedContinuation<Data?, any Error>?, Data?) in
             guard state.end == nil else { return (nil, nil) }
@@ -98,7 +97,7 @@ final class BodyInbox: Sendable {
 
     // MARK: Reader's side
 
-    /// A Boolean value: the body has ended, and no more bytes come.
+    /// Indicates whether the body has ended, so that no more bytes arrive.
     var hasEnded: Bool { state.withLock { $0.end != nil } }
 
     private enum Next {
@@ -108,10 +107,10 @@ final class BodyInbox: Sendable {
         case busy
     }
 
-    /// Returns the next chunk; `nil` at the end.
+    /// Returns the next chunk; `nil` at the end of the body.
     ///
-    /// - Throws: `CancellationError` in a cancelled task, which ends the transfer; the error with which the transfer failed;
-    ///   ``TrellisError`` if another reader waits.
+    /// - Throws: `CancellationError` in a cancelled task, which also ends the transfer; the error with which the transfer failed;
+    ///   ``TrellisError`` if another reader is waiting.
     func next() async throws -> Data? {
         if Task.isCancelled { return try abandon() }
         switch poll() {
@@ -132,7 +131,7 @@ final class BodyInbox: Sendable {
     private func poll() -> Next {
         state.withLock { state in
             if state.bytes.count > 0 { return Self.take(&state) }
-            // Bytes may have been dropped since the cancellation, so that this reader must not get the end of a whole body.
+            // Bytes may have been dropped after the cancellation, so the reader must not take this for the end of a complete body.
             if state.isAbandoned { return .end(.failure(CancellationError())) }
             if let end = state.end { return .end(end) }
             return state.reader == nil ? .wait : .busy
@@ -193,17 +192,17 @@ extension BodyInbox: DeferredDelivery {
 }
 
 extension Result where Success == Response {
-    /// The end of a body for its reader: `nil` instead of a chunk, or the error.
+    /// The end of a body as its reader gets it: `nil` instead of a chunk, or the error.
     fileprivate var withoutValue: Result<Data?, Failure> { map { _ -> Data? in nil } }
 }
 
 /// The destination of a response's body.
 enum ResponseSink {
-    /// The whole body is collected in memory.
+    /// The complete body is collected in memory.
     case memory
     /// The body is passed to a reader as it arrives.
     case stream(BodyInbox)
 }
 
-/// A response with its whole body.
+/// A response with its complete body.
 typealias CollectedResponse = (Data, Response)

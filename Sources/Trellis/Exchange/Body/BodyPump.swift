@@ -1,14 +1,14 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The pump that passes the chunks of a request's body to the transport, one whenever the transport has room.
+/// The pump that passes the chunks of a request's body to the transport, one each time that the transport has room.
 ///
-/// The source runs in a task of its own, off the engine thread, that is cancelled with the exchange; the exchange does not wait
-/// for a source that ignores its cancellation.
+/// The source runs in its own task, off the engine thread. The task is cancelled with the exchange; the exchange does not wait for a source
+/// that ignores its cancellation.
 final class BodyPump: Sendable {
     private struct State {
         var hasRoom = true
-        /// A Boolean value: a file is on its way to the transport, whose room up to now is meant for that file.
+        /// Indicates whether a file is being passed to the transport. Until it has arrived there, reports of room concern that file.
         var handsOver = false
         var isStopped = false
         var waiter: CheckedContinuation<Void, any Error>?
@@ -25,7 +25,7 @@ final class BodyPump: Sendable {
 
     /// Starts the source.
     ///
-    /// - Parameter readsFiles: A Boolean value: the transport reads the bytes of a file itself.
+    /// - Parameter readsFiles: Indicates whether the transport reads the bytes of a file itself.
     init(_ source: PreparedRequest.StreamedBody, into request: ExchangeActor, readsFiles: Bool) {
         let target = Target(request)
         let task = Task { [self] in
@@ -63,7 +63,7 @@ final class BodyPump: Sendable {
         }
     }
 
-    /// Sends a file. Opens and closes the file here; the transport no longer uses it by then.
+    /// Sends a file. Opens the file before, and closes it after the transport has finished with it.
     private func send(fileAt path: String, length: Int64, to target: Target) async throws {
         let file = try await FileChunks.open(path, length: length)
         defer { withExtendedLifetime(file) {} }
@@ -73,10 +73,10 @@ final class BodyPump: Sendable {
         try await awaitRoom()
     }
 
-    /// Notes that the transport gets the file now, and has room again when it has read all of it.
+    /// Records that the transport receives the file now. The transport reports room again after it has read the complete file.
     func willHandOver() { state.withLock { $0.handsOver = false } }
 
-    /// Waits until the transport can take another chunk.
+    /// Waits until the transport has room for another chunk.
     private func awaitRoom() async throws {
         try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { (waiter: CheckedContinuation<Void, any Error>) in
@@ -96,7 +96,7 @@ final class BodyPump: Sendable {
         }
     }
 
-    /// Resumes the source, because the transport can take another chunk.
+    /// Resumes the source because the transport has room for another chunk.
     func transportHasRoom() {
         let waiter = state.withLock { state -> CheckedContinuation<Void, any Error>? in
             if state.handsOver { return nil }

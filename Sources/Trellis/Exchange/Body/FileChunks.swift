@@ -1,14 +1,14 @@
 import CurlEngine
 import FoundationEssentials
 
-/// A file as the chunks of a body. Read on a thread that may block on a disk.
+/// A reader of a file as the chunks of a body. Runs on a thread that may block on a disk.
 enum FileChunks {
     /// The size of a chunk in bytes: 256 KiB.
     static let chunkSize = 256 << 10
 
     /// Returns the size of a regular, readable file in bytes.
     ///
-    /// - Parameter sizes: The sizes that were found before; a size that is missing there is asked for, which may block on a disk.
+    /// - Parameter sizes: The sizes that were found before. A size that is missing is read from the file system, which may block on a disk.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``.
     static func size(ofFileAt path: String, _ sizes: FileSizes? = nil) throws(TrellisError) -> Int64 {
         if let size = try sizes?[path] { return size }

@@ -1,10 +1,10 @@
 import CurlEngine
 
-/// The sizes of the files of a body, found on a thread that may block on a disk: neither the pool nor the engine thread may.
+/// The sizes of the files of a body, read on a thread that may block on a disk: the cooperative pool and the engine thread must not block.
 struct FileSizes: Sendable {
     private let sizes: [String: Result<Int64, TrellisError>]
 
-    /// Asks for the size of each file, once. A file that cannot be sent throws its error when its size is looked up.
+    /// Reads the size of each file once. For a file that cannot be sent, the subscript throws the error.
     ///
     /// - Throws: `CancellationError` in a cancelled task, without waiting for the disk.
     init(of body: RequestBody?) async throws {
@@ -24,7 +24,7 @@ struct FileSizes: Sendable {
         }
     }
 
-    /// The size of a file in bytes; `nil`: the file is not part of the body.
+    /// The size of a file in bytes; `nil` if the file is not part of the body.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``.
     subscript(path: String) -> Int64? {
@@ -33,12 +33,12 @@ struct FileSizes: Sendable {
 }
 
 extension Request {
-    /// A Boolean value: the size of a file has to be asked of a disk before the body can be sent.
+    /// Indicates whether the size of a file must be read from a disk before the body can be sent.
     var hasFiles: Bool { body?.source.hasFiles ?? false }
 }
 
 extension RequestBody.Source {
-    /// A Boolean value: the body is a file, or a form with one.
+    /// Indicates whether the body is a file or a form that contains a file.
     var hasFiles: Bool {
         switch self {
         case .data, .stream: false

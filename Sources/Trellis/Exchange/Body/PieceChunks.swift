@@ -1,22 +1,22 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The pieces of a body as chunks, one after the other; files are read as by ``FileChunks``.
+/// The pieces of a body as chunks, one after the other. Files are read as in ``FileChunks``.
 struct PieceChunks: Sendable {
     /// A source in the body, with its length.
     private struct Piece {
         let source: RequestBody.Source
-        /// The length in bytes; `nil`: not known.
+        /// The length in bytes; `nil` if not known.
         let length: Int64?
     }
 
     private let pieces: [Piece]
-    /// The length of all pieces in bytes; `nil`: the length of one is not known.
+    /// The length of all pieces in bytes; `nil` if the length of one piece is not known.
     let length: Int64?
 
-    /// Splits forms among the sources into their pieces, and finds the lengths of all pieces.
+    /// Splits the forms among the sources into their pieces, and finds the lengths of all pieces.
     ///
-    /// - Parameter sizes: The sizes of the files; sizes that are missing are asked for, which may block on a disk.
+    /// - Parameter sizes: The sizes of the files. A size that is missing is read from the file system, which may block on a disk.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/file``; of kind ``TrellisError/Kind/invalidRequest`` if a length is
     ///   negative or their sum overflows.
     init(_ sources: [RequestBody.Source], _ sizes: FileSizes? = nil) throws(TrellisError) {
@@ -34,7 +34,7 @@ struct PieceChunks: Sendable {
         length = try Self.length(of: pieces)
     }
 
-    /// Returns the sum of the lengths in bytes; `nil`: one of them is not known.
+    /// Returns the sum of the lengths in bytes; `nil` if one of them is not known.
     private static func length(of pieces: [Piece]) throws(TrellisError) -> Int64? {
         var (total, isKnown) = (Int64(0), true)
         for piece in pieces {
@@ -49,7 +49,7 @@ struct PieceChunks: Sendable {
         return isKnown ? total : nil
     }
 
-    /// Checks that the length that a body's source announces is not negative.
+    /// Checks that the length that the source of a body announces is not negative.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest``.
     static func check(length: Int64?) throws(TrellisError) {
@@ -57,7 +57,7 @@ struct PieceChunks: Sendable {
         throw TrellisError(.invalidRequest(.body("its length is \(length)")))
     }
 
-    /// A Boolean value: all pieces can be sent a second time.
+    /// Indicates whether all pieces can be sent a second time.
     var isReplayable: Bool {
         pieces.allSatisfy { if case .stream(_, let isReplayable, _) = $0.source { isReplayable } else { true } }
     }
@@ -75,13 +75,13 @@ struct PieceChunks: Sendable {
                 try await FileChunks.send(fileAt: path, length: piece.length ?? 0, send)
             case .stream(let length, _, let chunks):
                 try await Self.send(chunks, length: length, send)
-            case .multipart: break  // taken apart above
+            case .multipart: break  // Multipart forms were split into their pieces above.
             }
         }
     }
 
-    /// Sends a stream, and checks that its chunks have the announced length, so that surplus bytes of one stream cannot make up
-    /// for missing bytes of the next.
+    /// Sends a stream and checks that its chunks have the announced length, so that surplus bytes of one stream cannot replace missing
+    /// bytes of the next one.
     private static func send(
         _ chunks: RequestBody.Chunks, length: Int64?, _ send: @escaping @Sendable (Data) async throws -> Void
     ) async throws {

@@ -3,9 +3,9 @@ import FoundationEssentials
 
 /// The last stage of a call: one request on the wire.
 extension Pipeline {
-    /// Sends a request as an exchange of its own, and returns the response with its body in memory or still to come.
+    /// Sends a request as an exchange of its own, and returns the response, with its body in memory or as a stream.
     ///
-    /// - Parameter turn: The turn that the host's limits have given the exchange; `nil`: the host has no limits.
+    /// - Parameter turn: The permit that the host's limits have given to the exchange; `nil` if the host has no limits.
     @inline(never)
     func send(_ request: Request, _ turn: LimitPermit?) async throws -> StepResponse {
         if request.isForm { try await MIMETypes.load() }

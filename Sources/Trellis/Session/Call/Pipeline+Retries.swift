@@ -1,14 +1,14 @@
 import CurlEngine
 
-/// The decision on a further attempt.
+/// The decision whether a further attempt is made.
 extension Pipeline {
-    /// Validates a response in memory as part of its attempt, so that retriers are asked about a response that is refused.
+    /// Validates a response in memory as part of its attempt, so that retriers can decide about a response that is refused.
     func judged(_ end: AttemptEnd) async -> AttemptEnd {
         guard case .success(let answer) = end.result, call.delivery == .memory else { return end }
         return AttemptEnd(result: .success(await self.request.judged(answer)), context: end.context)
     }
 
-    /// Returns the time to wait before the next attempt; `nil`: there is none, and the result is final.
+    /// Returns the time to wait before the next attempt; `nil` if there is no further attempt, and the result is final.
     func retry(after end: AttemptEnd, of request: Request) async throws -> Duration? {
         if steps.retriers.isEmpty { return nil }
         return try await decision(on: end, of: context.hop?.asked ?? request)
@@ -23,7 +23,7 @@ extension Pipeline {
         return wait
     }
 
-    /// Asks the retriers in order for the time to wait before the next attempt; `nil`: none asks for one.
+    /// Asks the retriers in order for the time to wait before the next attempt; `nil` if no retrier wants another attempt.
     func wait(behind failed: FailedAttempt, of request: Request) async throws -> Duration? {
         for retrier in steps.retriers {
             try call.checkCancellation()
@@ -37,7 +37,7 @@ extension Pipeline {
         return nil
     }
 
-    /// Returns the delay; `nil`: the deadline comes first. Throws an error if the body cannot be sent again.
+    /// Returns the delay; `nil` if the deadline is earlier. Throws an error if the body cannot be sent again.
     func mayRetry(_ failed: FailedAttempt, of request: Request, after delay: Duration) throws -> Duration? {
         if let remaining = context.remainingTime, delay >= remaining { return nil }
         guard request.body?.isReplayable ?? true else { throw failed.isNotReplayable }

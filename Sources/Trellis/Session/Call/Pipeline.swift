@@ -13,8 +13,8 @@ import CurlEngine
 /// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
 /// | the exchange | one request on the wire | ``exchange(_:_:)`` |
 ///
-/// Thousands of calls may wait in any of these functions. A function that waits keeps only references in its frame; values that it
-/// no longer needs by then are in functions of their own, which are `@inline(never)` for that reason.
+/// Thousands of calls may wait in any of these functions. A function that waits keeps only references in its frame. Values that it does not
+/// need during the wait are in separate functions, which are `@inline(never)` for that reason.
 final class Pipeline: Sendable {
     let session: Session
     let request: RequestActor
@@ -24,7 +24,7 @@ final class Pipeline: Sendable {
 
     var steps: Steps { request.steps.steps }
 
-    /// The exchange that the call's handle has made already.
+    /// The exchange that the call's handle has already created.
     var first: ExchangeActor? { isFirst ? request.first : nil }
 
     private var isFirst: Bool { context.attempt == 1 && context.redirects.isEmpty }
@@ -56,7 +56,7 @@ final class Pipeline: Sendable {
         return request.depth == 0 ? try session.preparation.completingURL(of: call.request) : call.request
     }
 
-    /// Runs the steps around the call, one inside of the other.
+    /// Runs the steps around the call, each inside the one before it.
     @inline(never)
     private func aroundCall(_ request: Request, _ depth: Int) async throws -> StepResponse {
         if depth == steps.aroundCall.count { return try await attempts(at: request) }
@@ -74,7 +74,7 @@ final class Pipeline: Sendable {
         try await step.send(request, context: context, next: NextStep(depth: depth, origin: self.request, next))
     }
 
-    /// Runs the first attempt, and further ones if hedging or retriers ask for them.
+    /// Runs the first attempt, and further attempts if hedging or retriers ask for them.
     @inline(never)
     private func attempts(at request: Request) async throws -> StepResponse {
         if steps.hedging != nil { return try await retried(at: request, hedged: true) }
@@ -83,9 +83,9 @@ final class Pipeline: Sendable {
         return try await retried(at: request, after: end)
     }
 
-    /// Runs attempts until no retrier asks for another. Each attempt continues at the hop where the last one failed.
+    /// Runs attempts until no retrier asks for another one. Each attempt continues at the hop at which the previous one failed.
     ///
-    /// - Parameter first: The end of the first attempt, if it was made.
+    /// - Parameter first: The end of the first attempt, if that attempt was already made.
     @inline(never)
     private func retried(
         at request: Request, after first: AttemptEnd? = nil, hedged: Bool = false
@@ -112,7 +112,7 @@ final class Pipeline: Sendable {
         return Pipeline(self, context)
     }
 
-    /// Runs an attempt, and concurrent ones while its response is slow to come.
+    /// Runs an attempt, and concurrent attempts while its response is late.
     @inline(never)
     private func nextAttempt(_ request: Request, _ hedged: Bool) async -> AttemptEnd {
         guard hedged, let policy = steps.hedging else { return await attempt(request) }
@@ -124,7 +124,7 @@ final class Pipeline: Sendable {
 
     /// Runs one attempt: the adapters, and then the hops.
     ///
-    /// - Parameter request: The request of the call. After a redirect the attempt begins with the request of its hop.
+    /// - Parameter request: The request of the call. After a redirect, the attempt begins with the request of its hop.
     @inline(never)
     private func attempt(_ request: Request) async -> AttemptEnd {
         do {
@@ -135,8 +135,7 @@ final class Pipeline: Sendable {
         }
     }
 
-    /// Runs the adapters. Their additions are meant for the first origin, so that they do not run again for a hop at another
-    /// origin.
+    /// Runs the adapters. Their additions are meant for the first origin, so they do not run again for a hop to another origin.
     private func adapted(_ request: Request) async throws -> Request {
         if context.hasLeftOrigin, let hop = context.hop { return hop.adapted }
         var request = request
@@ -152,9 +151,9 @@ final class Pipeline: Sendable {
         return adapted
     }
 
-    /// Sends a request, and follows the redirects that answer it.
+    /// Sends a request, and follows redirect responses.
     ///
-    /// - Parameter asked: The request of the call, before any adapter has changed it; `nil`: there are no adapters.
+    /// - Parameter asked: The request of the call, before any adapter has changed it; `nil` if there are no adapters.
     private func hops(_ request: Request, asked: Request?) async -> AttemptEnd {
         do {
             let answer = try await hop(request)
@@ -193,7 +192,7 @@ final class Pipeline: Sendable {
         return AttemptEnd(result: .failure(failure), context: context, isAnswered: isAnswered)
     }
 
-    /// Returns the request that a redirect leads to, with the pipeline in its context; `nil`: the response is no redirect to follow.
+    /// Returns the target request of a redirect, with the pipeline in its context; `nil` if the response is not a redirect to follow.
     @inline(never)
     private func next(
         after answer: StepResponse, to request: Request, _ asked: Request?
@@ -213,7 +212,7 @@ final class Pipeline: Sendable {
         return (hop.adapted, Pipeline(self, context))
     }
 
-    /// Runs one hop: the steps around it, and inside of them the exchanges.
+    /// Runs one hop: the steps around it, and inside them the exchanges.
     @inline(never)
     private func hop(_ request: Request) async throws -> StepResponse {
         if isFirst, let answered = self.request.answered { return answered }
@@ -244,8 +243,8 @@ final class Pipeline: Sendable {
         }
     }
 
-    /// Runs one exchange with its cookies. A step around the hop that sends twice, such as Digest authentication, sends the cookies of the
-    /// first response along with the second request.
+    /// Runs one exchange with its cookies. If a step around the hop sends two requests, such as Digest authentication, the second request
+    /// includes the cookies of the first response.
     @inline(__always)
     private func exchange(_ request: Request) async throws -> StepResponse {
         try call.checkCancellation()
@@ -260,7 +259,7 @@ final class Pipeline: Sendable {
         return answer
     }
 
-    /// Runs one exchange when the limits of its host let it go.
+    /// Runs one exchange when the limits of its host permit it.
     @inline(__always)
     private func exchangeWithinLimits(_ request: Request) async throws -> StepResponse {
         steps.hasLimits ? try await exchangeInTurn(request) : try await exchangeAtOnce(request)

@@ -1,9 +1,9 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Exchanges that the pipeline sends through the actor.
+/// The exchanges that the pipeline sends through the actor.
 extension RequestActor {
-    /// Sends an exchange and waits for its response with the whole body. The end of the call ends the exchange, and so does the
+    /// Sends an exchange and waits for its response with the complete body. The end of the call ends the exchange, and so does the
     /// cancellation of the task, which may be one of several that a step has created.
     nonisolated func collected(_ exchange: ExchangeActor) async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
@@ -38,7 +38,7 @@ extension RequestActor {
 }
 
 extension RequestActor {
-    /// Returns the failed attempt that is passed to retriers; `nil`: there is nothing to retry.
+    /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
     nonisolated func failedAttempt(_ result: Result<StepResponse, any Error>) -> FailedAttempt? {
         switch result {
         case .failure(let error): return FailedAttempt(request: sentRequest, error: error)
@@ -50,7 +50,7 @@ extension RequestActor {
         }
     }
 
-    /// Returns a response in memory with the verdict of the conditions of the first reader, if it has any.
+    /// Validates a response in memory with the conditions of the first reader, if it has any, and returns the response with the result.
     nonisolated func judged(_ answer: StepResponse) async -> StepResponse {
         guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else {
             return answer

@@ -27,7 +27,7 @@ extension RequestActor {
 
     /// Starts the call, or resumes it.
     ///
-    /// - Parameter conditions: The conditions of all readers; `nil`: the readers accept any response.
+    /// - Parameter conditions: The conditions of all readers; `nil` if the readers accept any response.
     nonisolated func resume(_ conditions: ReadingConditions? = nil) {
         submit { request in
             request.start(conditions)

@@ -1,7 +1,7 @@
 import CurlEngine
 import Synchronization
 
-/// The progress of a call, measured from the first time that it is asked for.
+/// The progress of a call, measured from the first access to it.
 extension RequestActor {
     /// The progress of the request's body.
     nonisolated var uploadProgress: ProgressBroadcaster {
@@ -34,7 +34,7 @@ extension RequestActor {
         return meter
     }
 
-    /// Measures the bodies of a new exchange, from zero.
+    /// Measures the bodies of a new exchange, starting at zero.
     func measureBodies() {
         if let meter = uploadMeter.load() { exchange?.onEngineThread.measureUpload(with: meter) }
         if let meter = downloadMeter.load() { exchange?.onEngineThread.measureDownload(with: meter) }
@@ -47,7 +47,7 @@ extension RequestActor {
         finishDownload(meter)
     }
 
-    /// Ends the progress of the response's body with the call, or for a stream with its body.
+    /// Ends the progress of the response's body: with the call or, for a stream, with its body.
     func finishDownload(_ meter: ProgressBroadcaster) {
         if call.delivery == .stream, let exchange, !exchange.onEngineThread.isEnded {
             exchange.onEngineThread.endDownloadMeterAtEnd()

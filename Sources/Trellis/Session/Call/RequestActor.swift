@@ -2,47 +2,47 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// The actor of a call, from its creation to its end, with its state, its readers, its deadline and its exchanges under way. Lives
-/// on the engine thread, like its exchanges.
+/// The actor of a call, from its creation to its end, with its state, its readers, its deadline and its exchanges in progress. The actor
+/// lives on the engine thread, like its exchanges.
 ///
 /// A verb runs the call in the caller's task (``run(_:)``). A handle runs it in a task of its own, for any number of readers
-/// (``answer(_:)``). Either way the ``Pipeline`` performs the call, and this actor ends it at its deadline, with its session and
+/// (``answer(_:)``). In both cases the ``Pipeline`` performs the call, and this actor ends it at its deadline, when its session ends, and
 /// when it is cancelled.
 actor RequestActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let executorReference: ExecutorReference
     nonisolated let call: Call
     nonisolated let session: Session
-    /// The session's steps and the request's.
+    /// The steps of the session and of the request.
     nonisolated let steps: AttachedSteps
-    /// The number of steps around the call that have run before this actor's pipeline begins.
+    /// The number of steps around the call that ran before this actor's pipeline begins.
     nonisolated let depth: Int
-    /// The first exchange, if no step can change it, or if it was answered before there was a call.
+    /// The first exchange, if no step can change it, or if its response was received before the call was created.
     nonisolated let first: ExchangeActor?
     /// The response that the first exchange has already received.
     nonisolated let answered: StepResponse?
-    /// A Boolean value: the call is part of a download, of a refresh or of another call that the session knows, and may start
-    /// while the session drains.
+    /// Indicates whether the call is part of a download, of a refresh or of another call that the session knows, so that it may start while
+    /// the session drains.
     nonisolated let isInFlight: Bool
-    /// A Boolean value: the task that performs a handle's call was started.
+    /// Indicates whether the task that performs a handle's call was started.
     nonisolated let hasBegun = Atomic(false)
 
     private var state = RequestState.initialized
     private var timer: EngineTimer?
     /// The first waiting reader. Most requests have only one, and need no array.
     private var waiter: Waiter?
-    /// The other waiting readers, in the order of their waits.
+    /// The other waiting readers, in order of arrival.
     private var otherWaiters: [Waiter] = []
-    /// The readers whose cancellation came before their wait.
+    /// The readers that were cancelled before they began to wait.
     private var early: Set<UInt64> = []
-    /// A Boolean value: the session was told of the call.
+    /// Indicates whether the session knows the call.
     private var isRegistered = false
     private var result: Result<StepResponse, any Error>?
-    /// The exchange that was begun last; before the start, the first exchange, if no step can change it.
+    /// The exchange that was started last. Before the start, the first exchange if no step can change it.
     private(set) var exchange: ExchangeActor?
-    /// The exchanges that had not ended when the last one was begun.
+    /// The exchanges that had not ended when the last one was started.
     private var others: [ExchangeActor] = []
-    /// The progress meters, each created when its progress is first asked for.
+    /// The progress meters, each created at the first access to its progress.
     nonisolated let uploadMeter = AtomicLazyReference<ProgressBroadcaster>()
     nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
 
@@ -69,7 +69,7 @@ actor RequestActor: EngineActor {
         let reply: Reply<StepResponse>
     }
 
-    // MARK: Called by verbs
+    // MARK: Calls from verbs
 
     /// Performs the call in the caller's task. The call ends with the task.
     ///
@@ -95,7 +95,7 @@ actor RequestActor: EngineActor {
         do { return .success(try await Pipeline(self).run()) } catch { return .failure(error) }
     }
 
-    /// Performs the call in the caller's task itself: all that it waits for ends with the exchange.
+    /// Performs the call in the caller's task itself, because everything for which the call waits ends with the exchange.
     @inline(never)
     private nonisolated func performHere() async throws -> StepResponse {
         try await withTaskCancellationHandler {
@@ -121,7 +121,7 @@ actor RequestActor: EngineActor {
         }
     }
 
-    /// Keeps the task for the moment when the call must end, which may have come already.
+    /// Stores the task for the moment when the call must end, which may be in the past already.
     nonisolated func keep(_ work: Task<Void, Never>) {
         let isDecided = call.record.withLock { record in
             if !record.isDecided { record.work = work }
@@ -130,7 +130,7 @@ actor RequestActor: EngineActor {
         if isDecided { work.cancelOffEngine() }
     }
 
-    /// Decides on the result of a verb's call, unless the actor has ended the call before, and resumes the caller with it.
+    /// Decides on the result of a verb's call, unless the actor has already ended the call, and resumes the caller with the result.
     private nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
         guard decide() else { return submit { $0.report(to: reply) } }
         let result = result.mapError(completed)
@@ -139,11 +139,11 @@ actor RequestActor: EngineActor {
         reply.resume(with: result)
     }
 
-    // MARK: On the engine thread
+    // MARK: Calls on the engine thread
 
     var currentState: RequestState { state }
 
-    /// Adds a waiting reader, and starts the call for the first one; resumes the reader at once if the call has ended.
+    /// Adds a waiting reader, and starts the call for the first one. Resumes the reader at once if the call has ended.
     func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?) {
         let hasLeft = early.remove(reader) != nil
         if let result { return reply.resume(with: hasLeft ? .failure(CancellationError()) : result) }
@@ -174,14 +174,14 @@ actor RequestActor: EngineActor {
         if register() { handle(.resume) }
     }
 
-    /// Registers a call that its caller's task performs, and sets its deadline.
+    /// Registers a call that runs in its caller's task, and sets its deadline.
     func startInCallersTask() {
         guard register() else { return }
         handle(.begin)
         setTimer()
     }
 
-    /// Tells the session of the call, once, when it starts. Returns `false` if the call has ended or the session takes no more
+    /// Registers the call with the session, once, when it starts. Returns `false` if the call has ended or the session accepts no more
     /// calls.
     private func register() -> Bool {
         guard !state.isFinished else { return false }
@@ -194,7 +194,7 @@ actor RequestActor: EngineActor {
         return isRegistered
     }
 
-    /// Sets the timer for the deadline, unless the call has ended or has none.
+    /// Sets the timer for the deadline, unless the call has ended or has no deadline.
     func setTimer() {
         guard !state.isFinished, timer == nil, let end = call.deadline.end else { return }
         let timer = EngineTimer(self)
@@ -204,7 +204,7 @@ actor RequestActor: EngineActor {
 
     // MARK: The end
 
-    /// Claims the right to decide on the result. Returns `false` if the result is decided already.
+    /// Claims the right to decide on the result. Returns `false` if the result is already decided.
     private nonisolated func decide() -> Bool {
         call.record.withLock { record in
             defer { record.isDecided = true }
@@ -215,7 +215,7 @@ actor RequestActor: EngineActor {
     /// Ends the call and its exchanges with an error.
     func cancel(_ error: any Error) { fail(error, .cancel) }
 
-    /// Takes the result of a call that was performed in a task of its own.
+    /// Stores the result of a call that was performed in a task of its own.
     func arrive(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished, decide() else { return }
         let result = result.mapError(completed)
@@ -223,7 +223,7 @@ actor RequestActor: EngineActor {
         settle(result)
     }
 
-    /// Takes a result that is decided.
+    /// Stores a result that is decided.
     func settle(_ result: Result<StepResponse, any Error>) {
         guard !state.isFinished else { return }
         self.result = result
@@ -246,14 +246,14 @@ actor RequestActor: EngineActor {
     func report(to reply: Reply<StepResponse>) { reply.resume(with: result ?? .failure(CancellationError())) }
 
     func deadlineIsOver() {
-        // The total limits of exchanges under way end at the same moment, or ended just before.
+        // The total limits of exchanges in progress end at the same moment, or ended just before.
         let late = (exchange?.onEngineThread.failure as? TrellisError).flatMap {
             $0.reason == .timedOut(.total) ? $0 : nil
         }
         fail(late ?? overdue, .finish) { $0.totalIsOver() }
     }
 
-    /// - Parameter end: Ends an exchange under way before it is cancelled with the error.
+    /// - Parameter end: Ends an exchange in progress before the exchange is cancelled with the error.
     private func fail(
         _ error: any Error, _ event: RequestState.Event, ending end: (any ExchangeEngineCalls) -> Void = { _ in }
     ) {
@@ -265,7 +265,7 @@ actor RequestActor: EngineActor {
             let entry = exchange.onEngineThread
             end(entry)
             entry.cancel(error)
-            // The exchange's own failure names its phase.
+            // The exchange's own failure contains the phase.
             if let failure = entry.failure { result = .failure(failure) }
             let attempt = (exchange.prepared.history?.earlierAttempts ?? 0) + 1
             call.record(exchange.prepared, entry.finalMetrics, attempt: attempt)
@@ -284,8 +284,8 @@ actor RequestActor: EngineActor {
         }
     }
 
-    /// Returns the error, with the traffic of the call before the exchange that failed, and with the call's request if the error
-    /// names none.
+    /// Returns the error, completed with the traffic of the call before the failed exchange, and with the call's request if the error has
+    /// none.
     private nonisolated func completed(_ error: any Error) -> any Error {
         guard var error = error as? TrellisError else { return error }
         if error.method == nil { error.method = call.request.method }
@@ -304,7 +304,7 @@ actor RequestActor: EngineActor {
         (others + (exchange.map { [$0] } ?? [])).filter { exchange in !exchange.onEngineThread.isEnded }
     }
 
-    /// The error of a deadline that passes while no exchange is under way.
+    /// The error if the deadline passes while no exchange is in progress.
     private var overdue: TrellisError {
         var error = TrellisError(.timedOut(.total), method: call.request.method, url: completeURL)
         error.metrics.total = .nanoseconds(Int64(clamping: call.limit ?? 0))
@@ -324,7 +324,7 @@ actor RequestActor: EngineActor {
 
     // MARK: Exchanges
 
-    /// Makes an exchange the one that the call's handles suspend and end. Returns `false` if the call has ended.
+    /// Sets the exchange that the call's handles suspend and end. Returns `false` if the call has ended.
     func enlist(_ exchange: ExchangeActor) -> Bool {
         guard !state.isFinished else { return false }
         if let last = self.exchange, last !== exchange, !last.onEngineThread.isEnded {

@@ -2,13 +2,13 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// The state that all handles on one request share. Ends the request when the last handle is released, and keeps its session until
+/// The state that all handles on one request share. It ends the request when the last handle is released, and keeps its session alive until
 /// then.
 final class RequestHandle: Sendable {
-    /// The request's actor, or the error why the request could not be made.
+    /// The request's actor, or the error because of which the request could not be created.
     let call: Result<RequestActor, any Error>
     let session: Session
-    /// A Boolean value: a response or an error has come, so that there is nothing to end, and no need to wake the engine.
+    /// Indicates whether a response or an error was received. Nothing has to be ended then, and the engine need not be woken.
     private let hasEnded = Atomic(false)
 
     init(_ call: Result<RequestActor, any Error>, session: Session) {
@@ -21,7 +21,7 @@ final class RequestHandle: Sendable {
         try? call.get().end(CancellationError())
     }
 
-    /// The method, the URL without its secrets, and the number of the call; the error if the request could not be made.
+    /// The method, the URL without its secrets, and the number of the call; the error if the request could not be created.
     var description: String {
         switch call {
         case .success(let actor):
@@ -40,7 +40,7 @@ final class RequestHandle: Sendable {
         return prepared.transportRequest.request
     }
 
-    /// Sends the request, unless it was sent, and waits for the head of its response.
+    /// Sends the request, unless it was already sent, and waits for the head of its response.
     func response() async throws -> StepResponse {
         do {
             let response = try await call.get().answer()
@@ -55,9 +55,9 @@ final class RequestHandle: Sendable {
         }
     }
 
-    /// Sends the request, unless it was sent, and waits for the response with its whole body.
+    /// Sends the request, unless it was already sent, and waits for the response with its complete body.
     ///
-    /// - Parameter conditions: The reader's conditions of the response; `nil`: it accepts any.
+    /// - Parameter conditions: The conditions that the response must meet for the reader; `nil` if it accepts any response.
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/cancelled`` if the request ended with its other readers.
     func answer(_ conditions: ReadingConditions?) async throws -> Answer {
         do {

@@ -7,9 +7,9 @@
 /// | `suspended` | `resumed`, `cancelled`, `finished` |
 /// | `cancelled`, `finished` | nothing: they are final |
 ///
-/// The states of a single hop, from the queue for a connection to the last byte, are ``ExchangeState``'s.
+/// The states of a single hop, from the queue for a connection to the last byte, are those of ``ExchangeState``.
 public enum RequestState: String, Sendable, Hashable, CaseIterable {
-    /// The request was made and has not started.
+    /// The request was created and has not started.
     case initialized
     /// The request has started.
     case resumed
@@ -23,7 +23,7 @@ public enum RequestState: String, Sendable, Hashable, CaseIterable {
     /// Indicates whether the request has not started, or is suspended.
     public var isWaiting: Bool { self == .initialized || self == .suspended }
 
-    /// Indicates whether the request is under way.
+    /// Indicates whether the request is in progress.
     public var isRunning: Bool { self == .resumed }
 
     /// Indicates whether the request has ended: ``cancelled`` or ``finished``.
@@ -39,18 +39,19 @@ extension RequestState {
         case resume
         /// The user suspends the request.
         case suspend
-        /// The user, the readers' tasks or the session end the request.
+        /// The user, the readers' tasks or the session ends the request.
         case cancel
-        /// The response has come, or an error.
+        /// A response or an error was received.
         case finish
     }
 
     /// The consequence of an event, for the ``RequestActor`` to perform.
     package enum Effect: Hashable, Sendable {
+        /// The effects, in the order in which they are declared: none; pauses or resumes the exchanges; ends the request.
         case nothing, pauseExchanges, resumeExchanges, end
     }
 
-    /// Takes in an event and returns its effect. An event that is not legal in the present state changes nothing.
+    /// Handles an event, and returns its effect. An event that is not legal in the present state changes nothing.
     package mutating func handle(_ event: Event) -> Effect {
         switch (self, event) {
         case (.cancelled, _), (.finished, _): return .nothing

@@ -2,14 +2,14 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// The creation of calls by the verbs and handles of a session. A call without steps or observers is a single exchange; any other
-/// call is a ``RequestActor``, whose ``Pipeline`` creates the exchanges.
+/// The creation of calls by the verbs and handles of a session. A call without steps or observers is a single exchange. Any other call is a
+/// ``RequestActor``, whose ``Pipeline`` creates the exchanges.
 extension Session {
-    /// Sends a request and returns its response with the whole body.
+    /// Sends a request and returns its response with the complete body.
     ///
     /// - Parameters:
-    ///   - make: Makes the request; the call's time begins before.
-    ///   - conditions: The reader's conditions of the response; `nil`: it accepts any.
+    /// - make: Creates the request. The call's time is measured from before that.
+    /// - conditions: The conditions that the response must meet for the reader; `nil` if it accepts any response.
     func answer(
         _ make: @autoclosure () throws -> Request, _ conditions: ReadingConditions? = nil
     ) async throws -> Answer {
@@ -68,7 +68,7 @@ extension Session {
 
     /// Sends a request and returns as soon as the head of its response has come.
     ///
-    /// - Parameter isInFlight: A Boolean value: the call belongs to a download that the session knows, and goes out while the
+    /// - Parameter isInFlight: Indicates whether the call belongs to a download that the session knows, so that it is sent even while the
     ///   session drains.
     func open(_ make: @autoclosure () throws -> Request, isInFlight: Bool = false) async throws -> StreamResponse {
         let start = clock.now()
@@ -94,19 +94,19 @@ extension Session {
             ).run())
     }
 
-    /// Indicates whether a request needs more than an exchange: it has steps or observers, or the size of a file must be asked of
-    /// a disk, which may take its time.
+    /// Indicates whether a request needs more than an exchange: it has steps or observers, or the size of a file must be read from a disk,
+    /// which may be slow.
     private func isSurrounded(_ request: Request) -> Bool {
         request.attachment != nil || hasSteps || hub.isObserved || request.waitsForDisk
     }
 
-    /// Makes a request for a handle, which starts it. Throws an error in the request at once if no step can correct it.
+    /// Creates a request for a handle, which starts it later. Throws the error of an invalid request at once if no step can correct it.
     func deferredRequest(
         _ request: Request, delivery: Delivery = .memory
     ) throws -> RequestActor {
         let record = Locked(CallRecord())
         record.withLock { $0.exchanges = [] }
-        // A stream's exchange begins with its reader's inbox, which the pipeline makes.
+        // The exchange of a stream begins with its reader's inbox, which the pipeline creates.
         guard !isSurrounded(request), delivery == .memory else { return makeRequest(request, delivery, record: record) }
         let id = Call.nextID()
         let prepared = try preparation.prepare(
@@ -115,16 +115,16 @@ extension Session {
         return makeRequest(request, delivery, id: id, first: first, record: record)
     }
 
-    /// Makes a request with its steps, which has not started.
+    /// Creates a request with its steps. The request is not started.
     ///
     /// - Parameters:
-    ///   - id: The number of the call; `nil`: the number of the first exchange, or a new one.
-    ///   - start: The instant at which the call was made; `nil`: its time begins when it is started.
+    /// - id: The number of the call; if `nil`, the number of the first exchange, or a new one.
+    /// - start: The instant at which the call was made; if `nil`, the call's time is measured from its start.
     ///   - first: The first exchange, if no step can change it.
     ///   - answered: The response that the first exchange has already received.
     ///   - record: The call's record.
-    ///   - isInFlight: A Boolean value: the call belongs to a download or a call that the session knows.
-    ///   - outer: The steps that run outside the request's own; `nil`: the session's.
+    /// - isInFlight: Indicates whether the call belongs to a download or a call that the session knows.
+    /// - outer: The steps that run outside the request's own steps; if `nil`, those of the session.
     @inline(never)
     private func makeRequest(
         _ request: Request, _ delivery: Delivery, id: UInt64? = nil, start: EngineInstant? = nil,
@@ -153,20 +153,20 @@ extension Session {
             sender: self, observer: observer(ofCall: id, request), isHedged: steps.steps.hedging != nil, record: record)
     }
 
-    /// Returns the observer of a call; `nil` where the session has no observers.
+    /// Returns the observer of a call; `nil` if the session has no observers.
     private func observer(ofCall id: UInt64, _ request: Request) -> CallObserver? {
         guard hub.isObserved else { return nil }
-        // The call itself throws an error in the URL.
+        // If the URL is invalid, the call itself throws the error.
         let completed = (try? preparation.completingURL(of: request)) ?? request
         return CallObserver(hub: hub, id: id, request: completed, clock: clock)
     }
 
-    /// Makes a call that stands for several others, and runs the rest of their steps.
+    /// Creates a call that replaces several other calls, and runs the rest of their steps.
     ///
-    /// - Parameter depth: The number of steps around the call that have run.
+    /// - Parameter depth: The number of steps around the call that have already run.
     func sharedCall(for request: Request, _ steps: AttachedSteps, depth: Int) -> RequestActor {
         var request = request
-        // Each of the waiting calls has a limit in total of its own.
+        // Each of the waiting calls has its own total limit.
         var timeouts = request.timeouts ?? Timeouts()
         timeouts.total = nil
         request.timeouts = timeouts
@@ -175,7 +175,7 @@ extension Session {
             steps: steps, depth: depth, isInFlight: true)
     }
 
-    /// Makes an exchange that has not started.
+    /// Creates an exchange that has not started.
     func makeExchange(
         _ prepared: PreparedRequest, readers: (any HeadValidator)? = nil, isInFlight: Bool = false
     ) -> ExchangeActor {
@@ -184,7 +184,7 @@ extension Session {
             flow: flow(of: prepared.transportRequest.request), readers: readers, isInFlight: isInFlight)
     }
 
-    /// Returns the response of an exchange with its body still to come.
+    /// Returns the response of an exchange whose body is still arriving.
     ///
     /// - Parameter head: Starts the exchange and waits for its head.
     func stream(
@@ -196,7 +196,7 @@ extension Session {
             exchange.submit { $0.cancel(CancellationError()) }
         }
         let response = try await head(inbox)
-        // The session lives as long as its streams.
+        // The session stays alive as long as its streams.
         let source = StreamSource(inbox: inbox, exchange: exchange, session: self)
         return StepResponse(response: response, content: .source(TransferToken(source)))
     }
@@ -238,10 +238,10 @@ extension Session: RequestSender {
 }
 
 extension Request {
-    /// A Boolean value: the body is a form, whose parts' types are looked up in the system's tables, which only a thread that may
-    /// block reads.
+    /// Indicates whether the body is a form. The types of its parts are found in the system's tables, which only a thread that may block
+    /// reads.
     var isForm: Bool { if case .multipart? = body?.source { true } else { false } }
 
-    /// The request is sent after a disk has answered, which may take its time.
+    /// Indicates whether the request is sent only after a disk was read, which may be slow.
     var waitsForDisk: Bool { hasFiles || isForm && !MIMETypes.isLoaded.load(ordering: .relaxed) }
 }

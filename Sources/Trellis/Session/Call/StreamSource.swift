@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The body of a streamed response, for its reader. Keeps the session alive as long as the body is read.
+/// The body of a streamed response, for its reader. It keeps the session alive as long as the body is read.
 final class StreamSource: ChunkSource {
     private let inbox: BodyInbox
     let exchange: ExchangeActor
@@ -29,7 +29,7 @@ final class StreamSource: ChunkSource {
         exchange.submit { $0.cancel(error) }
     }
 
-    /// Measures the rest of the body, as bytes on the wire.
+    /// Measures the rest of the body in bytes on the wire.
     func measure(with meter: ProgressBroadcaster) { exchange.submit { $0.measureDownload(with: meter) } }
 
     func hold(_ isHeld: Bool) {

@@ -1,1 +1,1 @@
-// The header is all: the function is in the library that -sanitize=fuzzer links.
+// The module has only a header, because the function is in the library that -sanitize=fuzzer links.

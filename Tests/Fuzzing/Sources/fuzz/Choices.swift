@@ -1,7 +1,6 @@
 import FoundationEssentials
 
-/// Decisions that the bytes of an input make, one after the other. Once the bytes are used up, every decision is the first
-/// option.
+/// The decisions that the bytes of an input determine, one after the other. After the last byte, every decision is the first option.
 struct Choices {
     private var rest: ArraySlice<UInt8>
 
@@ -14,14 +13,14 @@ struct Choices {
 
     mutating func bool() -> Bool { byte() & 1 != 0 }
 
-    /// Returns a number less than `count`, which is 256 at most.
+    /// Returns a number less than `count`, which is at most 256.
     mutating func number(below count: Int) -> Int { Int(byte()) % count }
 
     mutating func element<Element>(of all: [Element]) -> Element { all[number(below: all.count)] }
 
     mutating func bits() -> UInt64 { (0..<8).reduce(0) { bits, _ in bits << 8 | UInt64(byte()) } }
 
-    /// Returns mostly up to 5 bytes, sometimes up to 31, seldom up to 255.
+    /// Returns mostly up to 5 bytes, sometimes up to 31, rarely up to 255.
     mutating func bytes() -> [UInt8] {
         let choice = Int(byte())
         let length = choice < 192 ? choice % 6 : choice < 250 ? choice % 32 : Int(byte())
@@ -38,8 +37,8 @@ struct Choices {
         "%0A", "--b",
     ]
 
-    /// Returns any text, control characters included; bytes that are not UTF-8 become U+FFFD. Half of the texts consist of
-    /// special texts alone.
+    /// Returns any text, including control characters. Bytes that are not UTF-8 become U+FFFD. Half of the texts consist only of special
+    /// texts.
     mutating func text() -> String {
         let isSpecial = bool()
         let bytes = bytes()

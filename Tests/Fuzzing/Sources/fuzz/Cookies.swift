@@ -9,8 +9,8 @@ private let urls = [
 ].compactMap { CookieURL($0) }
 private let suffixes = PublicSuffixes { ["org", "co.uk", "localhost"].contains($0) }
 
-/// Checks the cookie jar against any field of a server: the jar keeps and sends only valid cookies, and writes files that read
-/// back as the same cookies. Any content of a cookie file can be read and written again.
+/// Checks the cookie jar with any field of a server: the jar stores and sends only valid cookies, and writes files from which the same
+/// cookies are read. Any content of a cookie file can be read and written again.
 func fuzzCookies(_ input: FuzzInput) {
     let url = urls[Int(input.choice) % urls.count]
     var store = CookieStore(limits: CookieLimits(perDomain: 3, total: 5), suffixes: suffixes)

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// Checks that an encoded form has the pairs of its value, in the same order and in the allowed characters alone.
+/// Checks that an encoded form has the pairs of its value, in the same order and with only the allowed characters.
 func fuzzForm(_ input: FuzzInput) {
     var choices = input.choices
     let settings = FormSettings(&choices)
@@ -21,13 +21,13 @@ func fuzzForm(_ input: FuzzInput) {
     for member in value.keys { checkWords(member) }
 }
 
-/// Checks dictionaries of another capacity, whose order differs, and dictionaries whose types are known at run time only.
+/// Checks dictionaries of another capacity, whose order differs, and dictionaries whose types are only known at run time.
 private func checkDictionaries(_ value: FormValue, _ text: String, _ encoder: URLEncodedFormEncoder) {
     if encoder.alphabetizeKeyValuePairs {
         expect((try? encoder.encode(value.reordered)) == text, "another text for an equal dictionary")
     }
     if case .dictionary(let members) = value {
-        // The dynamic values take more calls, so that the nesting may exceed the limit.
+        // The dynamic values need more calls, so that the nesting may exceed the limit.
         let dynamic = try? encoder.encode(DynamicParameters(members.mapValues(\.dynamic)))
         expect(dynamic == nil || dynamic == text, "another text for a dictionary without types")
     }

@@ -22,7 +22,7 @@ func fuzzFormData(_ input: FuzzInput) {
 }
 
 private func write(_ form: MultipartFormData) -> [UInt8]? {
-    // The types are read here and now: the first form would wait for another thread to read them.
+    // The types are read on this thread, because the first form would otherwise wait for another thread to read them.
     _ = MIMETypes.system
     return try? InlineExecutor.run { Array(try await form.encode()) }
 }

@@ -37,8 +37,7 @@ extension FormDataSpec {
         }
     }
 
-    /// Returns whether a line in a part begins with the boundary of this form or of a form around it, which only the user can
-    /// prevent.
+    /// Returns whether a line in a part begins with the boundary of this form or of a form around it. Only the user can prevent this.
     func holdsBoundary(around: [String] = []) -> Bool {
         let markers = around + ["--\(boundary)"]
         return parts.contains { part in

@@ -8,7 +8,7 @@ struct FormDataSpec {
     struct Part {
         enum Content {
             case data(Data)
-            /// Chunks, and the number of bytes that they promise to have.
+            /// Chunks, and the announced number of bytes.
             case stream([Data], promised: Int64?)
             case mixed(FormDataSpec)
         }
@@ -20,7 +20,7 @@ struct FormDataSpec {
         var content: Content
     }
 
-    /// Boundaries of each sort: plain ones, ones that need quotes, ones that are easily found in contents, and invalid ones.
+    /// The boundaries of each kind: plain ones, ones that need quotes, ones that often occur in contents, and invalid ones.
     private static let boundaries = [
         "boundary", "b", "--", "a(b)c,/=?:", "-", "'_+.-", String(repeating: "x", count: 70), "b1", "", "a b", "a\"b",
         "ä",
@@ -33,7 +33,7 @@ struct FormDataSpec {
 
     init(_ choices: inout Choices, isForm: Bool, depth: Int = 0) {
         self.isForm = isForm
-        // Mostly valid boundaries, and inside a form another one than outside.
+        // Boundaries are mostly valid, and that of a nested form mostly differs from that of the outer form.
         let choice = choices.number(below: 100)
         boundary =
             choice < 92 ? Self.boundaries[choice % 8] + (depth == 0 ? "" : "/\(depth)") : Self.boundaries[choice - 86]
@@ -62,7 +62,7 @@ struct FormDataSpec {
             let count = Int64(chunks.reduce(0) { $0 + $1.count })
             return .stream(chunks, promised: choices.element(of: [nil, count, count, count + 1, count - 1]))
         case 5 where choices.byte() == 255:
-            // A size close to the one from which on the writer does not copy.
+            // The size is close to the one from which the writer does not copy.
             return .data(Data(repeating: choices.byte(), count: 65_530 + choices.number(below: 12)))
         case 6, 7: return .mixed(FormDataSpec(&choices, isForm: false, depth: depth + 1))
         default: return .data(Data(choices.bytes()))

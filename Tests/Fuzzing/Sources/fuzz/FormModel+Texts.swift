@@ -27,7 +27,7 @@ extension FormModel {
         }
     }
 
-    /// Returns the text of data; `nil` where the data is encoded as an array.
+    /// Returns the text of data; `nil` if the data is encoded as an array.
     func text(of data: Data) throws -> String? {
         switch encoder.dataEncoding {
         case .base64: Self.base64(data)
@@ -36,7 +36,7 @@ extension FormModel {
         }
     }
 
-    /// Returns the text of a date; `nil` where the date is encoded as a number.
+    /// Returns the text of a date; `nil` if the date is encoded as a number.
     func text(of date: Date) throws -> String? {
         switch encoder.dateEncoding {
         case .deferredToDate: nil

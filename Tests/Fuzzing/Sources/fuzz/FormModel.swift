@@ -2,9 +2,9 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// The pairs of a value, computed in the obvious way.
+/// The pairs of a value, computed in the simplest way.
 struct FormModel {
-    /// The error for a value that has no form.
+    /// The error of a value that cannot be a form.
     struct Impossible: Error {}
 
     struct Pair: Equatable, CustomStringConvertible {
@@ -33,7 +33,7 @@ struct FormModel {
 
     /// Adds the pairs of a value.
     ///
-    /// - Parameter isOpen: Indicates whether the value goes through an encoder or a container that exists already.
+    /// - Parameter isOpen: Indicates whether the value is written to an encoder or a container that already exists.
     private mutating func add(_ value: FormValue, _ place: FormPlace, isOpen: Bool = false) throws {
         let place = isOpen ? place : try place.written()
         switch value {
@@ -89,12 +89,12 @@ struct FormModel {
         if isEmpty, let text = emptyArrayName(name) { pairs.append(Pair(name: text, value: nil)) }
     }
 
-    /// Adds members; the last of several members of one key takes the place of the first.
+    /// Adds members. The last of several members with the same key replaces the first, at its place.
     private mutating func add(_ members: [FormValue.Member], _ place: FormPlace) throws {
         var kept: [FormValue.Member] = []
         for member in members {
             if let index = kept.firstIndex(where: { $0.key == member.key }) {
-                // A replaced member can fail all the same.
+                // A member can fail even if it is replaced.
                 var other = self
                 try other.add([(kept[index].key, kept[index].value)], place) { _ in kept[index].isOpen }
                 kept[index] = FormValue.Member(key: kept[index].key, way: member.way, value: member.value)
@@ -120,7 +120,7 @@ struct FormModel {
         for member in members { try add(member.value, place.member(member.written, encoder), isOpen: member.isOpen) }
     }
 
-    /// Returns the order of two texts by Unicode scalars; `nil` where the texts are equal.
+    /// Returns the order of two texts by Unicode scalars; `nil` if the texts are equal.
     private static func precedes(_ one: String, _ other: String) -> Bool? {
         let (one, other) = (Array(one.unicodeScalars), Array(other.unicodeScalars))
         return one == other ? nil : one.lexicographicallyPrecedes(other)

@@ -1,7 +1,6 @@
 @testable import Trellis
 
-/// The place of a value in a form: its name, `nil` at the top, and the number of arrays and objects, and of calls, around the
-/// value.
+/// The place of a value in a form: its name (`nil` at the top), and the numbers of arrays, objects and calls around the value.
 struct FormPlace {
     private(set) var name: String?
     private var depth = 0
@@ -10,7 +9,7 @@ struct FormPlace {
     /// Creates the place at the top.
     init() {}
 
-    /// Returns the place one call further in.
+    /// Returns the place one call deeper.
     func called() -> FormPlace {
         var place = self
         place.calls += 1

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// An encoder whose options the bytes of an input choose, and the meaning of the options for the model.
+/// An encoder whose options are determined by the bytes of an input, and the meaning of the options for the model.
 struct FormSettings {
     struct Refused: Error {}
 

@@ -1,4 +1,4 @@
-/// A strict parser of form texts, which returns `nil` where a byte is not allowed.
+/// A strict parser of form texts, which returns `nil` if a byte is not allowed.
 struct FormText {
     private let settings: FormSettings
 
@@ -20,7 +20,7 @@ struct FormText {
         return pairs
     }
 
-    /// Returns the decoded text; each byte has exactly one form, as itself or encoded.
+    /// Returns the decoded text. Each byte has exactly one form, either itself or encoded.
     private func decode(_ bytes: ArraySlice<UInt8>) -> String? {
         var result: [UInt8] = []
         var rest = bytes

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 extension FormValue {
-    /// A depth above the limit of the encoder, and below that of the stack.
+    /// A depth above the limit of the encoder, and below the limit of the stack.
     private static let deepest = 120
 
     /// Creates a value that the bytes of an input describe.
@@ -31,7 +31,7 @@ extension FormValue {
         }
     }
 
-    /// Returns a value with keys, as the top of a form needs one.
+    /// Returns a value with keys, which the top of a form needs.
     static func form(_ choices: inout Choices) -> FormValue {
         switch choices.number(below: 8) {
         case 7: FormValue(&choices)
@@ -49,7 +49,7 @@ extension FormValue {
         for _ in 0..<choices.number(below: 6) {
             var way = choices.element(of: Member.Way.allCases)
             let key = way == .plainSuper ? Member.plainSuperKey : choices.text()
-            // A super encoder would go on with the value that exists already.
+            // A super encoder would continue with the value that already exists.
             if members.contains(where: { $0.key == key }) { way = .encode }
             members.append(Member(key: key, way: way, value: FormValue(&choices, depth: depth + 1)))
         }
@@ -64,7 +64,7 @@ extension FormValue {
         return members
     }
 
-    /// Returns arrays and objects in each other, in few bytes.
+    /// Returns nested arrays and objects, from few bytes.
     private static func nested(_ choices: inout Choices, _ depth: Int) -> FormValue {
         let levels = choices.number(below: deepest), isObject = choices.bool()
         return (0..<levels).reduce(FormValue(&choices, depth: depth + 1)) { value, _ in
@@ -78,7 +78,7 @@ extension FormValue {
         return Decimal(sign: sign, exponent: exponent, significand: Decimal(choices.bits()))
     }
 
-    /// Returns a date of the present to an eighth of a second, or any other date.
+    /// Returns a date of the present with a precision of an eighth of a second, or any other date.
     private static func date(_ choices: inout Choices) -> Date {
         let isAny = choices.bool(), bits = choices.bits()
         return Date(

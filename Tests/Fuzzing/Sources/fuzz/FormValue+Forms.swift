@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// Other representations of the same value.
 extension FormValue {
-    /// Indicates whether a container with this value among its elements writes nothing for the value.
+    /// Indicates whether a container with this value as an element writes nothing for the value.
     var isNothing: Bool {
         if case .nothing = self { true } else { isNull }
     }
@@ -20,7 +20,7 @@ extension FormValue {
         }
     }
 
-    /// The value with every dictionary built again, in reverse and with a larger capacity, so that the order differs.
+    /// The value with every dictionary rebuilt, in reverse order and with a larger capacity, so that the order differs.
     var reordered: FormValue {
         switch self {
         case .array(let elements): .array(elements.map(\.reordered))
@@ -41,7 +41,7 @@ extension FormValue {
         return result
     }
 
-    /// The value as one whose type is known at run time only.
+    /// The value with a type that is only known at run time.
     var dynamic: any Sendable {
         switch self {
         case .null, .optional(nil): String?.none

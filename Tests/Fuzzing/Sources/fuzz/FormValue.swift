@@ -6,18 +6,18 @@ indirect enum FormValue: Encodable, Sendable {
     case bool(Bool), integer(Int64), wide(UInt128), double(Double), float(Float), decimal(Decimal)
     case text(String), url(URL), data(Data), date(Date)
     case array([FormValue])
-    /// Elements in a container that the array opens itself.
+    /// The elements are written to a container that the array opens itself.
     case list([FormValue])
     case object([Member])
     case dictionary([String: FormValue])
     case numbered([Int: FormValue])
     case optional(FormValue?)
-    /// The only value of a container, nested that many times.
+    /// The value is the only value of a container, nested that many times.
     case wrapped(FormValue, Int)
-    /// Two values in the place of one, which is an error.
+    /// Two values are written in place of one, which is an error.
     case twice(FormValue)
 
-    /// A member of an object, and the way in which the member is written.
+    /// A member of an object, and the way in which it is written.
     struct Member: Sendable {
         enum Way: CaseIterable { case encode, ifPresent, superEncoder, plainSuper }
         static let plainSuperKey = "super"

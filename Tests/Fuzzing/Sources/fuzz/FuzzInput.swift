@@ -1,4 +1,4 @@
-/// An input of libFuzzer: the first bytes select settings, the rest is the body.
+/// An input of libFuzzer. The first bytes select settings; the rest is the body.
 struct FuzzInput {
     /// The seed of the random lengths into which a body is cut.
     private let seed: UInt64
@@ -7,7 +7,7 @@ struct FuzzInput {
     /// The body.
     let body: [UInt8]
 
-    /// Creates the input; the first two bytes are the choice and the seed.
+    /// Creates the input. The first two bytes are the choice and the seed.
     init(_ start: UnsafePointer<UInt8>?, _ count: Int) {
         let bytes = [UInt8](UnsafeBufferPointer(start: start, count: count))
         choice = bytes.first ?? 0
@@ -15,13 +15,13 @@ struct FuzzInput {
         body = Array(bytes.dropFirst(2))
     }
 
-    /// The decisions that the bytes of the body make.
+    /// The decisions that the bytes of the body determine.
     var choices: Choices { Choices(body) }
 
-    /// The body in one piece, byte by byte, and in pieces of lengths that the input chose.
+    /// The body in one piece, byte by byte, and in pieces of lengths that the input determines.
     var cuts: [[[UInt8]]] { cuts(of: body) }
 
-    /// Returns the pieces as for ``cuts``, of other bytes.
+    /// Returns other bytes in pieces, as in ``cuts``.
     func cuts(of bytes: [UInt8]) -> [[[UInt8]]] {
         var pieces: [[UInt8]] = []
         var rest = bytes[...]

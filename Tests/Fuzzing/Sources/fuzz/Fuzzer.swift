@@ -4,7 +4,7 @@ enum Fuzzer {
     nonisolated(unsafe) static var chosen: (FuzzInput) -> Void = { _ in }
 }
 
-/// Runs the fuzzer on one input. The name is the one that libFuzzer's library expects.
+/// Runs the fuzzer on one input. libFuzzer's library expects this name.
 @_cdecl("LLVMFuzzerTestOneInput")
 func fuzzOneInput(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     Fuzzer.chosen(FuzzInput(start, count))

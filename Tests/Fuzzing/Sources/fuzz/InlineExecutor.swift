@@ -1,6 +1,6 @@
-/// An executor that runs a task in the thread that waits for the task, so that the same input has the same result each time.
+/// An executor that runs a task on the thread that waits for the task, so that the same input always has the same result.
 final class InlineExecutor: TaskExecutor, @unchecked Sendable {
-    // Unchecked: all jobs of the task run in the one thread that calls `run`.
+    // Unchecked: all jobs of the task run on the thread that calls `run`.
     private var jobs: [UnownedJob] = []
 
     func enqueue(_ job: consuming ExecutorJob) { jobs.append(UnownedJob(job)) }
@@ -22,7 +22,7 @@ final class InlineExecutor: TaskExecutor, @unchecked Sendable {
     }
 
     private final class Box<Value: Sendable>: @unchecked Sendable {
-        // Unchecked: all accesses happen in the thread that calls `run`.
+        // Unchecked: all accesses are made on the thread that calls `run`.
         var value: Result<Value, any Error>?
     }
 }

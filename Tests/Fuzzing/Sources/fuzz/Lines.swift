@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// Checks that the lines do not depend on how a body is cut, and equal those of a plain parser of the whole body.
+/// Checks that the lines do not depend on how a body is cut, and equal those of a plain parser of the complete body.
 func fuzzLines(_ input: FuzzInput) {
     let ends = LineEnding.allCases[Int(input.choice) % LineEnding.allCases.count]
     let limit = input.choice & 0x80 == 0 ? 1 << 20 : 16

@@ -2,7 +2,7 @@ import FoundationEssentials
 
 @testable import Trellis
 
-/// The elements that a machine produced of a body, and the kind of its failure.
+/// The elements that a state machine has produced from a body, and the kind of its failure.
 struct MachineOutcome<Output> {
     var outputs: [Output] = []
     var failure: TrellisError.Kind?

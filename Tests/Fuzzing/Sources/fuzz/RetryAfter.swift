@@ -1,6 +1,6 @@
 @testable import Trellis
 
-/// Checks that any text of a server gives no wait or a finite one, and no date or one that can be computed with.
+/// Checks that any text of a server gives no delay or a finite one, and no date or one that can be used in calculations.
 func fuzzRetryAfter(_ input: FuzzInput) {
     let text = String(decoding: input.body, as: UTF8.self)
     let now = HTTPDate(secondsSince1970: Int64(input.choice) << 24)

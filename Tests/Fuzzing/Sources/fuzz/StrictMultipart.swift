@@ -1,4 +1,4 @@
-/// A parser of multipart bodies to the letter of RFC 2046: no preamble, no epilogue, no padding, no bare line feeds.
+/// A parser of multipart bodies that follows RFC 2046 strictly: no preamble, no epilogue, no padding, no bare line feeds.
 struct StrictMultipart {
     struct Malformed: Error { let why: String }
 
@@ -12,9 +12,8 @@ struct StrictMultipart {
     private let line: [UInt8]
 
     /// Returns the parts of a body.
-    /// Returns the parts of a body.
     ///
-    /// - Throws: ``Malformed``
+    /// - Throws: ``Malformed`` if the body violates the RFC.
     static func parts(of bytes: [UInt8], boundary: String) throws -> [Part] {
         var reader = StrictMultipart(bytes: bytes, boundary: boundary)
         return try reader.parts()
@@ -59,7 +58,7 @@ struct StrictMultipart {
         return lines
     }
 
-    /// Returns the content up to the next boundary; the boundary's line break is no part of the content.
+    /// Returns the content up to the next boundary. The line break of the boundary is not part of the content.
     private mutating func content() throws -> [UInt8] {
         var content: [UInt8] = []
         while !rest.isEmpty {

@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// libFuzzer itself: reads its options from the arguments and calls `one_input` until it has had enough.
+/// Runs libFuzzer, which reads its options from the arguments and calls `one_input` until its limit is reached.
 int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*one_input)(const uint8_t *data, size_t size));
 
 #endif
