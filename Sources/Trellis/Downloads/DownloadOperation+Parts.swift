@@ -30,7 +30,11 @@ extension DownloadOperation {
                 isExhausted = true
                 throw error
             }
-            // The complete file, over one connection.
+            // The complete file is requested over one connection. An accepted part counts: an interruption is no error any more.
+            if let last = fetching.response {
+                hasBegun = true
+                response = last
+            }
             self.parts = nil
             self.representation = nil
             mustBeOne = true

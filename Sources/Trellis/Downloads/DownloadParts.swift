@@ -4,14 +4,16 @@ import HTTPTypes
 
 /// Fetches the parts of a file over several connections at once.
 ///
-/// Each worker requests a segment, and the next one when that is complete. Near the end the workers take over segments that
-/// arrive slowly, see ``SegmentStealing``. A worker that fails too often ends, and the others do its work; with the last worker
-/// the download fails.
+/// Each worker requests a segment, and the next one when that is complete. An idle worker takes over half of the segment with
+/// the most bytes left, and near the end segments that arrive slowly, see ``SegmentStealing``. A worker that fails too often
+/// ends, and the others do its work. After the last worker the download fails, and its bytes stay; if the server has refused
+/// every part, one connection brings the complete file instead.
 ///
-/// Over HTTP/2 and HTTP/3 the parts are streams of one connection. That gains nothing where the connection is slow, but does
-/// where the server or the flow-control window slows down each stream.
+/// Over HTTP/2 and HTTP/3 the parts are streams of one connection. That is no faster if the network limits the speed, and
+/// faster if the server or the flow-control window limits each stream.
 final class DownloadParts: Sendable {
-    /// An error: the bytes that are there are of no use, or cannot be completed in parts.
+    /// The error after which the complete file has to be requested over one connection: the bytes so far are unusable, or the
+    /// server serves no parts.
     struct PartsNotUsable: Error {}
 
     private let session: Session
@@ -79,9 +81,10 @@ final class DownloadParts: Sendable {
             return failures
         }
         guard !state.isWhole else { return }
-        // The server may serve no parts at all, if none has come.
-        guard response != nil, let failure = failures.last else { throw PartsNotUsable() }
-        throw failure
+        guard let last = failures.last else { throw PartsNotUsable() }
+        guard first != nil, response == nil else { throw last }
+        // Only responses prove that the server serves no parts. A lost connection does not, and the bytes that it brought stay.
+        throw failures.last(where: { !$0.isStatusFailure }) ?? PartsNotUsable()
     }
 
     /// Takes a segment, waiting until there is one; returns `nil` when no bytes are missing any more.
@@ -118,8 +121,8 @@ final class DownloadParts: Sendable {
                     guard try await ask(for: id, &backoff) else { return nil }
                 }
             } catch {
-                guard run.isAnswered else { throw error.cause }
-                guard let duration = try backoff.delay(after: error, canKeepBytes: true),
+                // Before the first accepted response a failure is final for its worker; the others continue.
+                guard let duration = try backoff.delay(after: error, canKeepBytes: true), run.isAnswered,
                     run.report.mayResume(atMost: options.maximumInterruptions)
                 else { return error.cause }
                 do {
@@ -217,7 +220,8 @@ final class DownloadParts: Sendable {
             try await run.pass()
         }
         guard isEmpty, !isOver(id) else { return }
-        throw Interruption(TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))))
+        throw Interruption(
+            TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))).about(request, answer.response))
     }
 
     /// Indicates whether no bytes are missing for a fetch.
@@ -237,4 +241,9 @@ final class DownloadParts: Sendable {
         if isTime { try file.check() }
         if isTime || isMuch { try checkpoint(state, isTime) }
     }
+}
+
+extension Error {
+    /// Indicates whether the error is a response whose status was not acceptable.
+    fileprivate var isStatusFailure: Bool { (self as? TrellisError)?.kind == .unacceptableStatus }
 }
