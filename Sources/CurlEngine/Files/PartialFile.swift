@@ -26,19 +26,23 @@ package final class PartialFile: Sendable {
     /// The length that the file must have at least: the end of the bytes written, or the length of the last truncation.
     private let extent: Locked<Int64>
 
-    /// Opens or creates the file, and locks it. Returns `nil` if another lock is held, or if the path is not a regular file of
-    /// this user alone.
+    /// Opens or creates the file, and locks it. Returns `nil` if another lock is held, if the process may not write to the file,
+    /// or if the path is a symbolic link or a file that does not belong to this user alone.
     ///
-    /// - Parameter mode: The permissions of a new file, as far as the process's mask allows.
+    /// - Parameter mode: The permissions of a new file, as far as the process's mask allows. Its owner may read and write the file
+    ///   in any case: a file without these permissions could not be opened again. The permissions of an existing file stay.
     package static func opened(path: String, mode: UInt32 = 0o666) throws(FileReader.Failure) -> PartialFile? {
         guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path contains a NUL byte") }
         while true {
-            let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
-            guard descriptor >= 0 else {
-                if errno == ELOOP { return nil }
-                throw .system
-            }
+            let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode | 0o600)
             var status = stat(), named = stat()
+            guard descriptor >= 0 else {
+                let failure = FileReader.Failure.system
+                if errno == ELOOP { return nil }
+                // A file that may not be opened stays; without a file, the folder is the obstacle.
+                if errno == EACCES || errno == EPERM, unsafe lstat(path, &named) == 0 { return nil }
+                throw failure
+            }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0 else {
                 let isHeld = errno == EWOULDBLOCK || errno == EINTR
                 let failure = FileReader.Failure.system

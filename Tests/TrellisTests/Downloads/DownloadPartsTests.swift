@@ -67,8 +67,7 @@ struct DownloadPartsTests {
         }
         await world.scripted.waitUntilLive(count: 1)
         try world.sendPart(accepted)
-        let rest = try await world.nextAttempt(after: 3)
-        try world.sendPart(rest)
+        try await world.serve(download, after: 3)
         #expect(try await download.value.resumedBytes == 3000)
         #expect(world.isComplete)
     }

@@ -93,4 +93,22 @@ struct ExistingFileTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["f"])
         try removeFolder()
     }
+
+    /// An interrupted download that replaces a read-only file is resumed by a later one, and the permissions stay.
+    @Test func aReadOnlyFileIsReplacedAfterAnInterruption() async throws {
+        let world = try ScriptedDownload()
+        try world.folder.write(Data("old".utf8), to: "f", permissions: 0o444)
+        let (first, attempt) = try await world.start(.removePreviousFile)
+        world.sendHead(attempt)
+        try await world.receive(0..<5, attempt, first)
+        #expect(try world.folder.permissions(".f.trellis-part").map { $0 & 0o600 } == 0o600)
+        first.cancel()
+        await #expect(throws: TrellisError.self) { try await first.value }
+        let (second, rest) = try await world.start(.removePreviousFile)
+        #expect(world.requestedRange(rest) == 5..<10)
+        try world.sendPart(rest)
+        #expect(try await second.value.resumedBytes == 5)
+        #expect(try world.folder.permissions("f") == 0o444)
+        #expect(world.isComplete)
+    }
 }

@@ -165,4 +165,16 @@ struct ScriptedDownload {
         try await advance { transport.attempts.count > count }
         return try await transport.nextAttempt()
     }
+
+    /// Answers all attempts after the first `count` with the bytes that they request, until the download has ended.
+    func serve(_ download: DownloadRequest, after count: Int) async throws {
+        var served = count
+        while !download.state.isFinished {
+            try await advance { transport.attempts.count > served || download.state.isFinished }
+            for attempt in transport.attempts[served...] {
+                if requestedRange(attempt) == nil { sendFile(attempt) } else { try sendPart(attempt) }
+                served += 1
+            }
+        }
+    }
 }
