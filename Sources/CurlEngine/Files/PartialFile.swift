@@ -37,10 +37,10 @@ package final class PartialFile: Sendable {
             let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode | 0o600)
             var status = stat(), named = stat()
             guard descriptor >= 0 else {
-                let failure = FileReader.Failure.system
-                if errno == ELOOP { return nil }
+                let (code, failure) = (errno, FileReader.Failure.system)
+                if code == ELOOP { return nil }
                 // A file that may not be opened stays; without a file, the folder is the obstacle.
-                if errno == EACCES || errno == EPERM, unsafe lstat(path, &named) == 0 { return nil }
+                if code == EACCES || code == EPERM, unsafe lstat(path, &named) == 0 { return nil }
                 throw failure
             }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0 else {
@@ -206,6 +206,14 @@ package final class PartialFile: Sendable {
             if call(descriptor) == 0 { return true }
             guard errno == EINVAL || errno == ENOSYS || errno == ENOTSUP else { throw .system }
             return false
+        }
+    }
+
+    /// Gives the file the permissions of another one.
+    package func takePermissions(of other: PartialFile) throws(FileReader.Failure) {
+        var status = stat()
+        guard unsafe fstat(other.descriptor, &status) == 0, fchmod(descriptor, status.st_mode & 0o777) == 0 else {
+            throw .system
         }
     }
 

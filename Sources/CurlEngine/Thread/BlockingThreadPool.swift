@@ -12,9 +12,18 @@ package enum BlockingThreadPool {
 
     /// Runs `body` on a waiting thread, and returns its result.
     package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        await withCheckedContinuation { continuation in
+        let body = preservingHook(body)
+        return await withCheckedContinuation { continuation in
             crew.add { continuation.resume(returning: body()) }
         }
+    }
+
+    /// Returns a body that runs with the calling task's ``FileOperationHook``: a thread of the pool has no task-local values.
+    private static func preservingHook<Value: Sendable>(
+        _ body: @escaping @Sendable () -> Value
+    ) -> @Sendable () -> Value {
+        guard let handler = FileOperationHook.handler else { return body }
+        return { FileOperationHook.$handler.withValue(handler) { body() } }
     }
 
     /// Runs `body`, which may fail, on a waiting thread.
@@ -33,6 +42,7 @@ package enum BlockingThreadPool {
         _ body: @escaping @Sendable () -> Value
     ) async throws -> Value {
         let wait = CancellableWait<Value>()
+        let body = preservingHook(body)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard wait.begin(continuation) else { return }

@@ -109,7 +109,7 @@ extension DownloadOperation {
             throw TrellisError(.invalidResponse(.bodyCutShort("it began anew too often"))).about(
                 request, answer.response)
         }
-        try reset()
+        try await reset()
         accept(answer.response)
         representation = new
         parts = nil

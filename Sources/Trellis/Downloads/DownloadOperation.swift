@@ -158,10 +158,11 @@ struct DownloadOperation {
         }
     }
 
-    /// Deletes all bytes and their checkpoints, which are of no use, and begins new checkpoints.
-    mutating func reset() throws {
+    /// Deletes all bytes and their checkpoints, which are unusable, and begins new checkpoints.
+    mutating func reset() async throws {
         guard let file else { return }
-        checkpoints?.close()
+        // A synchronization that is under way would report a failure of the new bytes to the old checkpoints.
+        await checkpoints?.end()
         try file.reset()
         checkpoints = CheckpointWriter(file)
     }
@@ -215,7 +216,12 @@ struct DownloadOperation {
             representation = nil
             throw error.about(request, response)
         }
-        checkpoints?.close()
+        if destination.options.contains(.synchronize) {
+            // The system reports bytes that the disk refused to one synchronization only, which may be that of a checkpoint.
+            await checkpoints?.end()
+        } else {
+            checkpoints?.close()
+        }
         try checkpoints?.check()
         try await file.finish(size: offset)
         return DownloadedFile(

@@ -49,7 +49,7 @@ struct PartialFileTests {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: path)
         #expect(try PartialFile.opened(path: path) == nil)
-        // The folder does not exist, so that the file cannot either.
+        // A path behind a file is an error, because no other name in that folder can be used either.
         #expect(throws: FileReader.Failure.self) { try PartialFile.opened(path: path + "/a") }
     }
 }
