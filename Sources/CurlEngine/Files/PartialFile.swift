@@ -211,10 +211,11 @@ package final class PartialFile: Sendable {
 
     /// Gives the file the permissions of another one.
     package func takePermissions(of other: PartialFile) throws(FileReader.Failure) {
-        var status = stat()
-        guard unsafe fstat(other.descriptor, &status) == 0, fchmod(descriptor, status.st_mode & 0o777) == 0 else {
-            throw .system
-        }
+        var own = stat(), wanted = stat()
+        guard unsafe fstat(descriptor, &own) == 0, unsafe fstat(other.descriptor, &wanted) == 0 else { throw .system }
+        // Some file systems refuse any change.
+        guard own.st_mode & 0o777 != wanted.st_mode & 0o777 else { return }
+        guard fchmod(descriptor, wanted.st_mode & 0o777) == 0 else { throw .system }
     }
 
     /// Deletes the file, unless it is gone from its path.

@@ -17,11 +17,31 @@ package enum WholeFile {
         }
     }
 
-    /// Returns the path that a path leads to through symbolic links; the path itself where there is no file yet.
+    /// Returns the path to which a path leads through symbolic links, also if the last one leads to no file yet; the path itself if
+    /// it is no link.
     package static func target(of path: String) -> String {
-        guard let resolved = unsafe realpath(path, nil) else { return path }
-        defer { unsafe free(resolved) }
-        return unsafe String(cString: resolved)
+        var path = path
+        // The system follows 40 links at most, too.
+        for _ in 0..<40 {
+            if let resolved = unsafe realpath(path, nil) {
+                defer { unsafe free(resolved) }
+                return unsafe String(cString: resolved)
+            }
+            guard let next = destination(ofLinkAt: path) else { return path }
+            let folder = FileSystem.folder(of: path)
+            path = next.utf8.first == UInt8(ascii: "/") ? next : folder == "/" ? "/" + next : "\(folder)/\(next)"
+        }
+        return path
+    }
+
+    /// Returns the text of a symbolic link; `nil` if the path is no link.
+    private static func destination(ofLinkAt path: String) -> String? {
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+            unsafe readlink(path, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), buffer.count)
+        }
+        guard count > 0, count < bytes.count else { return nil }
+        return String(decoding: bytes.prefix(count), as: UTF8.self)
     }
 
     /// Checks that a path can name a regular file, whether or not there is one.

@@ -42,7 +42,7 @@ public struct DownloadDestination: Sendable {
     let options: Options
 
     /// Returns the destination at a path, relative to the working directory of the process unless it is absolute. For a symbolic
-    /// link, the destination is the file at its end, not the link.
+    /// link, the destination is the file that the link leads to, even if that file does not exist yet; the link stays.
     public static func file(_ path: some FilePathConvertible, _ options: Options = []) -> DownloadDestination {
         DownloadDestination(place: .file(path.filePath), options: options)
     }

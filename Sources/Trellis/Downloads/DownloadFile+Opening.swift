@@ -73,14 +73,16 @@ extension DownloadFile {
         place(of: target) + ".kept-" + String(UInt64.random(in: .min ... .max), radix: 16) + suffix
     }
 
-    /// Returns the path that the file is to get. For a symbolic link that is its target, so that the link stays a link.
+    /// Returns the path that the file is to get. For a symbolic link that is its target, which need not exist, so that the link
+    /// stays a link.
     private static func target(
         of path: String, _ options: DownloadDestination.Options
     ) throws(TrellisError) -> String {
         switch try naming(path, { () throws(FileReader.Failure) in try FileSystem.thing(at: path) }) {
-        case .nothing where path.utf8.last == UInt8(ascii: "/"):
+        case .nothing:
+            let target = WholeFile.target(of: path)
+            guard target.utf8.last == UInt8(ascii: "/") else { return target }
             throw .download(path, FileReader.Failure(why: "the path ends with a slash, and so names a folder"))
-        case .nothing: return path
         case .file where options.contains(.removePreviousFile): return WholeFile.target(of: path)
         case .file: throw TrellisError(.downloadFailed(.exists(path: path)))
         case .folder: throw .download(path, FileReader.Failure(why: "it is a folder"))
@@ -116,7 +118,9 @@ extension DownloadFile {
 
     /// Returns the file with the bytes of the partial file that resume data names; `nil` where that file has changed or is not
     /// there any more.
-    func takingOver(_ resumeData: ResumeData) async throws(TrellisError) -> DownloadFile? {
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, which leaves the bytes at their path.
+    func adopting(_ resumeData: ResumeData) async throws -> DownloadFile? {
         let elsewhere = resumeData.path
         guard !WholeFile.target(of: elsewhere).hasSameBytes(as: WholeFile.target(of: path)) else {
             return isAsLeft(by: resumeData) ? self : nil
@@ -131,7 +135,7 @@ extension DownloadFile {
             throw .download(target, FileReader.Failure(why: "another download writes to \(elsewhere)"))
         }
         guard resumeData.stamp != nil, other.stamp == resumeData.stamp else { return nil }
-        let file = try await holding(other)
+        let file = try await adopting(other)
         FileSystem.remove(
             String(decoding: elsewhere.utf8.dropLast(Self.suffix.utf8.count), as: UTF8.self) + Self.checkpointSuffix)
         return file

@@ -194,21 +194,32 @@ final class DownloadFile: Sendable {
         }
     }
 
-    /// Takes over the bytes of a file on another file system.
-    private func copy(from path: String) async throws(TrellisError) {
+    /// Replaces all bytes with those of a file on another file system, and deletes that file.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, before the next MiB is copied. The other file then
+    ///   stays.
+    func copy(from path: String) async throws {
         try reset()
-        try await waiting { () throws(FileReader.Failure) in
-            let length = try FileReader.size(path: path)
-            let reader = try FileReader(path: path, length: length)
-            var offset: Int64 = 0
-            while offset < length {
-                let chunk = try reader.read(atMost: 1 << 20, at: offset)
-                try self.partial.write(chunk, at: offset)
-                offset += Int64(chunk.count)
+        let isCancelled = Locked(false)
+        try await withTaskCancellationHandler {
+            try await waiting { () throws(FileReader.Failure) in
+                let length = try FileReader.size(path: path)
+                let reader = try FileReader(path: path, length: length)
+                var offset: Int64 = 0
+                while offset < length {
+                    if isCancelled.withLock({ $0 }) { return }
+                    let chunk = try reader.read(atMost: 1 << 20, at: offset)
+                    try self.partial.write(chunk, at: offset)
+                    offset += Int64(chunk.count)
+                }
+                _ = try self.partial.synchronize()
             }
-            _ = try self.partial.synchronize()
-            FileSystem.remove(path)
+        } onCancel: {
+            isCancelled.withLock { $0 = true }
         }
+        // The copy may be incomplete.
+        try Task.checkCancellation()
+        try await waiting { FileSystem.remove(path) }
     }
 
     /// Runs `body` on a thread for blocking work, so that the download's task can be suspended meanwhile.
@@ -219,11 +230,18 @@ final class DownloadFile: Sendable {
         try naming { () throws(FileReader.Failure) in try result.get() }
     }
 
-    /// Returns the file with the bytes of a partial file at another path.
-    func holding(_ other: PartialFile) async throws(TrellisError) -> DownloadFile {
+    /// Returns the file with the bytes of a partial file at another path, and with the permissions of this one.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, which leaves the bytes at their path.
+    func adopting(_ other: PartialFile) async throws -> DownloadFile {
         let (path, elsewhere) = (path, other.path)
         try removeCheckpointDurably()
-        guard try naming({ () throws(FileReader.Failure) in try other.move(elsewhere: path) }) else {
+        let isMoved = try naming { () throws(FileReader.Failure) in
+            // Before the move: a private file must not be readable for others at any time.
+            try other.takePermissions(of: partial)
+            return try other.move(elsewhere: path)
+        }
+        guard isMoved else {
             do { try await copy(from: elsewhere) } catch {
                 discard()
                 throw error

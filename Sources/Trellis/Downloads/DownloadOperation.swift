@@ -137,7 +137,7 @@ struct DownloadOperation {
     private mutating func found(_ file: DownloadFile) async throws -> (DownloadFile, ResumeData?) {
         if let resumeData {
             self.resumeData = nil
-            if let file = try await file.takingOver(resumeData) { return (file, resumeData) }
+            if let file = try await file.adopting(resumeData) { return (file, resumeData) }
         }
         guard options.resumesPartialFile, let checkpoint = file.found(for: ResumeData.name(of: request.url)) else {
             return (file, nil)
