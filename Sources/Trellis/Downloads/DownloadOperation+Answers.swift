@@ -66,7 +66,7 @@ extension DownloadOperation {
             run.progress.jump(to: offset)
             representation?.total = total
             run.progress.expect(total)
-            if digests.checksum == nil { digests.restart(serverChecksum(head, isWhole: false)) }
+            if digests.checksum == nil { digests.restart(serverChecksum(head)) }
             // From here on the length of the file tells how many bytes there are.
             try file?.truncate(to: offset)
             if isFirst { checkpointBeginning() }
@@ -115,7 +115,7 @@ extension DownloadOperation {
         parts = nil
         offset = 0
         resumedBytes = 0
-        digests.restart(checksum ?? serverChecksum(answer.response, isWhole: true))
+        digests.restart(checksum ?? serverChecksum(answer.response))
         run.progress.expect(new.total)
         run.progress.jump(to: 0)
         if let total = worthParts(new, answer.response) {
@@ -128,12 +128,21 @@ extension DownloadOperation {
     }
 
     /// Takes a digest from the trailers (RFC 9530, sections 2 and 3). The bytes received before are then read from the file.
-    private mutating func takeTrailers(of response: Response, isWhole: Bool) {
+    private mutating func takeTrailers(of response: Response) {
         guard options.verifiesDigestFields, digests.checksum == nil, !response.trailers.isEmpty,
-            !Representation.isCoded(response.headers),
-            let found = DigestFields.checksum(response.trailers, isWhole: isWhole)
+            !Representation.isCoded(response.headers), let scope = digestScope(of: response),
+            let found = DigestFields.checksum(response.trailers, of: scope)
         else { return }
         digests.restart(found)
+    }
+
+    /// Returns the bytes that the file has, compared with the content of a response; `nil` if the digests of the response are not
+    /// about its content: the fields of a response to `HEAD`, and of a 304, describe the response to a `GET`.
+    private func digestScope(of response: Response) -> DigestFields.Scope? {
+        guard request.method != .head, response.status != .notModified else { return nil }
+        guard response.status == .partialContent else { return .representation }
+        // The part is the file if the caller's own request asks for it.
+        return canResume ? .partOfRepresentation : .content
     }
 
     /// Records an accepted response.
@@ -143,10 +152,11 @@ extension DownloadOperation {
         run.accept(response)
     }
 
-    /// Returns the digest that the server sends along; `nil` where the caller gave a checksum or digests are not to be verified.
-    func serverChecksum(_ response: Response, isWhole: Bool) -> Checksum? {
-        guard options.verifiesDigestFields, checksum == nil else { return nil }
-        return DigestFields.checksum(response.headers, isWhole: isWhole)
+    /// Returns the digest that the server sends along; `nil` if there is none, if the caller gave a checksum, or if digests are not
+    /// to be verified.
+    func serverChecksum(_ response: Response) -> Checksum? {
+        guard options.verifiesDigestFields, checksum == nil, let scope = digestScope(of: response) else { return nil }
+        return DigestFields.checksum(response.headers, of: scope)
     }
 
     /// Writes the body of a response. Returns `true` when no bytes are missing any more.
@@ -182,7 +192,7 @@ extension DownloadOperation {
         let response = try await answer.source.finalResponse()
         self.response = response
         if coded != nil, let total = run.progress.current.totalBytes { run.progress.jump(to: total) }
-        takeTrailers(of: response, isWhole: end == nil)
+        takeTrailers(of: response)
         let total = end == nil ? offset : representation?.total
         if let total, offset >= total { return true }
         // A shorter part than requested: the rest is requested, unless the part was empty.

@@ -43,7 +43,7 @@ extension DownloadOperation {
         if let last = fetching.response {
             response = last
             // A response with a part may carry the digest that the first one lacked.
-            if digests.checksum == nil { digests.restart(serverChecksum(last, isWhole: false)) }
+            if digests.checksum == nil { digests.restart(serverChecksum(last)) }
         }
         self.parts = nil
         offset = parts.total
