@@ -7,7 +7,7 @@ extension DownloadOperation {
     /// Makes an attempt to fetch the missing bytes. Returns `true` when no bytes are missing any more.
     mutating func attempt() async throws -> Bool {
         do {
-            try await run.pass()
+            try await waitWhileSuspended()
             return try await ask()
         } catch {
             try await pause(after: error)
@@ -167,7 +167,6 @@ extension DownloadOperation {
         // The server announces the number of bytes on the wire, not of those written: progress is measured on the wire.
         let coded = Representation.isCoded(answer.response.headers) ? answer.source as? StreamSource : nil
         coded?.measure(with: run.progress)
-        var schedule = CheckpointSchedule(now: session.clock.now())
         while let chunk = try await answer.source.next() {
             if let end, Int64(chunk.count) > end - offset {
                 representation = nil
@@ -179,7 +178,7 @@ extension DownloadOperation {
             try file.write(chunk, at: offset)
             digests.take(chunk, at: offset)
             offset += Int64(chunk.count)
-            if schedule.isTime(session.clock.now()) {
+            if schedule.isIntervalOver(at: session.clock.now()) {
                 // The deletion of the folder fails the download soon, and not only at its end.
                 try file.check()
                 try checkpoints?.check()
@@ -187,7 +186,7 @@ extension DownloadOperation {
             }
             if coded == nil { run.progress.advance(by: chunk.count) }
             if canKeepBytes { backoff.recordProgress(chunk.count) }
-            try await run.pass()
+            try await waitWhileSuspended()
         }
         let response = try await answer.source.finalResponse()
         self.response = response

@@ -44,11 +44,11 @@ extension DownloadOperation {
         try checkpoints.check()
     }
 
-    /// A closure that writes a checkpoint of the segments of a download in parts; `isTime` asks for a durable checkpoint.
-    var checkpointOfParts: @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void {
+    /// The closure that writes a checkpoint of the segments of a download in parts.
+    var checkpointOfParts: @Sendable (DownloadSegments, _ isDurable: Bool) throws -> Void {
         guard let checkpoints, let data = resumeData(done: []) else { return { _, _ in } }
-        return { parts, isTime in
-            if isTime {
+        return { parts, isDurable in
+            if isDurable {
                 try checkpoints.check()
                 return checkpoints.save(data.with(done: parts.done))
             }

@@ -17,7 +17,7 @@ extension DownloadOperation {
         guard destination.options.contains(.keepIfItMatches), let checksum,
             (try? FileSystem.thing(at: path)) == .file
         else { return false }
-        try await run.pass()
+        try await waitWhileSuspended()
         let target = WholeFile.target(of: path)
         let digest = try await checksum.fileDigest(at: target)
         guard digest.bytes == checksum.expected else { return false }

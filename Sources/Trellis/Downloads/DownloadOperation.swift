@@ -32,6 +32,8 @@ struct DownloadOperation {
     var digests: DownloadDigests
     /// The limits and delays of further attempts.
     var backoff: DownloadBackoff
+    /// The schedule of the checkpoints, which continues over all responses: connections that are cut early leave checkpoints too.
+    var schedule: CheckpointSchedule
     /// Indicates whether a response has been accepted.
     var hasBegun = false
     var response: Response?
@@ -57,6 +59,7 @@ struct DownloadOperation {
         resumeData = call.resumeData
         digests = DownloadDigests(checksum)
         backoff = DownloadBackoff(options)
+        schedule = CheckpointSchedule(now: session.clock.now())
         var request = try session.preparation.completingURL(of: call.request)
         if request.headers[.acceptEncoding] == nil, request.decodesContent != true {
             request.headers[.acceptEncoding] = "identity"
@@ -198,6 +201,11 @@ struct DownloadOperation {
         }
         guard let last, file.hasCheckpoint(like: last) || run.keepsPartialFile else { return file.discard() }
         run.set(last)
+    }
+
+    /// Waits while the download is suspended, at most until its deadline.
+    func waitWhileSuspended() async throws {
+        try await run.waitWhileSuspended(until: deadline, on: session.engine)
     }
 
     /// Indicates whether any bytes are there.

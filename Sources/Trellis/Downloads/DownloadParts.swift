@@ -24,8 +24,8 @@ final class DownloadParts: Sendable {
     private let deadline: CallDeadline
     private let options: DownloadOptions
     private let segments: Locked<DownloadSegments>
-    /// The closure that writes checkpoints; `isTime` asks for a durable one.
-    private let checkpoint: @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
+    /// The closure that writes checkpoints.
+    private let checkpoint: @Sendable (DownloadSegments, _ isDurable: Bool) throws -> Void
     /// The schedule of the checkpoints.
     private let schedule: Locked<CheckpointSchedule>
     /// The last response of a part.
@@ -36,7 +36,7 @@ final class DownloadParts: Sendable {
     init(
         _ segments: DownloadSegments, of representation: Representation, in file: DownloadFile, request: Request,
         session: Session, run: DownloadTask, deadline: CallDeadline, options: DownloadOptions,
-        checkpoint: @escaping @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
+        checkpoint: @escaping @Sendable (DownloadSegments, _ isDurable: Bool) throws -> Void
     ) {
         self.segments = Locked(segments)
         self.representation = representation
@@ -91,7 +91,7 @@ final class DownloadParts: Sendable {
     private func take() async throws -> DownloadSegments.ID? {
         var stealing = SegmentStealing()
         while true {
-            try await run.pass()
+            try await waitWhileSuspended()
             let (id, isWhole) = segments.withLock { ($0.take() ?? stealing.take(from: &$0), $0.isWhole) }
             if id != nil || isWhole { return id }
             guard try await session.engine.delay(for: SegmentStealing.interval) else {
@@ -114,7 +114,7 @@ final class DownloadParts: Sendable {
                     begun = nil
                     segments.withLock { $0.giveBack(id) }
                 }
-                try await run.pass()
+                try await waitWhileSuspended()
                 if let answer = begun?.answer {
                     try await read(answer, id, upTo: segments.withLock { $0.total }, &backoff)
                 } else {
@@ -217,11 +217,16 @@ final class DownloadParts: Sendable {
                 // The connection can be reused where the response ends here too.
                 guard rest.upperBound == end, chunk.isEmpty else { return answer.cancel() }
             }
-            try await run.pass()
+            try await waitWhileSuspended()
         }
         guard isEmpty, !isOver(id) else { return }
         throw Interruption(
             TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))).about(request, answer.response))
+    }
+
+    /// Waits while the download is suspended, at most until its deadline.
+    private func waitWhileSuspended() async throws {
+        try await run.waitWhileSuspended(until: deadline, on: session.engine)
     }
 
     /// Indicates whether no bytes are missing for a fetch.
@@ -237,9 +242,12 @@ final class DownloadParts: Sendable {
     /// Checks the file and writes checkpoints by the schedule.
     private func writeCheckpoint() throws {
         let now = session.clock.now()
-        let (isTime, isMuch) = schedule.withLock { ($0.isTime(now), $0.isMuch(segments.withLock { $0.doneCount })) }
-        if isTime { try file.check() }
-        if isTime || isMuch { try checkpoint(state, isTime) }
+        let doneCount = segments.withLock { $0.doneCount }
+        let (isDurable, isProvisional) = schedule.withLock { schedule in
+            (schedule.isIntervalOver(at: now), schedule.hasEnoughBytes(doneCount))
+        }
+        if isDurable { try file.check() }
+        if isDurable || isProvisional { try checkpoint(state, isDurable) }
     }
 }
 

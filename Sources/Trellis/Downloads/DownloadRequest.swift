@@ -46,6 +46,11 @@ public struct DownloadRequest: Sendable {
     /// Ends the download, unless it has started.
     func leaveBatch() { run.leaveBatch() }
 
+    /// Returns the result of the download's task for the outcome of a batch.
+    func outcome(_ result: Result<DownloadedFile, any Error>) -> Result<DownloadedFile, any Error> {
+        run.outcome(result)
+    }
+
     /// Ends the download with an error.
     func end(_ error: any Error) { run.cancel(error) }
 

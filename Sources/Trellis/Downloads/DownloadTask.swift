@@ -40,8 +40,8 @@ final class DownloadTask: SessionOperation {
             return waiterCount
         }
 
-        /// Indicates whether anything besides one waiter needs the file or the response.
-        var hasOtherReaders: Bool { isAwaitedByBatch || whenEnded.count + onResponse.count > 1 }
+        /// Indicates whether anything besides one waiter needs the file or the response, now or when its turn has come.
+        var hasOtherReaders: Bool { isInBatch || isAwaitedByBatch || whenEnded.count + onResponse.count > 1 }
 
         /// Marks the download as cancelled, and returns the work that is left to do; `nil` where the download has ended already.
         mutating func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) -> Cancellation? {
@@ -99,9 +99,22 @@ final class DownloadTask: SessionOperation {
         return begin()
     }
 
-    /// Cancels a download that the batch has not started, when the batch ends: it would never start, and the readers of its
-    /// progress would wait for ever.
-    func leaveBatch() { perform(state.withLock { $0.task == nil ? $0.cancel(CancellationError()) : nil }) }
+    /// Cancels a download that has not started, when its batch ends: otherwise the download would never start, and the readers of
+    /// its progress would wait forever. A download that others have started is left to its readers.
+    func leaveBatch() {
+        let cancellation = state.withLock { state in
+            state.isInBatch = false
+            return state.task == nil ? state.cancel(CancellationError()) : nil
+        }
+        perform(cancellation)
+    }
+
+    /// Returns the result for the outcome of a batch. A `CancellationError` would be about another task than the one that reads the
+    /// outcome: the error of kind ``TrellisError/Kind/cancelled`` takes its place.
+    func outcome(_ result: Result<DownloadedFile, any Error>) -> Result<DownloadedFile, any Error> {
+        guard case .failure(is CancellationError) = result else { return result }
+        return .failure(report.complete(TrellisError(.cancelled(.explicitly))))
+    }
 
     /// Starts the download for a reader of its progress, unless a batch is to start it.
     func beginForReader() {
@@ -266,12 +279,29 @@ final class DownloadTask: SessionOperation {
         return try await body()
     }
 
-    /// Waits while the download is suspended.
+    /// Waits while the download is suspended, at most until its deadline.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled meanwhile; a worker's task may be, while the download goes on.
-    func pass() async throws {
+    /// - Throws: ``TrellisError`` with the total timeout at the deadline; `CancellationError` if the task is cancelled meanwhile; a
+    ///   worker's task may be, while the download continues.
+    func waitWhileSuspended(until deadline: CallDeadline, on engine: EngineExecutor) async throws {
         try Task.checkCancellation()
         guard currentState == .suspended else { return }
+        guard let end = deadline.end else { return try await waitForResumption() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.waitForResumption() }
+            group.addTask {
+                guard try await engine.delay(until: end) else { throw TrellisError(.cancelled(.sessionShutDown)) }
+                throw TrellisError(.timedOut(.total))
+            }
+            defer { group.cancelAll() }
+            _ = try await group.next()
+        }
+    }
+
+    /// Waits until the download is no longer suspended.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled meanwhile.
+    private func waitForResumption() async throws {
         let id = state.withLock { $0.nextWaiter() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
