@@ -79,7 +79,7 @@ package final class PartialFile: Sendable {
     deinit { close(descriptor) }
 
     /// The result of the deletion of a file that a process may have left.
-    package enum Remains: Hashable, Sendable {
+    package enum CleanUpResult: Hashable, Sendable {
         /// The result after the file was deleted.
         case removed
         /// The result where the file stays: a process is writing to it, or it is not a regular file of this user alone.
@@ -91,7 +91,7 @@ package final class PartialFile: Sendable {
     }
 
     /// Deletes the file at a path, unless a process is writing to it.
-    package static func removeAbandoned(path: String) -> Remains {
+    package static func removeAbandoned(path: String) -> CleanUpResult {
         let descriptor = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             switch errno {

@@ -150,7 +150,7 @@ private final class BlockingThreads: Sendable {
     private func start() {
         let context = unsafe Unmanaged.passRetained(self)
         let code = unsafe ccurl_thread_start(
-            "trellis-disk", { context in unsafe BlockingThreads.work(context) }, context.toOpaque())
+            "trellis-block", { context in unsafe BlockingThreads.work(context) }, context.toOpaque())
         guard code != 0 else { return }
         unsafe context.release()
         let isAlone = state.withLock { state in

@@ -21,7 +21,7 @@ extension DownloadFile {
         at path: String, _ options: DownloadDestination.Options, isPrivate: Bool = false
     ) throws(TrellisError) -> DownloadFile {
         let target = try target(of: path, options)
-        return try naming(path) { () throws(FileReader.Failure) in
+        return try attributingErrors(to: path) { () throws(FileReader.Failure) in
             let folder = FileSystem.folder(of: target)
             if options.contains(.createIntermediateDirectories) { try FileSystem.makeFolder(folder) }
             return try opened(
@@ -78,7 +78,7 @@ extension DownloadFile {
     private static func target(
         of path: String, _ options: DownloadDestination.Options
     ) throws(TrellisError) -> String {
-        switch try naming(path, { () throws(FileReader.Failure) in try FileSystem.thing(at: path) }) {
+        switch try attributingErrors(to: path, { () throws(FileReader.Failure) in try FileSystem.kind(at: path) }) {
         case .nothing:
             let target = WholeFile.target(of: path)
             guard target.utf8.last == UInt8(ascii: "/") else { return target }
@@ -92,9 +92,9 @@ extension DownloadFile {
 
     /// Checks before anything is sent that the folder exists, or creates it.
     static func check(folder: String, _ options: DownloadDestination.Options) throws(TrellisError) {
-        try naming(folder) { () throws(FileReader.Failure) in
+        try attributingErrors(to: folder) { () throws(FileReader.Failure) in
             if options.contains(.createIntermediateDirectories) { try FileSystem.makeFolder(folder) }
-            switch try FileSystem.thing(at: folder) {
+            switch try FileSystem.kind(at: folder) {
             case .folder: break
             case .nothing: throw FileReader.Failure(why: "there is no such folder")
             case .file, .other: throw FileReader.Failure(why: "it is not a folder")
@@ -127,9 +127,11 @@ extension DownloadFile {
         }
         // Resume data may be forged: only partial files, which have the suffix, are moved or deleted.
         guard elsewhere.utf8.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8),
-            (try? FileSystem.thing(at: elsewhere)) == .file
+            (try? FileSystem.kind(at: elsewhere)) == .file
         else { return nil }
-        let other = try Self.naming(target) { () throws(FileReader.Failure) in try PartialFile.opened(path: elsewhere) }
+        let other = try Self.attributingErrors(to: target) { () throws(FileReader.Failure) in
+            try PartialFile.opened(path: elsewhere)
+        }
         // The lock is required: without it another download may be writing to the partial file.
         guard let other else {
             throw .download(target, FileReader.Failure(why: "another download writes to \(elsewhere)"))
@@ -142,8 +144,8 @@ extension DownloadFile {
     }
 
     /// Calls `body`, and turns its failure into an error that names the path.
-    static func naming<Value>(
-        _ path: String, _ body: () throws(FileReader.Failure) -> Value
+    static func attributingErrors<Value>(
+        to path: String, _ body: () throws(FileReader.Failure) -> Value
     ) throws(TrellisError) -> Value {
         do throws(FileReader.Failure) { return try body() } catch { throw .download(path, error) }
     }

@@ -32,11 +32,11 @@ final class DownloadFile: Sendable {
     // MARK: Bytes
 
     func write(_ data: Data, at offset: Int64) throws(TrellisError) {
-        try naming { () throws(FileReader.Failure) in try partial.write(data, at: offset) }
+        try attributingErrors { () throws(FileReader.Failure) in try partial.write(data, at: offset) }
     }
 
     func read(at offset: Int64) throws(TrellisError) -> Data {
-        try naming { () throws(FileReader.Failure) in try partial.read(atMost: 1 << 20, at: offset) }
+        try attributingErrors { () throws(FileReader.Failure) in try partial.read(atMost: 1 << 20, at: offset) }
     }
 
     /// Waits until the bytes written up to now are on the disk; returns `false` where the file system has no means for that.
@@ -106,12 +106,12 @@ final class DownloadFile: Sendable {
     ///
     /// - Throws: ``TrellisError`` if the checkpoint cannot be deleted.
     func removeCheckpointDurably() throws(TrellisError) {
-        guard let checkpointPath, (try? FileSystem.thing(at: checkpointPath)) != .nothing else {
+        guard let checkpointPath, (try? FileSystem.kind(at: checkpointPath)) != .nothing else {
             return removeCheckpoint()
         }
         removeCheckpoint()
-        try naming { () throws(FileReader.Failure) in
-            guard try FileSystem.thing(at: checkpointPath) == .nothing else {
+        try attributingErrors { () throws(FileReader.Failure) in
+            guard try FileSystem.kind(at: checkpointPath) == .nothing else {
                 throw FileReader.Failure(why: "its checkpoint cannot be removed")
             }
         }
@@ -131,11 +131,11 @@ final class DownloadFile: Sendable {
 
     /// Throws an error if another process has deleted the partial file or its folder, or has shortened the file.
     func check() throws(TrellisError) {
-        try naming { () throws(FileReader.Failure) in
+        try attributingErrors { () throws(FileReader.Failure) in
             try partial.check()
             if partial.isInPlace { return }
             let folder = FileSystem.folder(of: path)
-            guard try FileSystem.thing(at: folder) == .folder else {
+            guard try FileSystem.kind(at: folder) == .folder else {
                 throw FileReader.Failure(why: "its folder is not there any more")
             }
             throw PartialFile.isGone
@@ -146,7 +146,7 @@ final class DownloadFile: Sendable {
     /// nothing to a file with a checkpoint.
     func setAside() throws(TrellisError) {
         guard !isShared else { return }
-        _ = try naming { () throws(FileReader.Failure) in
+        _ = try attributingErrors { () throws(FileReader.Failure) in
             try partial.move(elsewhere: Self.placeAside(of: target))
         }
     }
@@ -156,13 +156,13 @@ final class DownloadFile: Sendable {
     /// Deletes the checkpoint and all bytes, which are of no use.
     func reset() throws(TrellisError) {
         try removeCheckpointDurably()
-        try naming { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
+        try attributingErrors { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
     }
 
     /// Shortens the partial file to `length`, because the bytes behind are of no use.
     func truncate(to length: Int64) throws(TrellisError) {
         guard self.length > length else { return }
-        try naming { () throws(FileReader.Failure) in try partial.truncate(to: length) }
+        try attributingErrors { () throws(FileReader.Failure) in try partial.truncate(to: length) }
     }
 
     /// Deletes the partial file and its checkpoint.
@@ -176,7 +176,7 @@ final class DownloadFile: Sendable {
     /// Moves the partial file to the destination.
     func finish(size: Int64) async throws(TrellisError) {
         try check()
-        if length > size { try naming { () throws(FileReader.Failure) in try partial.truncate(to: size) } }
+        try truncate(to: size)
         if options.contains(.synchronize) {
             try await waiting { () throws(FileReader.Failure) in
                 guard try self.partial.synchronize() else {
@@ -184,7 +184,7 @@ final class DownloadFile: Sendable {
                 }
             }
         }
-        let isMoved = try naming { () throws(FileReader.Failure) in
+        let isMoved = try attributingErrors { () throws(FileReader.Failure) in
             try partial.move(to: target, replacing: options.contains(.removePreviousFile))
         }
         guard isMoved else { throw TrellisError(.downloadFailed(.exists(path: target))) }
@@ -227,7 +227,7 @@ final class DownloadFile: Sendable {
         let result = await BlockingThreadPool.run { () -> Result<Void, FileReader.Failure> in
             do throws(FileReader.Failure) { return .success(try body()) } catch { return .failure(error) }
         }
-        try naming { () throws(FileReader.Failure) in try result.get() }
+        try attributingErrors { () throws(FileReader.Failure) in try result.get() }
     }
 
     /// Returns the file with the bytes of a partial file at another path, and with the permissions of this one.
@@ -236,7 +236,7 @@ final class DownloadFile: Sendable {
     func adopting(_ other: PartialFile) async throws -> DownloadFile {
         let (path, elsewhere) = (path, other.path)
         try removeCheckpointDurably()
-        let isMoved = try naming { () throws(FileReader.Failure) in
+        let isMoved = try attributingErrors { () throws(FileReader.Failure) in
             // Before the move: a private file must not be readable for others at any time.
             try other.takePermissions(of: partial)
             return try other.move(elsewhere: path)
@@ -251,7 +251,10 @@ final class DownloadFile: Sendable {
         return DownloadFile(target: target, options: options, partial: other, checkpointPath: checkpointPath)
     }
 
-    private func naming<Value>(_ body: () throws(FileReader.Failure) -> Value) throws(TrellisError) -> Value {
-        try Self.naming(target, body)
+    /// Calls `body`, and turns its failure into an error that names the destination.
+    private func attributingErrors<Value>(
+        _ body: () throws(FileReader.Failure) -> Value
+    ) throws(TrellisError) -> Value {
+        try Self.attributingErrors(to: target, body)
     }
 }

@@ -31,7 +31,7 @@ extension DownloadBackoff {
 
 extension Request {
     /// Returns the request with the fields of a range request, and with the time that is left until the deadline.
-    func asking(_ rangeRequest: DownloadRangeRequest, within deadline: CallDeadline) -> Request {
+    func requesting(_ rangeRequest: DownloadRangeRequest, within deadline: CallDeadline) -> Request {
         var request = self
         for field in rangeRequest.fields { request.headers[field.name] = field.value }
         if let remaining = deadline.remaining { request.timeouts?.total = remaining }

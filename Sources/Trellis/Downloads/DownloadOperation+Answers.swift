@@ -8,7 +8,7 @@ extension DownloadOperation {
     mutating func attempt() async throws -> Bool {
         do {
             try await waitWhileSuspended()
-            return try await ask()
+            return try await sendNextRequest()
         } catch {
             try await pause(after: error)
             return false
@@ -26,11 +26,11 @@ extension DownloadOperation {
     }
 
     /// Sends the next request, and handles its response. Returns `true` when no bytes are missing any more.
-    private mutating func ask() async throws -> Bool {
+    private mutating func sendNextRequest() async throws -> Bool {
         if parts != nil { return try await receiveParts(beginningWith: nil) }
         let rangeRequest = self.rangeRequest
-        return try await run.report.asking(request.asking(rangeRequest, within: deadline), of: session) { answer in
-            try await run.reading(answer.source) { try await judge(rangeRequest, answer) }
+        return try await run.report.send(request.requesting(rangeRequest, within: deadline), in: session) { answer in
+            try await run.reading(answer.source) { try await validate(rangeRequest, answer) }
         }
     }
 
@@ -47,7 +47,8 @@ extension DownloadOperation {
     }
 
     /// Acts on the verdict about a response. Returns `true` when no bytes are missing any more.
-    private mutating func judge(_ rangeRequest: DownloadRangeRequest, _ answer: StreamResponse) async throws -> Bool {
+    private mutating func validate(_ rangeRequest: DownloadRangeRequest, _ answer: StreamResponse) async throws -> Bool
+    {
         let head = answer.response
         let verdict: DownloadRangeRequest.Verdict =
             canResume
@@ -100,11 +101,11 @@ extension DownloadOperation {
                 try await open(place)
             }
             // The file at the place that the response names has bytes of this representation already: only the rest is requested.
-            if hasSomething, let known = representation?.validator, known == new.validator {
+            if hasPartialBytes, let known = representation?.validator, known == new.validator {
                 answer.cancel()
                 return false
             }
-        } else if hasBegun || hasSomething, !backoff.restart() {
+        } else if hasBegun || hasPartialBytes, !backoff.restart() {
             answer.cancel()
             throw TrellisError(.invalidResponse(.bodyCutShort("it began anew too often"))).about(
                 request, answer.response)

@@ -15,7 +15,7 @@ extension DownloadOperation {
     /// - Parameter head: The response that led to the path; `nil` before any request.
     mutating func keepFile(at path: String, _ head: Response? = nil) async throws -> Bool {
         guard destination.options.contains(.keepIfItMatches), let checksum,
-            (try? FileSystem.thing(at: path)) == .file
+            (try? FileSystem.kind(at: path)) == .file
         else { return false }
         try await waitWhileSuspended()
         let target = WholeFile.target(of: path)

@@ -6,7 +6,7 @@ import HTTPTypes
 extension DownloadOperation {
     /// Returns the size of a file that is worth fetching in parts, if its server declares that it serves them; `nil` otherwise.
     func worthParts(_ representation: Representation, _ head: Response) -> Int64? {
-        guard options.connections > 1, !mustBeOne, canResume, representation.validator != nil,
+        guard options.connections > 1, !usesOneConnection, canResume, representation.validator != nil,
             let total = representation.total, total >= 2 * DownloadSegments.smallest,
             head.headers[.acceptRanges]?.lowercased() == "bytes"
         else { return nil }
@@ -37,7 +37,7 @@ extension DownloadOperation {
             }
             self.parts = nil
             self.representation = nil
-            mustBeOne = true
+            usesOneConnection = true
             return false
         }
         if let last = fetching.response {

@@ -40,7 +40,7 @@ struct DownloadOperation {
     /// The segments of a download in parts, whose bytes do not arrive in order; `nil` otherwise.
     var parts: DownloadSegments?
     /// Indicates whether the server has turned out not to serve parts, so that one response has to bring the file.
-    var mustBeOne = false
+    var usesOneConnection = false
     /// Indicates whether the workers of a download in parts have used up their attempts.
     var isExhausted = false
     /// Indicates whether the server has sent the complete representation in response to a request for a part.
@@ -183,7 +183,7 @@ struct DownloadOperation {
             if !mayStay || !checkpoints.fallBack() { file.discard() }
             return
         }
-        guard mayStay, hasSomething, file.isThere(with: end), (try? file.setAside()) != nil else {
+        guard mayStay, hasPartialBytes, file.isThere(with: end), (try? file.setAside()) != nil else {
             return file.discard()
         }
         // On a full disk, 256 KiB of the file are cut off to make room for the checkpoint.
@@ -209,7 +209,7 @@ struct DownloadOperation {
     }
 
     /// Indicates whether any bytes are there.
-    var hasSomething: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }
+    var hasPartialBytes: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }
 
     /// Checks the digest, and moves the file to the destination.
     private mutating func finish() async throws -> DownloadedFile {

@@ -112,13 +112,13 @@ final class DownloadParts: Sendable {
             do {
                 defer {
                     begun = nil
-                    segments.withLock { $0.giveBack(id) }
+                    segments.withLock { $0.release(id) }
                 }
                 try await waitWhileSuspended()
                 if let answer = begun?.answer {
                     try await read(answer, id, upTo: segments.withLock { $0.total }, &backoff)
                 } else {
-                    guard try await ask(for: id, &backoff) else { return nil }
+                    guard try await sendRequest(for: id, &backoff) else { return nil }
                 }
             } catch {
                 // Before the first accepted response a failure is final for its worker; the others continue.
@@ -138,15 +138,15 @@ final class DownloadParts: Sendable {
     }
 
     /// Requests the rest of a segment. Returns `false` where the server serves no parts.
-    private func ask(for id: DownloadSegments.ID, _ backoff: inout DownloadBackoff) async throws -> Bool {
+    private func sendRequest(for id: DownloadSegments.ID, _ backoff: inout DownloadBackoff) async throws -> Bool {
         let range = segments.withLock { $0.rest(of: id) }
         let rangeRequest = DownloadRangeRequest.part(from: range.lowerBound, to: range.upperBound, of: representation)
-        return try await run.report.asking(request.asking(rangeRequest, within: deadline), of: session) { answer in
-            try await judge(answer, to: rangeRequest, id, &backoff)
+        return try await run.report.send(request.requesting(rangeRequest, within: deadline), in: session) { answer in
+            try await validate(answer, to: rangeRequest, id, &backoff)
         }
     }
 
-    private func judge(
+    private func validate(
         _ answer: StreamResponse, to rangeRequest: DownloadRangeRequest, _ id: DownloadSegments.ID,
         _ backoff: inout DownloadBackoff
     ) async throws -> Bool {

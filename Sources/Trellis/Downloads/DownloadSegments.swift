@@ -18,10 +18,10 @@ struct DownloadSegments: Hashable, Sendable {
 
         var rest: Range<Int64> { position..<end }
 
-        /// Indicates whether a response that is being read also brings the bytes behind the segment, from `place` on. The
-        /// response of a complete segment does not count, because the fetch that was faster may have ended it already.
-        func goesOn(at place: Int64) -> Bool {
-            end == place && !rest.isEmpty && openEnded.map { fetches[$0] != nil } == true
+        /// Indicates whether a response that is being read also brings the bytes behind the segment, from `position` on. The
+        /// response of a complete segment does not count, because a faster fetch may have ended that response already.
+        func continues(from position: Int64) -> Bool {
+            end == position && !rest.isEmpty && openEnded.map { fetches[$0] != nil } == true
         }
     }
 
@@ -149,14 +149,14 @@ struct DownloadSegments: Hashable, Sendable {
     }
 
     /// Ends a fetch. The rest of the segment becomes free, unless another fetch is under way.
-    mutating func giveBack(_ id: ID) {
+    mutating func release(_ id: ID) {
         let key = joined.removeValue(forKey: id) ?? id
         guard active[key]?.fetches.removeValue(forKey: id) != nil, let segment = active[key] else { return }
         guard segment.fetches.isEmpty else { return }
         active[key] = nil
         guard !segment.rest.isEmpty else { return }
         // An open response that carries these bytes anyway takes them over.
-        if let neighbour = active.first(where: { $0.value.goesOn(at: segment.position) })?.key {
+        if let neighbour = active.first(where: { $0.value.continues(from: segment.position) })?.key {
             active[neighbour]?.end = segment.end
             return
         }

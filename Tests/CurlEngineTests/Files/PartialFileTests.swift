@@ -7,7 +7,7 @@ import Testing
 struct PartialFileTests {
     private let path = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)").path
 
-    @Test func whatSomebodyElseHasCutIsNotedUntilItBeginsAnew() throws {
+    @Test func aFileThatWasCutFailsUntilItBeginsAgain() throws {
         let file = try #require(try PartialFile.opened(path: path))
         defer { file.remove() }
         try file.write(Data(count: 100), at: 0)
@@ -20,7 +20,7 @@ struct PartialFileTests {
     }
 
     /// A file that is left over is removed; a file that is in use stays, and so does a file that is not a partial file.
-    @Test func whatIsLeftOfOthers() throws {
+    @Test func abandonedFilesAreRemoved() throws {
         let file = try #require(try PartialFile.opened(path: path))
         defer { file.remove() }
         #expect(PartialFile.removeAbandoned(path: path) == .held && file.isInPlace)
