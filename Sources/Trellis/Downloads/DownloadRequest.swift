@@ -80,10 +80,11 @@ public struct DownloadRequest: Sendable {
     }
 
     /// The progress of the download, for any number of readers. The first reader that waits for a value starts the download,
-    /// unless the download waits for its turn in a ``DownloadBatch``.
+    /// unless the download belongs to a ``DownloadBatch``, which starts it in its turn.
     ///
-    /// Bytes of an earlier download count as completed. The total is not known where the server does not give it. For a body with
-    /// a content coding, the bytes on the wire count, whose number is the one that the server announces.
+    /// Bytes of an earlier download count as completed. A download that begins again counts from zero again. The total is unknown
+    /// if the server does not give it. For a body with a content coding, the bytes on the wire count, whose number is the one that
+    /// the server announces.
     public var progress: TransferProgressSequence {
         TransferProgressSequence(run.progress) { [weak run] in run?.beginForReader() }
     }
@@ -104,7 +105,8 @@ public struct DownloadRequest: Sendable {
         run.resume()
     }
 
-    /// Suspends the download: its traffic stops. Time limits other than ``Timeouts/idle`` keep running.
+    /// Suspends the download: its traffic stops. ``Timeouts/total`` continues to run, and the download fails at its end;
+    /// ``Timeouts/idle`` does not apply meanwhile.
     public func suspend() { run.suspend() }
 
     /// Cancels the download; tasks that wait for it get an error of kind ``TrellisError/Kind/cancelled``. Does nothing if the

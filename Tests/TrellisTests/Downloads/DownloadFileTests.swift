@@ -27,6 +27,16 @@ struct DownloadFileTests {
         #expect(attributes[.type] as? FileAttributeType == .typeRegular)
     }
 
+    /// Only the URL of a file, or one without a scheme, has a path on the disk.
+    @Test func theURLOfAnotherSchemeIsNoDestination() async throws {
+        let url = try #require(URL(string: "https://a.example\(world.path)"))
+        let download = world.session.downloadRequest(ScriptedDownload.url, to: .file(url))
+        let error = await #expect(throws: TrellisError.self) { try await download.value }
+        #expect(error?.kind == .file && error?.description.contains("its path is empty") == true)
+        #expect(world.transport.attempts.isEmpty && world.folder.names == [])
+        #expect(URL(filePath: world.path).filePath == world.path)
+    }
+
     /// A partial file that others may read becomes a temporary file that only its owner may read.
     @Test func aResumedTemporaryFileIsPrivate() async throws {
         let (first, attempt) = try await world.start()
