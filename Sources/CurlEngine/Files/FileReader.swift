@@ -79,9 +79,9 @@ package final class FileReader: Sendable {
     /// The result of a read that does not wait.
     enum Cached {
         case bytes(Int)
-        /// The result where the bytes are not in memory, or the file has ended.
+        /// The result if the bytes are not in memory, or the file has ended.
         case none
-        /// The result where the file system or the kernel cannot tell, or after an error, which ``read(atMost:at:)`` reports.
+        /// The result if the file system or the kernel does not report it, or after an error, which ``read(atMost:at:)`` reports.
         case unknown
     }
 

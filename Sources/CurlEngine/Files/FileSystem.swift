@@ -8,7 +8,7 @@ package enum FileSystem {
     /// Returns the kind of the file at a path, through symbolic links.
     package static func kind(at path: String) throws(FileReader.Failure) -> FileKind {
         guard !path.isEmpty else { throw FileReader.Failure(why: "its path is empty") }
-        // The system would take the part before the NUL for the whole path.
+        // The system would read the path up to the NUL alone.
         guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
@@ -22,7 +22,7 @@ package enum FileSystem {
         }
     }
 
-    /// Returns the permissions of the regular file at a path; `nil` where there is none.
+    /// Returns the permissions of the regular file at a path; `nil` if there is none.
     package static func mode(of path: String) -> UInt32? {
         var status = stat()
         guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }

@@ -82,11 +82,11 @@ package final class PartialFile: Sendable {
     package enum CleanUpResult: Hashable, Sendable {
         /// The result after the file was deleted.
         case removed
-        /// The result where the file stays: a process is writing to it, or it is not a regular file of this user alone.
+        /// The result if the file stays: a process is writing to it, or it is not a regular file of this user alone.
         case held
-        /// The result where there is no file.
+        /// The result if there is no file.
         case missing
-        /// The result where the system does not tell.
+        /// The result if the system does not report it.
         case unknown
     }
 
@@ -101,7 +101,7 @@ package final class PartialFile: Sendable {
             default: return .unknown
             }
         }
-        // A process that is about to take the file does not have the lock yet, and notices that the file is gone.
+        // A process that is about to take the file does not have the lock yet, and detects that the file is gone.
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, isNamed(path, descriptor), unsafe unlink(path) == 0 else {
             return .held
@@ -123,7 +123,7 @@ package final class PartialFile: Sendable {
     /// Indicates whether the file is still at its path, and no other file has replaced it.
     package var isInPlace: Bool { Self.isNamed(path, descriptor) }
 
-    /// The size and the modification time now; `nil` where the system does not tell.
+    /// The size and the modification time now; `nil` if the system does not report it.
     package var stamp: Stamp? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }
@@ -185,20 +185,19 @@ package final class PartialFile: Sendable {
 
     /// Shortens the file, or extends it with zeros.
     ///
-    /// Does nothing where the length is the same: ext4 takes any truncation for the beginning of a replacement, and then writes
-    /// the whole file to the disk before it is closed.
+    /// Does nothing if the length is the same: ext4 treats any truncation as the beginning of a replacement, and then writes the
+    /// complete file to the disk before it is closed.
     package func truncate(to length: Int64) throws(FileReader.Failure) {
         if length != self.length, ftruncate(descriptor, off_t(length)) != 0 { throw .system }
         // The extent is set even if another process has shortened the file to this length before.
         extent.withLock { $0 = length }
     }
 
-    /// Waits until the whole file and the values of ``stamp`` are on the disk; returns `false` where the file system has no means
+    /// Waits until the complete file and the values of ``stamp`` are on the disk; returns `false` if the file system has no means
     /// for that.
     package func synchronize() throws(FileReader.Failure) -> Bool { try synchronize(fsync) }
 
-    /// Waits until the bytes written before the call are on the disk; returns `false` where the file system has no means for
-    /// that.
+    /// Waits until the bytes written before the call are on the disk; returns `false` if the file system has no means for that.
     package func synchronizeData() throws(FileReader.Failure) -> Bool { try synchronize(fdatasync) }
 
     private func synchronize(_ call: (Int32) -> Int32) throws(FileReader.Failure) -> Bool {
@@ -223,8 +222,7 @@ package final class PartialFile: Sendable {
         if isInPlace { _ = unsafe unlink(path) }
     }
 
-    /// Moves the partial file to another path, in the place of any file there; returns `false` where that is on another file
-    /// system.
+    /// Moves the partial file to another path, in the place of any file there; returns `false` if that is on another file system.
     package func move(elsewhere path: String) throws(FileReader.Failure) -> Bool {
         guard unsafe rename(self.path, path) == 0 else {
             if errno == EXDEV { return false }

@@ -2,7 +2,7 @@ private import CCurl
 package import FoundationEssentials
 private import Glibc
 
-/// Small files that are read and replaced as a whole. Every function here can wait for a disk: use them off the engine thread.
+/// Small files that are read and replaced completely. Every function here can wait for a disk: use them off the engine thread.
 package enum WholeFile {
     /// The version of a file: a file that is replaced or written to gets another one.
     package struct Version: Hashable, Sendable {
@@ -47,20 +47,20 @@ package enum WholeFile {
     /// Checks that a path can name a regular file, whether or not there is one.
     package static func check(path: String) throws(FileReader.Failure) {
         guard !path.isEmpty else { throw FileReader.Failure(why: "its path is empty") }
-        // The system would take the part before the NUL for the whole path.
+        // The system would read the path up to the NUL alone.
         guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is not a regular file") }
     }
 
-    /// Returns the present version of a file; `nil` where there is none.
+    /// Returns the present version of a file; `nil` if there is none.
     package static func version(path: String) -> Version? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? Version(status) : nil
     }
 
-    /// Returns the bytes of a regular file of at most `limit` bytes, and their version; `nil` where there is none.
+    /// Returns the bytes of a regular file of at most `limit` bytes, and their version; `nil` if there is none.
     package static func read(path: String, limit: Int) throws(FileReader.Failure) -> (data: Data, version: Version)? {
         let descriptor = FileReader.openForReading(path)
         guard descriptor >= 0 else {
@@ -94,8 +94,8 @@ package enum WholeFile {
     ///
     /// The new file has the permissions of the old one; without an old one, only its owner may read it.
     ///
-    /// - Parameter isDurable: Indicates whether the new file has to be on the disk when this returns. Without that, a failure of
-    ///   the machine may leave an empty file; the end of the process does not.
+    /// - Parameter isDurable: Indicates whether the new file has to be on the disk when the call returns. Without that, a failure
+    ///   of the machine may leave an empty file; the end of the process does not.
     @discardableResult
     package static func replace(
         path: String, with data: Data, isDurable: Bool = true

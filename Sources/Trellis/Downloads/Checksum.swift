@@ -27,7 +27,7 @@ public struct Checksum: Sendable {
     public let name: String
     /// The bytes that the digest has to have.
     public let expected: [UInt8]
-    /// A closure that makes a function to compute the digest; the result is `nil` where the running process cannot.
+    /// A closure that makes a function to compute the digest; the result is `nil` if the running process cannot.
     let makeDigest: @Sendable () -> (any DigestFunction)?
 
     /// Creates a checksum with a built-in digest.
@@ -72,7 +72,7 @@ public struct Checksum: Sendable {
         self.init(algorithm, bytes)
     }
 
-    /// Returns the error that keeps the checksum from being checked; `nil` where there is none.
+    /// Returns the error that keeps the checksum from being checked; `nil` if there is none.
     func problem() -> TrellisError? {
         if expected.isEmpty { return TrellisError(.invalidRequest(.checksum("\(name): empty or not hexadecimal"))) }
         if let algorithm = Algorithm(rawValue: name), expected.count != algorithm.length {

@@ -1,6 +1,6 @@
 /// The range of a representation that a response carries: the value of `Content-Range` (RFC 9110, section 14.4).
 enum ContentRange: Hashable, Sendable {
-    /// The range of the bytes, and the size of the representation where that is known.
+    /// The range of the bytes, and the size of the representation if that is known.
     case part(Range<Int64>, total: Int64?)
     /// The value of a 416: the range does not exist, and the representation has `total` bytes.
     case unsatisfied(total: Int64)

@@ -172,7 +172,7 @@ private final class DownloadBatchWork: Sendable {
 }
 
 extension DownloadBatchWork.State {
-    /// Returns the index of the next download to start; `nil` where the limit is reached or all have started.
+    /// Returns the index of the next download to start; `nil` if the limit is reached or all have started.
     fileprivate mutating func start(of count: Int, limit: Int) -> Int? {
         guard !isCancelled, next < count, running.count < limit else { return nil }
         defer { next += 1 }

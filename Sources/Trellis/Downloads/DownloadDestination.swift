@@ -55,7 +55,7 @@ public struct DownloadDestination: Sendable {
         DownloadDestination(place: .directory(path.filePath), options: options)
     }
 
-    /// Returns a destination whose path a closure chooses when the head of the response has come. An error that the closure
+    /// Returns a destination whose path a closure chooses when the head of the response has arrived. An error that the closure
     /// throws is the download's error.
     ///
     /// For a safe name that the response suggests, see ``Response/suggestedFileName``.

@@ -35,7 +35,7 @@ struct DownloadDigests {
         }
     }
 
-    /// Returns the error for a file whose digest is not the expected one; `nil` where it is.
+    /// Returns the error for a file whose digest is not the expected one; `nil` if it is.
     mutating func mismatch(_ file: DownloadFile, size: Int64) async throws -> TrellisError? {
         guard let checksum else { return nil }
         try await catchUp(with: file, to: size)

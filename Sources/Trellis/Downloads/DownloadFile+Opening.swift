@@ -49,7 +49,7 @@ extension DownloadFile {
     private static func own(_ number: Int, _ place: String) -> String { "\(place)\(suffix).\(number)" }
 
     /// Deletes the numbered partial files that processes left which ended suddenly. Stops after eight missing numbers in a row,
-    /// after 1000 numbers, or where the system refuses to tell.
+    /// after 1000 numbers, or if the system does not report whether a file exists.
     private static func removeAbandoned(from first: Int, _ place: String) {
         var missing = 0
         for number in first..<first + 1000 {
@@ -116,8 +116,8 @@ extension DownloadFile {
         return String(start) + "-" + String(hash, radix: 16)
     }
 
-    /// Returns the file with the bytes of the partial file that resume data names; `nil` where that file has changed or is not
-    /// there any more.
+    /// Returns the file with the bytes of the partial file that resume data names; `nil` if that file has changed or does not
+    /// exist any more.
     ///
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, which leaves the bytes at their path.
     func adopting(_ resumeData: ResumeData) async throws -> DownloadFile? {

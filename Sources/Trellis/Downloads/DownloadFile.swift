@@ -39,7 +39,7 @@ final class DownloadFile: Sendable {
         try attributingErrors { () throws(FileReader.Failure) in try partial.read(atMost: 1 << 20, at: offset) }
     }
 
-    /// Waits until the bytes written up to now are on the disk; returns `false` where the file system has no means for that.
+    /// Waits until the bytes written up to now are on the disk; returns `false` if the file system has no means for that.
     func synchronizeData() throws(FileReader.Failure) -> Bool { try partial.synchronizeData() }
 
     /// Waits as ``synchronizeData()`` does, also for the values of ``stamp``.
@@ -47,7 +47,7 @@ final class DownloadFile: Sendable {
 
     // MARK: Checkpoints
 
-    /// Returns the checkpoint of the partial file; `nil` where there is none, or it is of another URL.
+    /// Returns the checkpoint of the partial file; `nil` if there is none, or it is of another URL.
     func found(for url: String) -> ResumeData? {
         guard let checkpointPath, let file = try? WholeFile.read(path: checkpointPath, limit: 256 << 10),
             let data = try? JSONDecoder().decode(ResumeData.self, from: file.data), data.url.hasSameBytes(as: url)
@@ -72,8 +72,8 @@ final class DownloadFile: Sendable {
 
     /// Writes a checkpoint of the partial file, completely or not at all. Only one thread may call this at a time.
     ///
-    /// - Parameter isDurable: Indicates whether the checkpoint has to be on the disk when this returns.
-    /// - Returns: `true` if the checkpoint is there for a later download.
+    /// - Parameter isDurable: Indicates whether the checkpoint has to be on the disk when the call returns.
+    /// - Returns: `true` if the checkpoint exists for a later download.
     @discardableResult
     func writeCheckpoint(_ data: ResumeData, isDurable: Bool) -> Bool {
         guard let checkpointPath, let bytes = try? JSONEncoder().encode(data) else { return false }
@@ -153,13 +153,13 @@ final class DownloadFile: Sendable {
 
     // MARK: Finishing
 
-    /// Deletes the checkpoint and all bytes, which are of no use.
+    /// Deletes the checkpoint and all bytes, which are unusable.
     func reset() throws(TrellisError) {
         try removeCheckpointDurably()
         try attributingErrors { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
     }
 
-    /// Shortens the partial file to `length`, because the bytes behind are of no use.
+    /// Shortens the partial file to `length`, because the bytes behind are unusable.
     func truncate(to length: Int64) throws(TrellisError) {
         guard self.length > length else { return }
         try attributingErrors { () throws(FileReader.Failure) in try partial.truncate(to: length) }

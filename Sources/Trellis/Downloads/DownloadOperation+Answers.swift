@@ -15,7 +15,7 @@ extension DownloadOperation {
         }
     }
 
-    /// Waits before a further attempt after an interruption. Throws the error where no attempt is allowed.
+    /// Waits before a further attempt after an interruption. Throws the error if no attempt is allowed.
     private mutating func pause(after error: any Error) async throws {
         guard hasBegun, canResume, !isExhausted,
             let duration = try backoff.delay(after: error, canKeepBytes: canKeepBytes),
@@ -37,16 +37,16 @@ extension DownloadOperation {
     /// Indicates whether bytes that arrive can be kept after an interruption.
     private var canKeepBytes: Bool { representation?.validator != nil && !servesNoRanges }
 
-    /// The next request: for the rest where the download can be resumed, otherwise for the complete representation.
+    /// The next request: for the rest if the download can be resumed, otherwise for the complete representation.
     private var rangeRequest: DownloadRangeRequest {
         guard canResume, offset > 0, let representation, representation.validator != nil else { return .whole }
-        // The last byte of a file that is complete already is requested: the response tells whether the server still has that
+        // The last byte of a file that is complete already is requested: the response shows whether the server still has that
         // file.
         let start = offset == representation.total ? offset - 1 : offset
         return .part(from: start, to: nil, of: representation)
     }
 
-    /// Acts on the verdict about a response. Returns `true` when no bytes are missing any more.
+    /// Validates a response by its head, and receives its body. Returns `true` when no bytes are missing any more.
     private mutating func validate(_ rangeRequest: DownloadRangeRequest, _ answer: StreamResponse) async throws -> Bool
     {
         let head = answer.response
@@ -68,7 +68,7 @@ extension DownloadOperation {
             representation?.total = total
             run.progress.expect(total)
             if digests.checksum == nil { digests.restart(serverChecksum(head)) }
-            // From here on the length of the file tells how many bytes there are.
+            // From here on the length of the file is the number of bytes that it has.
             try file?.truncate(to: offset)
             if isFirst { checkpointBeginning() }
             return try await receive(answer, upTo: range.upperBound)

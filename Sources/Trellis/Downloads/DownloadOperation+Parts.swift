@@ -13,7 +13,7 @@ extension DownloadOperation {
         return total
     }
 
-    /// Downloads the file in parts. Returns `true` when the file is complete, and `false` where one connection has to bring it.
+    /// Downloads the file in parts. Returns `true` when the file is complete, and `false` if one connection has to bring it.
     mutating func receiveParts(beginningWith first: StreamResponse?) async throws -> Bool {
         guard let file, let representation, let parts else { return false }
         try checkSize(parts.total, first?.response ?? response)

@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 
 /// Performs a download from its call to the complete file: requests, writes, requests the rest after an interruption, checks the
-/// file, and moves it to the destination. Every request passes the whole pipeline of its session: steps, retries, redirects and
+/// file, and moves it to the destination. Every request passes the complete pipeline of its session: steps, retries, redirects and
 /// cookies apply to each.
 struct DownloadOperation {
     let session: Session
@@ -13,7 +13,7 @@ struct DownloadOperation {
     let options: DownloadOptions
     /// The request, completed, that all requests of the download are made from.
     let request: Request
-    /// The deadline of the whole download, all attempts and waits included.
+    /// The deadline of the download, all attempts and waits included.
     let deadline: CallDeadline
     /// The caller's resume data, until the partial file is opened.
     private var resumeData: ResumeData?
@@ -21,11 +21,11 @@ struct DownloadOperation {
     /// The file; `nil` until the destination is known.
     private(set) var file: DownloadFile?
     private(set) var checkpoints: CheckpointWriter?
-    /// The file that was at the destination before, and stays; `nil` where the download brings a file.
+    /// The file that was at the destination before, and stays; `nil` if the download brings a file.
     var existing: ExistingFile?
-    /// The representation of the bytes that are there; `nil` where they are of no use.
+    /// The representation of the bytes that exist; `nil` if these are unusable.
     var representation: Representation?
-    /// The number of bytes that are there from the beginning on, without a gap.
+    /// The number of bytes that exist from the beginning on, without a gap.
     var offset: Int64 = 0
     /// The number of bytes that an earlier download had brought.
     var resumedBytes: Int64 = 0
@@ -103,7 +103,7 @@ struct DownloadOperation {
 
     // MARK: The file
 
-    /// Opens the partial file, and looks for bytes that are there already.
+    /// Opens the partial file, and finds the bytes that it has already.
     mutating func open(_ path: String, isPrivate: Bool = false) async throws {
         var file = try DownloadFile.opened(at: path, destination.options, isPrivate: isPrivate)
         var known: ResumeData?
@@ -136,7 +136,7 @@ struct DownloadOperation {
         run.progress.jump(to: resumedBytes)
     }
 
-    /// Returns the file to write to, and the resume data of the bytes that are there already.
+    /// Returns the file to write to, and the resume data of the bytes that it has already.
     private mutating func found(_ file: DownloadFile) async throws -> (DownloadFile, ResumeData?) {
         if let resumeData {
             self.resumeData = nil
@@ -145,12 +145,12 @@ struct DownloadOperation {
         guard options.resumesPartialFile, let checkpoint = file.found(for: ResumeData.name(of: request.url)) else {
             return (file, nil)
         }
-        // A checkpoint without a stamp is from a sudden end, and tells what can be trusted; otherwise the file must not have
-        // changed since then.
+        // A checkpoint without a stamp is from a sudden end, and lists the bytes that can be trusted; otherwise the file must not
+        // have changed since then.
         return (file, checkpoint.stamp == nil || file.isAsLeft(by: checkpoint) ? file.trusted(checkpoint) : nil)
     }
 
-    /// Returns the path of the file where that depends on the response; `nil` where it does not.
+    /// Returns the path of the file if that depends on the response; `nil` if it does not.
     func path(for response: Response) throws -> String? {
         switch destination.place {
         case .file, .temporary: return nil
@@ -170,11 +170,10 @@ struct DownloadOperation {
         checkpoints = CheckpointWriter(file)
     }
 
-    /// Ends a failed download: keeps the partial file where it can be resumed, is still there, and can be found by a later
-    /// download.
+    /// Ends a failed download: keeps the partial file if it can be resumed, still exists, and can be found by a later download.
     private func leave() async {
         guard let file else { return }
-        // A checkpoint may still be under way: a later download must not have to wait for it.
+        // A checkpoint may still be in progress: a later download must not have to wait for it.
         await checkpoints?.end()
         let mayStay = run.keepsPartialFile || (options.keepsPartialFile && file.isShared && !destination.isTemporary)
         let end = parts.map { $0.done.last?.upperBound ?? 0 } ?? offset
@@ -208,7 +207,7 @@ struct DownloadOperation {
         try await run.waitWhileSuspended(until: deadline, on: session.engine)
     }
 
-    /// Indicates whether any bytes are there.
+    /// Indicates whether the partial file has any bytes.
     var hasPartialBytes: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }
 
     /// Checks the digest, and moves the file to the destination.
@@ -220,7 +219,7 @@ struct DownloadOperation {
         }
         guard let file, let response else { throw TrellisError(.other("the download has no file or no response")) }
         if let error = try await digests.mismatch(file, size: offset) {
-            // The bytes are of no use, and are not kept.
+            // The bytes are unusable, and are not kept.
             representation = nil
             throw error.about(request, response)
         }

@@ -1,7 +1,7 @@
 /// The options of a download. By default, a download survives interruptions of the network.
 public struct DownloadOptions: Sendable, Hashable {
-    /// Indicates whether to resume the partial file that an earlier download left at the same place, where the file certainly
-    /// belongs to the same file; `true` unless set.
+    /// Indicates whether to resume the partial file that an earlier download left at the same place, if that certainly belongs to
+    /// the same file; `true` unless set.
     public var resumesPartialFile = true
     /// Indicates whether to keep a partial file that can be resumed when the download fails or is cancelled; `true` unless set. A
     /// partial file that no later download finds by its destination is deleted in any case: that of
@@ -17,8 +17,8 @@ public struct DownloadOptions: Sendable, Hashable {
     /// this limit alone does. With 0, an interruption is an error.
     public var maximumInterruptions: Int?
     /// Indicates whether to check the digest that a server sends along (`Repr-Digest` and `Content-Digest`, RFC 9530), if it is
-    /// one of SHA-256 and SHA-512; `true` unless set. The digest may come behind the body, as a trailer field: HTTP/1.1 has those
-    /// with chunked bodies.
+    /// one of SHA-256 and SHA-512; `true` unless set. The digest may arrive behind the body, as a trailer field: HTTP/1.1 has
+    /// trailer fields with chunked bodies.
     public var verifiesDigestFields = true
     /// The number of connections over which parts of the file are downloaded at the same time, if the server serves parts, and as
     /// far as ``ConnectionLimits/perOrigin`` allows; 1 unless set. Over HTTP/2 and HTTP/3 the parts are streams of one

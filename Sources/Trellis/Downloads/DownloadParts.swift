@@ -137,7 +137,7 @@ final class DownloadParts: Sendable {
         }
     }
 
-    /// Requests the rest of a segment. Returns `false` where the server serves no parts.
+    /// Requests the rest of a segment. Returns `false` if the server serves no parts.
     private func sendRequest(for id: DownloadSegments.ID, _ backoff: inout DownloadBackoff) async throws -> Bool {
         let range = segments.withLock { $0.rest(of: id) }
         let rangeRequest = DownloadRangeRequest.part(from: range.lowerBound, to: range.upperBound, of: representation)
@@ -202,7 +202,7 @@ final class DownloadParts: Sendable {
             // A part that is longer than its range may be of another representation.
             guard rest.isEmpty || Int64(chunk.count) <= end - rest.lowerBound else { throw PartsNotUsable() }
             var gained = 0
-            // Repeated where the segment grows, because another fetch has given back the segment behind.
+            // Repeated if the segment grows, because another fetch has released the segment behind.
             while !chunk.isEmpty, !rest.isEmpty {
                 let bytes = chunk.prefix(Int(clamping: rest.count))
                 try file.write(bytes, at: rest.lowerBound)
@@ -214,7 +214,7 @@ final class DownloadParts: Sendable {
             backoff.recordProgress(gained)
             if rest.isEmpty {
                 endOtherFetches(of: id)
-                // The connection can be reused where the response ends here too.
+                // The connection can be reused if the response ends here too.
                 guard rest.upperBound == end, chunk.isEmpty else { return answer.cancel() }
             }
             try await waitWhileSuspended()

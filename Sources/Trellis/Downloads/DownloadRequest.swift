@@ -59,8 +59,8 @@ public struct DownloadRequest: Sendable {
     /// A task that is cancelled leaves the download to the other tasks that wait for this or for ``response``; with the last of
     /// them the download ends.
     ///
-    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` where the download ended with its other waiting tasks;
-    ///   the error of a validator or of the closure that chooses a destination; `CancellationError` in a cancelled task.
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` if the download ended with its other waiting tasks; the
+    ///   error of a validator or of the closure that chooses a destination; `CancellationError` in a cancelled task.
     public var value: DownloadedFile {
         get async throws {
             if let failure { throw failure }
@@ -95,8 +95,8 @@ public struct DownloadRequest: Sendable {
     /// The state of the download at this moment.
     public var state: RequestState { run.currentState }
 
-    /// The data with which the download can be resumed; `nil` while it runs, where it succeeded, and where there are no bytes
-    /// that could be kept.
+    /// The data with which the download can be resumed; `nil` while it runs, if it succeeded, and if it has no bytes that could be
+    /// kept.
     public var resumeData: ResumeData? { run.resumeData }
 
     /// Starts the download, or resumes it.
@@ -114,7 +114,7 @@ public struct DownloadRequest: Sendable {
     public func cancel() { run.cancel(TrellisError(.cancelled(.explicitly))) }
 
     /// Cancels the download as ``cancel()`` does, keeps its partial file, and returns the data with which it can be resumed.
-    /// Returns `nil` where no bytes have come yet, the server gives no validator for that (a strong entity tag or a date of the
+    /// Returns `nil` if no bytes have arrived yet, the server gives no validator for that (a strong entity tag or a date of the
     /// last change), or the download has succeeded.
     public func cancelProducingResumeData() async -> ResumeData? {
         run.cancel(TrellisError(.cancelled(.explicitly)), keepingPartialFile: true)

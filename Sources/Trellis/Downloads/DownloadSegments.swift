@@ -8,7 +8,7 @@ struct DownloadSegments: Hashable, Sendable {
 
     /// A range that is being fetched by one or more workers.
     private struct Segment: Hashable, Sendable {
-        /// The end of the bytes that are there.
+        /// The end of the bytes that have arrived.
         var position: Int64
         var end: Int64
         /// The fetches of the segment, and the position that each has reached.
@@ -30,7 +30,7 @@ struct DownloadSegments: Hashable, Sendable {
 
     /// The size of the file in bytes.
     let total: Int64
-    /// The number of bytes that are there.
+    /// The number of bytes that have arrived.
     private(set) var doneCount: Int64
     private let smallest: Int64
     /// The missing ranges that are not being fetched.
@@ -44,7 +44,7 @@ struct DownloadSegments: Hashable, Sendable {
 
     /// Creates the segments of a file.
     ///
-    /// - Parameter done: The byte ranges that are there already, in order.
+    /// - Parameter done: The byte ranges that have arrived already, in order.
     init(total: Int64, done: [Range<Int64>] = [], smallest: Int64 = DownloadSegments.smallest) {
         self.total = total
         self.smallest = smallest
@@ -67,7 +67,7 @@ struct DownloadSegments: Hashable, Sendable {
     /// Indicates whether no bytes are missing.
     var isWhole: Bool { doneCount == total }
 
-    /// The byte ranges that are there, in order.
+    /// The byte ranges that have arrived, in order.
     var done: [Range<Int64>] {
         let missing = free + active.values.map(\.rest)
         return Self.rest(of: missing.filter { !$0.isEmpty }.sorted { $0.lowerBound < $1.lowerBound }, total)
@@ -75,7 +75,7 @@ struct DownloadSegments: Hashable, Sendable {
 
     // MARK: Taking
 
-    /// Begins a fetch of a missing range, or of half of a segment; returns `nil` where no segment is worth a fetch.
+    /// Begins a fetch of a missing range, or of half of a segment; returns `nil` if no segment is worth a fetch.
     ///
     /// - Parameter isOpenEnded: Indicates whether the response carries the complete representation.
     mutating func take(isOpenEnded: Bool = false) -> ID? {

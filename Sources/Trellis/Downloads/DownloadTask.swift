@@ -17,7 +17,7 @@ final class DownloadTask: SessionOperation {
         var end: (any Error)?
         /// Indicates whether the partial file has to be kept for resume data.
         var keepsPartialFile = false
-        /// Indicates whether a batch starts the download when its turn has come.
+        /// Indicates whether a batch starts the download in its turn.
         var isInBatch = false
         /// The bodies that are being read, which a suspension stops.
         var sources: [ObjectIdentifier: any ChunkSource] = [:]
@@ -40,10 +40,10 @@ final class DownloadTask: SessionOperation {
             return waiterCount
         }
 
-        /// Indicates whether anything besides one waiter needs the file or the response, now or when its turn has come.
+        /// Indicates whether anything besides one waiter needs the file or the response, now or in its turn.
         var hasOtherReaders: Bool { isInBatch || isAwaitedByBatch || whenEnded.count + onResponse.count > 1 }
 
-        /// Marks the download as cancelled, and returns the work that is left to do; `nil` where the download has ended already.
+        /// Marks the download as cancelled, and returns the work that is left to do; `nil` if the download has ended already.
         mutating func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) -> Cancellation? {
             guard !call.isFinished else { return nil }
             _ = call.handle(.cancel)
@@ -57,7 +57,7 @@ final class DownloadTask: SessionOperation {
     /// The work that a cancellation leaves to be done outside the lock.
     private struct Cancellation: Sendable {
         let task: Task<DownloadedFile, any Error>?
-        /// The continuations that waited for the end of a suspension.
+        /// The continuations that waited for the resumption.
         let held: [CheckedContinuation<Void, Never>]
     }
 
@@ -154,7 +154,7 @@ final class DownloadTask: SessionOperation {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Suspends or resumes a source. Another thread may change the state of the download meanwhile, and tell the source as well:
+    /// Suspends or resumes a source. Another thread may change the state of the download meanwhile, and notify the source as well:
     /// the last call has to carry the final state.
     private func hold(_ source: any ChunkSource, _ isHeld: Bool) {
         source.hold(isHeld)
@@ -177,8 +177,8 @@ final class DownloadTask: SessionOperation {
         if cancellation.task == nil { progress.finish() }
     }
 
-    /// Waits for the end, and returns the resume data; `nil` where the download did not start, succeeded, or left nothing to
-    /// resume.
+    /// Waits until the download has ended, and returns the resume data; `nil` if the download did not start, succeeded, or left
+    /// nothing to resume.
     func resumeDataAtEnd() async -> ResumeData? {
         guard let task = state.withLock({ $0.task }) else { return nil }
         if case .success = await task.result { return nil }

@@ -65,9 +65,9 @@ extension Session {
             { try request.asRequest().adjusted(headers, timeouts, interceptor) }, destination, checksum, options, nil)
     }
 
-    /// Returns a handle on a download that resumes where another one ended.
+    /// Returns a handle on a download that continues at the point at which another one ended.
     ///
-    /// If the partial file does not exist any more, or the server has another file by now, the download begins anew.
+    /// If the partial file does not exist any more, or the server has another file, the download begins again.
     ///
     /// - Parameters:
     ///   - resumeData: The resume data of the other download: ``DownloadRequest/resumeData``.
