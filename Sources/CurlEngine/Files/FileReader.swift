@@ -2,7 +2,7 @@ private import CCurl
 package import FoundationEssentials
 private import Glibc
 
-/// Reads a regular file up to the length that it had before: the body of a request, or a file whose digest or copy is made.
+/// The first bytes of a regular file, for the body of a request, a digest or a copy.
 ///
 /// Opening and ``read(atMost:at:)`` can wait for a disk: use them off the engine thread.
 package final class FileReader: Sendable {

@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Writes the checkpoints of a partial file as it grows. A checkpoint never lists bytes that the disk does not have: the file
+/// The writer of the checkpoints of a partial file as it grows. A checkpoint never lists bytes that the disk does not have: the file
 /// is synchronized first, then the checkpoint is written, synchronized and renamed.
 ///
 /// The download does not wait for that: it ends as soon as the file has its name, and no checkpoint is written from then on.

@@ -83,7 +83,7 @@ public struct DownloadBatch: AsyncSequence, Sendable {
     }
 }
 
-/// Ends the running downloads of a batch when its iterator is released.
+/// A token that ends the running downloads of a batch when its iterator is released.
 private final class DownloadBatchEnd: Sendable {
     private let work: DownloadBatchWork
 
@@ -92,7 +92,7 @@ private final class DownloadBatchEnd: Sendable {
     deinit { work.cancel() }
 }
 
-/// Starts the downloads of a batch as others end.
+/// The queue of a batch, which starts downloads as others end.
 private final class DownloadBatchWork: Sendable {
     fileprivate struct State: Sendable {
         /// The index of the next download to start.
@@ -154,7 +154,7 @@ private final class DownloadBatchWork: Sendable {
             defer { state.reader = nil }
             return state.reader
         }
-        // Before the iterator is resumed, which may take its time.
+        // The next download starts before the iterator is resumed, which may take its time.
         fill()
         reader?.resume(returning: outcome)
     }

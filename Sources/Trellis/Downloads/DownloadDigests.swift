@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Computes the digest of a file while it arrives. Bytes that arrived before or in another order are read from the file.
+/// The digest of a file, computed while the file arrives. Bytes that arrived before or in another order are read from the file.
 struct DownloadDigests {
     private(set) var checksum: Checksum?
     private var function: (any DigestFunction)?

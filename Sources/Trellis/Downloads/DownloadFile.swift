@@ -151,7 +151,7 @@ final class DownloadFile: Sendable {
         }
     }
 
-    // MARK: Finishing
+    // MARK: End of the download
 
     /// Deletes the checkpoint and all bytes, which are unusable.
     func reset() throws(TrellisError) {

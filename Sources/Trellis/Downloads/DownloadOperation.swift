@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// Performs a download from its call to the complete file: requests, writes, requests the rest after an interruption, checks the
+/// The course of a download from its call to the complete file: requests, writes, requests the rest after an interruption, checks the
 /// file, and moves it to the destination. Every request passes the complete pipeline of its session: steps, retries, redirects and
 /// cookies apply to each.
 struct DownloadOperation {
@@ -101,7 +101,7 @@ struct DownloadOperation {
         }
     }
 
-    // MARK: The file
+    // MARK: Partial file
 
     /// Opens the partial file, and finds the bytes that it has already.
     mutating func open(_ path: String, isPrivate: Bool = false) async throws {

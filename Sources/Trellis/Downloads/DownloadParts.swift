@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// Fetches the parts of a file over several connections at once.
+/// The workers that fetch the parts of a file over several connections at once.
 ///
 /// Each worker requests a segment, and the next one when that is complete. An idle worker takes over half of the segment with
 /// the most bytes left, and near the end segments that arrive slowly, see ``SegmentStealing``. A worker that fails too often

@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// Records the interruptions, metrics and redirects of a download over all of its requests.
+/// The record of the interruptions, metrics and redirects of a download over all of its requests.
 final class DownloadReport: Sendable {
     private struct State: Sendable {
         var start: EngineInstant?

@@ -122,7 +122,7 @@ public struct DownloadRequest: Sendable {
     }
 }
 
-/// Ends a download when the last handle on it is released.
+/// The owner of a download, which ends the download when the last handle on it is released.
 final class DownloadOwner: Sendable {
     let run: DownloadTask
 

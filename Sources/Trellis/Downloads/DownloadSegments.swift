@@ -73,7 +73,7 @@ struct DownloadSegments: Hashable, Sendable {
         return Self.rest(of: missing.filter { !$0.isEmpty }.sorted { $0.lowerBound < $1.lowerBound }, total)
     }
 
-    // MARK: Taking
+    // MARK: Choice of segments
 
     /// Begins a fetch of a missing range, or of half of a segment; returns `nil` if no segment is worth a fetch.
     ///
@@ -123,7 +123,7 @@ struct DownloadSegments: Hashable, Sendable {
         active.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rest, $0.value.fetches.count) }
     }
 
-    // MARK: Fetching
+    // MARK: Progress of fetches
 
     private func segment(of id: ID) -> Segment? { active[joined[id] ?? id] }
 

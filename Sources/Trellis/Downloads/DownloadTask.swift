@@ -75,7 +75,7 @@ final class DownloadTask: SessionOperation {
     // A download that never began has not ended its progress yet.
     deinit { progress.finish() }
 
-    // MARK: Called by handles
+    // MARK: Interface of the handles
 
     var currentState: RequestState { state.withLock { $0.call } }
 
@@ -241,7 +241,7 @@ final class DownloadTask: SessionOperation {
         perform(cancellation)
     }
 
-    // MARK: Called by the download task
+    // MARK: Interface of the work
 
     var validation: Validation { state.withLock { $0.validation } }
 

@@ -1,5 +1,5 @@
-/// Chooses the segment that an idle connection takes over from a slow one, at the end of a download in parts. A pure value: two
-/// choices are ``interval`` apart.
+/// The choice of the segment that an idle connection takes over from a slow one, at the end of a download in parts. A pure value:
+/// two choices are ``interval`` apart.
 ///
 /// While much is left of a segment, half of it is taken as soon as a connection is idle. A smaller rest usually arrives by itself,
 /// but not if its connection is slow or has stalled.
