@@ -128,7 +128,7 @@ package enum WholeFile {
         return isKnown ? Version(written) : nil
     }
 
-    /// Writes the bytes and the permissions, and synchronizes the file if a path is given. Returns the failure; `nil` for none.
+    /// Writes the bytes and the permissions, and synchronizes the file if a path is given. Returns the failure; `nil` if there is none.
     private static func fill(
         _ descriptor: Int32, _ data: Data, _ mode: mode_t, synchronizing path: String?
     ) -> FileReader.Failure? {

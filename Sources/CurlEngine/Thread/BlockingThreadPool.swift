@@ -203,6 +203,6 @@ private final class ThreadSemaphore: @unchecked Sendable {
 
     func ring() { unsafe ccurl_semaphore_post(semaphore) }
 
-    /// Waits for a ring. Returns `false` if there was none for so long.
+    /// Waits until a ring arrives. Returns `false` if none has arrived after `milliseconds`.
     func wait(milliseconds: UInt32) -> Bool { unsafe ccurl_semaphore_wait(semaphore, milliseconds) }
 }

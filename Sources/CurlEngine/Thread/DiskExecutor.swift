@@ -13,7 +13,7 @@ package final class DiskExecutor: TaskExecutor, Sendable {
         var jobs: ArraySlice<UnownedJob> = []
         /// The number of threads.
         var threads = 0
-        /// The number of threads that wait for a job, or are about to look for one.
+        /// The number of threads that wait for a job, or are about to take one.
         var idle = 0
     }
 
@@ -101,7 +101,7 @@ private final class Semaphore: @unchecked Sendable {
 
     func signal() { _ = unsafe sem_post(semaphore) }
 
-    /// Returns after a signal, or after so many seconds.
+    /// Waits until a signal arrives, for `seconds` at most.
     func wait(seconds: Int) {
         if unsafe sem_trywait(semaphore) == 0 { return }
         var end = timespec()

@@ -63,7 +63,7 @@ public struct Checksum: Sendable {
     /// Returns a SHA-512 checksum of hexadecimal digits. With any other text the download fails before it begins.
     public static func sha512(_ digits: String) -> Checksum { Checksum(.sha512, Hexadecimal.bytes(digits) ?? []) }
 
-    /// Parses `sha256:…` or `sha512:…` with hexadecimal digits; `nil` for anything else.
+    /// Parses `sha256:…` or `sha512:…` with hexadecimal digits; `nil` if it is anything else.
     public init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 1)
         guard parts.count == 2, let algorithm = Algorithm(rawValue: parts[0].lowercased()),
@@ -103,7 +103,7 @@ private struct BuiltInDigest: DigestFunction {
 
 /// Conversions between bytes and hexadecimal digits.
 enum Hexadecimal {
-    /// Returns the bytes of pairs of digits; `nil` for anything else.
+    /// Returns the bytes of pairs of digits; `nil` if it is anything else.
     static func bytes(_ text: String) -> [UInt8]? {
         let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
         guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }

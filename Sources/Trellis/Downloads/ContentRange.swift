@@ -5,7 +5,7 @@ enum ContentRange: Hashable, Sendable {
     /// The value of a 416: the range does not exist, and the representation has `total` bytes.
     case unsatisfied(total: Int64)
 
-    /// Parses a value strictly; `nil` for anything else, because bytes must not be written at an uncertain position.
+    /// Parses a value strictly; `nil` if it is anything else, because bytes must not be written at an uncertain position.
     init?(_ text: String) {
         var words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, words.removeFirst().lowercased() == "bytes" else { return nil }

@@ -25,7 +25,7 @@ struct DownloadBackoff: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - limit: The number of further attempts in a row without any bytes in between.
-    ///   - maximum: The number of further attempts in all, with or without bytes; `nil` for no such limit. The caller counts
+    ///   - maximum: The number of further attempts in all, with or without bytes; `nil` if there is no such limit. The caller counts
     ///     these.
     init(limit: Int, maximum: Int? = nil) {
         self.limit = maximum ?? limit

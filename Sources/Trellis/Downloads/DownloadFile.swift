@@ -10,7 +10,7 @@ final class DownloadFile: Sendable {
     let target: String
     private let options: DownloadDestination.Options
     private let partial: PartialFile
-    /// The path of the checkpoint; `nil` for a partial file that no later download looks for.
+    /// The path of the checkpoint; `nil` if no later download is to find the partial file.
     private let checkpointPath: String?
 
     init(target: String, options: DownloadDestination.Options, partial: PartialFile, checkpointPath: String?) {
@@ -219,7 +219,7 @@ final class DownloadFile: Sendable {
         }
         // The copy may be incomplete.
         try Task.checkCancellation()
-        try await waiting { FileSystem.remove(path) }
+        try await waiting { _ = FileSystem.remove(path) }
     }
 
     /// Runs `body` on a thread for blocking work, so that the download's task can be suspended meanwhile.

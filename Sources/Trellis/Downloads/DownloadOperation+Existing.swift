@@ -9,7 +9,7 @@ extension DownloadOperation {
         let size: Int64
     }
 
-    /// Returns `true`, and takes the file at the destination as the result, if that file has the digest of the checksum and the
+    /// Returns `true`, and uses the file at the destination as the result, if that file has the digest of the checksum and the
     /// options let it stay.
     ///
     /// - Parameter head: The response that led to the path; `nil` before any request.

@@ -23,7 +23,7 @@ final class DownloadTask: SessionOperation {
         var sources: [ObjectIdentifier: any ChunkSource] = [:]
         /// The continuations to resume when the download is no longer suspended.
         var whenResumed: [Int: CheckedContinuation<Void, Never>] = [:]
-        /// The number of waiters so far, from which their IDs are made.
+        /// The number of waiters so far, from which the IDs of the waiters are made.
         var waiterCount = 0
         /// Indicates whether a batch waits for the end.
         var isAwaitedByBatch = false

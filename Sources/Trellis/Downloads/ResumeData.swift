@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The data with which an unfinished download is resumed: the place of its partial file, and the representation that this is a
+/// The data with which an unfinished download is resumed: the path of its partial file, and the representation that this is a
 /// part of.
 ///
 /// ```swift
