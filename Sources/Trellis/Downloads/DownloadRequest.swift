@@ -13,7 +13,7 @@
 /// For a description of a download, see <doc:Downloads>.
 public struct DownloadRequest: Sendable {
     private let owner: DownloadOwner
-    /// The error that every read through this handle throws; `nil` for a valid handle.
+    /// The error that every read through this handle throws; `nil` if the handle is valid.
     private let failure: TrellisError?
     private var run: DownloadTask { owner.run }
 
