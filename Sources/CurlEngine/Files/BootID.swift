@@ -3,7 +3,8 @@ private import Glibc
 /// The identity of the machine's present boot. Bytes that the kernel was given and has not written to the disk are lost with the
 /// boot.
 package enum BootID {
-    /// The ID of the boot (`/proc/sys/kernel/random/boot_id`); `nil` where the system does not tell. Reads a file the first time.
+    /// The ID of the boot (`/proc/sys/kernel/random/boot_id`); `nil` if the system does not report it. Reads a file the first
+    /// time.
     package static let id: String? = {
         let descriptor = unsafe open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

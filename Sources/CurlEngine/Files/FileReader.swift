@@ -2,7 +2,7 @@ private import CCurl
 package import FoundationEssentials
 private import Glibc
 
-/// Reads the first bytes of a regular file, which are the body of a request.
+/// The first bytes of a regular file, for the body of a request, a digest or a copy.
 ///
 /// Opening and ``read(atMost:at:)`` can wait for a disk: use them off the engine thread.
 package final class FileReader: Sendable {
@@ -13,11 +13,11 @@ package final class FileReader: Sendable {
         package init(why: String) { self.why = why }
 
         /// The failure of a file that has fewer bytes than were announced.
-        package static let shrunk = Failure(why: "it became shorter while it was sent")
+        package static let shrunk = Failure(why: "it became shorter while it was read")
     }
 
     package let path: String
-    /// The number of bytes that are sent, even if the file grows.
+    /// The number of bytes that are read, even if the file grows.
     package let length: Int64
     private let descriptor: Int32
 
@@ -46,7 +46,8 @@ package final class FileReader: Sendable {
 
     /// Returns the size of a regular, readable file.
     package static func size(path: String) throws(Failure) -> Int64 {
-        // The system would take the part before the NUL for the whole path.
+        guard !path.isEmpty else { throw Failure(why: "its path is empty") }
+        // The system would read the path up to the NUL alone.
         guard !path.utf8.contains(0) else { throw Failure(why: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw systemFailure() }
@@ -61,7 +62,7 @@ package final class FileReader: Sendable {
         throw Failure(why: status.st_mode & S_IFMT == S_IFDIR ? "it is a directory" : "it is no regular file")
     }
 
-    /// Returns bytes from `offset` on, at least one, within the bytes that are to be sent.
+    /// Returns bytes from `offset` on, at least one, within ``length``.
     package func read(atMost count: Int, at offset: Int64) throws(Failure) -> Data {
         let count = Int(min(Int64(count), length - offset))
         guard let buffer = unsafe malloc(max(count, 1)) else { throw Failure(why: "out of memory") }
@@ -78,9 +79,9 @@ package final class FileReader: Sendable {
     /// The result of a read that does not wait.
     enum Cached {
         case bytes(Int)
-        /// The result where the bytes are not in memory, or the file has ended.
+        /// The result if the bytes are not in memory, or the file has ended.
         case none
-        /// The result where the file system or the kernel cannot tell, or after an error, which ``read(atMost:at:)`` reports.
+        /// The result if the file system or the kernel does not report it, or after an error, which ``read(atMost:at:)`` reports.
         case unknown
     }
 

@@ -18,9 +18,9 @@ struct FileSource {
 
     private let reader: FileReader
     private var offset: Int64 = 0
-    /// Indicates whether a part is being read, whose bytes come next.
+    /// Indicates whether a part is being read, whose bytes are the next ones.
     private var isFetching = false
-    /// Indicates whether all bytes are read in parts, because the file system cannot tell which ones are in memory.
+    /// Indicates whether all bytes are read in parts, because the file system does not report which ones are in memory.
     private(set) var isFetchedWhole: Bool
 
     /// The length of a part in bytes.
@@ -35,7 +35,7 @@ struct FileSource {
 
     /// Fills `buffer` with bytes that are in memory; returns their number. After 0, the next bytes have to be read as a part.
     mutating func read(into buffer: UnsafeMutableRawBufferPointer) -> Int {
-        // The bytes of the part that is being read come first.
+        // The bytes of the part that is being read are sent first.
         guard !isFetching, !isFetchedWhole else { return 0 }
         switch unsafe reader.readCached(into: buffer, at: offset) {
         case .bytes(let count):
@@ -48,7 +48,7 @@ struct FileSource {
         }
     }
 
-    /// Returns the next part to read; `nil` where one is being read, or at the end.
+    /// Returns the next part to read; `nil` if one is being read, or at the end.
     mutating func beginFetch() -> Part? {
         guard !isFetching, !isAtEnd else { return nil }
         isFetching = true

@@ -3,12 +3,12 @@ private import Glibc
 /// Paths of the file system: their kinds, their folders and their deletion. Every function here can wait for a disk.
 package enum FileSystem {
     /// The kind of the file at a path.
-    package enum Thing: Hashable, Sendable { case nothing, file, folder, other }
+    package enum FileKind: Hashable, Sendable { case nothing, file, folder, other }
 
     /// Returns the kind of the file at a path, through symbolic links.
-    package static func thing(at path: String) throws(FileReader.Failure) -> Thing {
+    package static func kind(at path: String) throws(FileReader.Failure) -> FileKind {
         guard !path.isEmpty else { throw FileReader.Failure(why: "its path is empty") }
-        // The system would take the part before the NUL for the whole path.
+        // The system would read the path up to the NUL alone.
         guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
@@ -22,7 +22,7 @@ package enum FileSystem {
         }
     }
 
-    /// Returns the permissions of the regular file at a path; `nil` where there is none.
+    /// Returns the permissions of the regular file at a path; `nil` if there is none.
     package static func mode(of path: String) -> UInt32? {
         var status = stat()
         guard unsafe stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
@@ -36,7 +36,7 @@ package enum FileSystem {
             try makeFolder(String(path[..<slash]))
             if unsafe mkdir(path, 0o777) == 0 { return }
         }
-        guard errno == EEXIST, try thing(at: path) == .folder else { throw .system }
+        guard errno == EEXIST, try kind(at: path) == .folder else { throw .system }
     }
 
     /// Returns the folder of a path.

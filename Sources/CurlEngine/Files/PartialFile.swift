@@ -26,19 +26,23 @@ package final class PartialFile: Sendable {
     /// The length that the file must have at least: the end of the bytes written, or the length of the last truncation.
     private let extent: Locked<Int64>
 
-    /// Opens or creates the file, and locks it. Returns `nil` if another lock is held, or if the path is not a regular file of
-    /// this user alone.
+    /// Opens or creates the file, and locks it. Returns `nil` if another lock is held, if the process may not write to the file,
+    /// or if the path is a symbolic link or a file that does not belong to this user alone.
     ///
-    /// - Parameter mode: The permissions of a new file, as far as the process's mask allows.
+    /// - Parameter mode: The permissions of a new file, as far as the process's mask allows. Its owner may read and write the file
+    ///   in any case: a file without these permissions could not be opened again. The permissions of an existing file stay.
     package static func opened(path: String, mode: UInt32 = 0o666) throws(FileReader.Failure) -> PartialFile? {
         guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path contains a NUL byte") }
         while true {
-            let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode)
-            guard descriptor >= 0 else {
-                if errno == ELOOP { return nil }
-                throw .system
-            }
+            let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, mode | 0o600)
             var status = stat(), named = stat()
+            guard descriptor >= 0 else {
+                let (code, failure) = (errno, FileReader.Failure.system)
+                if code == ELOOP { return nil }
+                // A file that may not be opened stays; without a file, the folder is the obstacle.
+                if code == EACCES || code == EPERM, unsafe lstat(path, &named) == 0 { return nil }
+                throw failure
+            }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, unsafe fstat(descriptor, &status) == 0 else {
                 let isHeld = errno == EWOULDBLOCK || errno == EINTR
                 let failure = FileReader.Failure.system
@@ -75,19 +79,19 @@ package final class PartialFile: Sendable {
     deinit { close(descriptor) }
 
     /// The result of the deletion of a file that a process may have left.
-    package enum Remains: Hashable, Sendable {
+    package enum CleanUpResult: Hashable, Sendable {
         /// The result after the file was deleted.
         case removed
-        /// The result where the file stays: a process is writing to it, or it is not a regular file of this user alone.
+        /// The result if the file stays: a process is writing to it, or it is not a regular file of this user alone.
         case held
-        /// The result where there is no file.
+        /// The result if there is no file.
         case missing
-        /// The result where the system does not tell.
+        /// The result if the system does not report it.
         case unknown
     }
 
     /// Deletes the file at a path, unless a process is writing to it.
-    package static func removeAbandoned(path: String) -> Remains {
+    package static func removeAbandoned(path: String) -> CleanUpResult {
         let descriptor = unsafe open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else {
             switch errno {
@@ -97,7 +101,7 @@ package final class PartialFile: Sendable {
             default: return .unknown
             }
         }
-        // A process that is about to take the file does not have the lock yet, and notices that the file is gone.
+        // A process that is about to take the file does not have the lock yet, and detects that the file is gone.
         defer { close(descriptor) }
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0, isNamed(path, descriptor), unsafe unlink(path) == 0 else {
             return .held
@@ -119,7 +123,7 @@ package final class PartialFile: Sendable {
     /// Indicates whether the file is still at its path, and no other file has replaced it.
     package var isInPlace: Bool { Self.isNamed(path, descriptor) }
 
-    /// The size and the modification time now; `nil` where the system does not tell.
+    /// The size and the modification time now; `nil` if the system does not report it.
     package var stamp: Stamp? {
         var status = stat()
         guard unsafe fstat(descriptor, &status) == 0 else { return nil }
@@ -181,20 +185,19 @@ package final class PartialFile: Sendable {
 
     /// Shortens the file, or extends it with zeros.
     ///
-    /// Does nothing where the length is the same: ext4 takes any truncation for the beginning of a replacement, and then writes
-    /// the whole file to the disk before it is closed.
+    /// Does nothing if the length is the same: ext4 treats any truncation as the beginning of a replacement, and then writes the
+    /// complete file to the disk before it is closed.
     package func truncate(to length: Int64) throws(FileReader.Failure) {
         if length != self.length, ftruncate(descriptor, off_t(length)) != 0 { throw .system }
         // The extent is set even if another process has shortened the file to this length before.
         extent.withLock { $0 = length }
     }
 
-    /// Waits until the whole file and the values of ``stamp`` are on the disk; returns `false` where the file system has no means
+    /// Waits until the complete file and the values of ``stamp`` are on the disk; returns `false` if the file system has no means
     /// for that.
     package func synchronize() throws(FileReader.Failure) -> Bool { try synchronize(fsync) }
 
-    /// Waits until the bytes written before the call are on the disk; returns `false` where the file system has no means for
-    /// that.
+    /// Waits until the bytes written before the call are on the disk; returns `false` if the file system has no means for that.
     package func synchronizeData() throws(FileReader.Failure) -> Bool { try synchronize(fdatasync) }
 
     private func synchronize(_ call: (Int32) -> Int32) throws(FileReader.Failure) -> Bool {
@@ -205,13 +208,21 @@ package final class PartialFile: Sendable {
         }
     }
 
+    /// Gives the file the permissions of another one.
+    package func takePermissions(of other: PartialFile) throws(FileReader.Failure) {
+        var own = stat(), wanted = stat()
+        guard unsafe fstat(descriptor, &own) == 0, unsafe fstat(other.descriptor, &wanted) == 0 else { throw .system }
+        // Some file systems refuse any change.
+        guard own.st_mode & 0o777 != wanted.st_mode & 0o777 else { return }
+        guard fchmod(descriptor, wanted.st_mode & 0o777) == 0 else { throw .system }
+    }
+
     /// Deletes the file, unless it is gone from its path.
     package func remove() {
         if isInPlace { _ = unsafe unlink(path) }
     }
 
-    /// Moves the partial file to another path, in the place of any file there; returns `false` where that is on another file
-    /// system.
+    /// Moves the partial file to another path, in the place of any file there; returns `false` if that is on another file system.
     package func move(elsewhere path: String) throws(FileReader.Failure) -> Bool {
         guard unsafe rename(self.path, path) == 0 else {
             if errno == EXDEV { return false }

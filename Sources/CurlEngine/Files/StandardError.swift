@@ -25,7 +25,7 @@ package enum StandardError {
         }
     }
 
-    /// Returns when a descriptor that does not block takes bytes again.
+    /// Waits until a descriptor that does not block accepts bytes again.
     private static func waitForRoom(_ descriptor: Int32) {
         var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
         _ = unsafe poll(&entry, 1, -1)

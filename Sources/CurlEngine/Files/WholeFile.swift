@@ -2,7 +2,7 @@ private import CCurl
 package import FoundationEssentials
 private import Glibc
 
-/// Small files that are read and replaced as a whole. Every function here can wait for a disk: use them off the engine thread.
+/// Small files that are read and replaced completely. Every function here can wait for a disk: use them off the engine thread.
 package enum WholeFile {
     /// The version of a file: a file that is replaced or written to gets another one.
     package struct Version: Hashable, Sendable {
@@ -17,30 +17,50 @@ package enum WholeFile {
         }
     }
 
-    /// Returns the path that a path leads to through symbolic links; the path itself where there is no file yet.
+    /// Returns the path to which a path leads through symbolic links, also if the last one leads to no file yet; the path itself if
+    /// it is no link.
     package static func target(of path: String) -> String {
-        guard let resolved = unsafe realpath(path, nil) else { return path }
-        defer { unsafe free(resolved) }
-        return unsafe String(cString: resolved)
+        var path = path
+        // The system follows 40 links at most, too.
+        for _ in 0..<40 {
+            if let resolved = unsafe realpath(path, nil) {
+                defer { unsafe free(resolved) }
+                return unsafe String(cString: resolved)
+            }
+            guard let next = destination(ofLinkAt: path) else { return path }
+            let folder = FileSystem.folder(of: path)
+            path = next.utf8.first == UInt8(ascii: "/") ? next : folder == "/" ? "/" + next : "\(folder)/\(next)"
+        }
+        return path
+    }
+
+    /// Returns the text of a symbolic link; `nil` if the path is no link.
+    private static func destination(ofLinkAt path: String) -> String? {
+        var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
+        let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+            unsafe readlink(path, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), buffer.count)
+        }
+        guard count > 0, count < bytes.count else { return nil }
+        return String(decoding: bytes.prefix(count), as: UTF8.self)
     }
 
     /// Checks that a path can name a regular file, whether or not there is one.
     package static func check(path: String) throws(FileReader.Failure) {
         guard !path.isEmpty else { throw FileReader.Failure(why: "its path is empty") }
-        // The system would take the part before the NUL for the whole path.
+        // The system would read the path up to the NUL alone.
         guard !path.utf8.contains(0) else { throw FileReader.Failure(why: "its path contains a NUL byte") }
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return }
         guard status.st_mode & S_IFMT == S_IFREG else { throw FileReader.Failure(why: "it is not a regular file") }
     }
 
-    /// Returns the present version of a file; `nil` where there is none.
+    /// Returns the present version of a file; `nil` if there is none.
     package static func version(path: String) -> Version? {
         var status = stat()
         return unsafe stat(path, &status) == 0 ? Version(status) : nil
     }
 
-    /// Returns the bytes of a regular file of at most `limit` bytes, and their version; `nil` where there is none.
+    /// Returns the bytes of a regular file of at most `limit` bytes, and their version; `nil` if there is none.
     package static func read(path: String, limit: Int) throws(FileReader.Failure) -> (data: Data, version: Version)? {
         let descriptor = FileReader.openForReading(path)
         guard descriptor >= 0 else {
@@ -74,8 +94,8 @@ package enum WholeFile {
     ///
     /// The new file has the permissions of the old one; without an old one, only its owner may read it.
     ///
-    /// - Parameter isDurable: Indicates whether the new file has to be on the disk when this returns. Without that, a failure of
-    ///   the machine may leave an empty file; the end of the process does not.
+    /// - Parameter isDurable: Indicates whether the new file has to be on the disk when the call returns. Without that, a failure
+    ///   of the machine may leave an empty file; the end of the process does not.
     @discardableResult
     package static func replace(
         path: String, with data: Data, isDurable: Bool = true
@@ -108,7 +128,7 @@ package enum WholeFile {
         return isKnown ? Version(written) : nil
     }
 
-    /// Writes the bytes and the permissions, and synchronizes the file if a path is given. Returns the failure; `nil` for none.
+    /// Writes the bytes and the permissions, and synchronizes the file if a path is given. Returns the failure; `nil` if there is none.
     private static func fill(
         _ descriptor: Int32, _ data: Data, _ mode: mode_t, synchronizing path: String?
     ) -> FileReader.Failure? {

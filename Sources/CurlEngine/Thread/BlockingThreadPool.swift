@@ -12,9 +12,18 @@ package enum BlockingThreadPool {
 
     /// Runs `body` on a waiting thread, and returns its result.
     package static func run<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
-        await withCheckedContinuation { continuation in
+        let body = preservingHook(body)
+        return await withCheckedContinuation { continuation in
             crew.add { continuation.resume(returning: body()) }
         }
+    }
+
+    /// Returns a body that runs with the calling task's ``FileOperationHook``: a thread of the pool has no task-local values.
+    private static func preservingHook<Value: Sendable>(
+        _ body: @escaping @Sendable () -> Value
+    ) -> @Sendable () -> Value {
+        guard let handler = FileOperationHook.handler else { return body }
+        return { FileOperationHook.$handler.withValue(handler) { body() } }
     }
 
     /// Runs `body`, which may fail, on a waiting thread.
@@ -28,11 +37,12 @@ package enum BlockingThreadPool {
 
     /// Runs `body` on a waiting thread, and returns its result; in a cancelled task without waiting for it.
     ///
-    /// - Throws: `CancellationError` in a cancelled task, at once. `body` goes on, and its result is dropped.
+    /// - Throws: `CancellationError` in a cancelled task, at once. `body` continues, and its result is dropped.
     package static func runUnlessCancelled<Value: Sendable>(
         _ body: @escaping @Sendable () -> Value
     ) async throws -> Value {
         let wait = CancellableWait<Value>()
+        let body = preservingHook(body)
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 guard wait.begin(continuation) else { return }
@@ -43,7 +53,7 @@ package enum BlockingThreadPool {
         }
     }
 
-    /// Waits for the end of a task; in a cancelled task returns at once, and the other task goes on.
+    /// Waits until a task has ended; in a cancelled task returns at once, and the other task continues.
     package static func waitUnlessCancelled(for task: Task<Void, Never>) async {
         let wait = CancellableWait<Void>()
         try? await withTaskCancellationHandler {
@@ -63,7 +73,7 @@ package enum BlockingThreadPool {
     static func begin(_ body: @escaping @Sendable () -> Void) { crew.add(body) }
 }
 
-/// One wait for the result of a job, which the result or the task's cancellation ends, whichever comes first.
+/// One wait for the result of a job, which the result or the task's cancellation ends, whichever is first.
 private final class CancellableWait<Value: Sendable>: Sendable {
     private struct State {
         var continuation: CheckedContinuation<Value, any Error>?
@@ -72,7 +82,7 @@ private final class CancellableWait<Value: Sendable>: Sendable {
 
     private let state = Locked(State())
 
-    /// Returns `false`, and resumes the continuation, where the cancellation came first.
+    /// Returns `false`, and resumes the continuation, if the cancellation was first.
     func begin(_ continuation: CheckedContinuation<Value, any Error>) -> Bool {
         let hasEnded = state.withLock { state in
             if !state.hasEnded { state.continuation = continuation }
@@ -98,7 +108,7 @@ private final class BlockingThreads: Sendable {
     private static let patience: UInt32 = 5000
 
     private struct State {
-        /// The jobs in the order in which they came; the jobs before `first` have begun.
+        /// The jobs in the order of their arrival; the jobs before `first` have begun.
         var jobs: [(@Sendable () -> Void)?] = []
         var first = 0
         /// The number of threads.
@@ -140,7 +150,7 @@ private final class BlockingThreads: Sendable {
     private func start() {
         let context = unsafe Unmanaged.passRetained(self)
         let code = unsafe ccurl_thread_start(
-            "trellis-disk", { context in unsafe BlockingThreads.work(context) }, context.toOpaque())
+            "trellis-block", { context in unsafe BlockingThreads.work(context) }, context.toOpaque())
         guard code != 0 else { return }
         unsafe context.release()
         let isAlone = state.withLock { state in
@@ -161,7 +171,7 @@ private final class BlockingThreads: Sendable {
         while let job = state.withLock({ $0.next() }) { job() }
     }
 
-    /// Waits for another job. Returns `false` where the thread is not needed any more.
+    /// Waits for another job. Returns `false` if the thread is not needed any more.
     private func waitForMore() -> Bool {
         let mayWait = state.withLock { state in
             if state.first < state.jobs.count { return false }
@@ -193,6 +203,6 @@ private final class ThreadSemaphore: @unchecked Sendable {
 
     func ring() { unsafe ccurl_semaphore_post(semaphore) }
 
-    /// Waits for a ring. Returns `false` where none has come for so long.
+    /// Waits until a ring arrives. Returns `false` if none has arrived after `milliseconds`.
     func wait(milliseconds: UInt32) -> Bool { unsafe ccurl_semaphore_wait(semaphore, milliseconds) }
 }

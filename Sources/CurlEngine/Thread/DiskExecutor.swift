@@ -4,7 +4,7 @@ private import Glibc
 /// An executor for tasks that wait for disks, on threads of its own: the pool has as few threads as there are processors, and
 /// other tasks need them.
 ///
-/// A thread is started where all of them are busy, up to a limit, and ends when it has had no job for some seconds.
+/// A thread is started if all of them are busy, up to a limit, and ends when it has had no job for some seconds.
 package final class DiskExecutor: TaskExecutor, Sendable {
     /// The executor of the process.
     package static let shared = DiskExecutor(limit: 64)
@@ -13,14 +13,14 @@ package final class DiskExecutor: TaskExecutor, Sendable {
         var jobs: ArraySlice<UnownedJob> = []
         /// The number of threads.
         var threads = 0
-        /// The number of threads that wait for a job, or are about to look for one.
+        /// The number of threads that wait for a job, or are about to take one.
         var idle = 0
     }
 
     /// The largest number of threads.
     private let limit: Int
     private let state = Locked(State())
-    /// The semaphore that counts the jobs that came.
+    /// The semaphore that counts the jobs.
     private let arrivals = Semaphore()
 
     package init(limit: Int) { self.limit = limit }
@@ -52,7 +52,7 @@ package final class DiskExecutor: TaskExecutor, Sendable {
         unsafe Unmanaged<DiskExecutor>.fromOpaque(context).takeRetainedValue().work()
     }
 
-    /// Leaves the jobs to fewer threads, or to the pool where no thread is left.
+    /// Leaves the jobs to fewer threads, or to the pool if no thread is left.
     private func startFailed() {
         let stranded = state.withLock { state in
             state.threads -= 1
@@ -101,7 +101,7 @@ private final class Semaphore: @unchecked Sendable {
 
     func signal() { _ = unsafe sem_post(semaphore) }
 
-    /// Returns after a signal, or after so many seconds.
+    /// Waits until a signal arrives, for `seconds` at most.
     func wait(seconds: Int) {
         if unsafe sem_trywait(semaphore) == 0 { return }
         var end = timespec()

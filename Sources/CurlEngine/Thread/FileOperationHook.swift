@@ -21,7 +21,7 @@ package enum FileOperationHook {
     /// returns before an operation stands for the failure of that operation.
     package typealias Handler = @Sendable (Operation, Moment) -> FileReader.Failure?
 
-    /// The handler of the current task; `nil` outside of tests.
+    /// The handler of the current task, also for its work in the ``BlockingThreadPool``; `nil` outside of tests.
     @TaskLocal package static var handler: Handler?
 
     /// Runs `body`, an operation that a test may observe.

@@ -1,6 +1,6 @@
 public import FoundationEssentials
 
-/// A path in the file system: a `String`, or a `URL` with the scheme `file`.
+/// A path in the file system: a `String`, or a `URL` with the scheme `file` or without a scheme.
 public protocol FilePathConvertible: Sendable {
     /// The path, absolute or relative to the current directory of the process, without percent-encoding.
     var filePath: String { get }
@@ -12,6 +12,10 @@ extension String: FilePathConvertible {
 }
 
 extension URL: FilePathConvertible {
-    /// The URL's path, decoded. The scheme is not looked at.
-    public var filePath: String { path(percentEncoded: false) }
+    /// The decoded path of a URL with the scheme `file` or without a scheme. The URL of any other scheme has an empty path, which
+    /// is an error where a file is read or written.
+    public var filePath: String {
+        guard let scheme, scheme.lowercased() != "file" else { return path(percentEncoded: false) }
+        return ""
+    }
 }

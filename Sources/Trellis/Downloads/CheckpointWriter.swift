@@ -1,7 +1,7 @@
 import CurlEngine
 import FoundationEssentials
 
-/// Writes the checkpoints of a partial file as it grows. A checkpoint never lists bytes that the disk does not have: the file
+/// The writer of the checkpoints of a partial file as it grows. A checkpoint never lists bytes that the disk does not have: the file
 /// is synchronized first, then the checkpoint is written, synchronized and renamed.
 ///
 /// The download does not wait for that: it ends as soon as the file has its name, and no checkpoint is written from then on.
@@ -12,7 +12,7 @@ final class CheckpointWriter: Sendable {
         var isClosed = false
         /// The last durable checkpoint, which lists only bytes that are on the disk.
         var saved: ResumeData?
-        /// The failure of a synchronization: some of the bytes written before are lost, and the system does not tell which.
+        /// The failure of a synchronization: some of the bytes written before are lost, and the system does not report which.
         var failure: FileReader.Failure?
     }
 
@@ -36,9 +36,9 @@ final class CheckpointWriter: Sendable {
     }
 
     /// Writes the first checkpoint before any bytes are written to the file. If the file has bytes already, they are on the disk
-    /// when this returns, and so is the checkpoint.
+    /// when the call returns, and so is the checkpoint.
     ///
-    /// - Returns: `true` if the checkpoint was written; otherwise an earlier checkpoint may still be there.
+    /// - Returns: `true` if the checkpoint was written; otherwise an earlier checkpoint may still exist.
     @discardableResult
     func begin(_ data: ResumeData) -> Bool { data.done.isEmpty ? writeProvisional(data) : write(data) }
 

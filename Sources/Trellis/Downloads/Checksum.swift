@@ -27,7 +27,7 @@ public struct Checksum: Sendable {
     public let name: String
     /// The bytes that the digest has to have.
     public let expected: [UInt8]
-    /// A closure that makes a function to compute the digest; the result is `nil` where the running process cannot.
+    /// A closure that makes a function to compute the digest; the result is `nil` if the running process cannot.
     let makeDigest: @Sendable () -> (any DigestFunction)?
 
     /// Creates a checksum with a built-in digest.
@@ -63,7 +63,7 @@ public struct Checksum: Sendable {
     /// Returns a SHA-512 checksum of hexadecimal digits. With any other text the download fails before it begins.
     public static func sha512(_ digits: String) -> Checksum { Checksum(.sha512, Hexadecimal.bytes(digits) ?? []) }
 
-    /// Parses `sha256:…` or `sha512:…` with hexadecimal digits; `nil` for anything else.
+    /// Parses `sha256:…` or `sha512:…` with hexadecimal digits; `nil` if it is anything else.
     public init?(_ text: String) {
         let parts = text.split(separator: ":", maxSplits: 1)
         guard parts.count == 2, let algorithm = Algorithm(rawValue: parts[0].lowercased()),
@@ -72,7 +72,7 @@ public struct Checksum: Sendable {
         self.init(algorithm, bytes)
     }
 
-    /// Returns the error that keeps the checksum from being checked; `nil` where there is none.
+    /// Returns the error that keeps the checksum from being checked; `nil` if there is none.
     func problem() -> TrellisError? {
         if expected.isEmpty { return TrellisError(.invalidRequest(.checksum("\(name): empty or not hexadecimal"))) }
         if let algorithm = Algorithm(rawValue: name), expected.count != algorithm.length {
@@ -103,7 +103,7 @@ private struct BuiltInDigest: DigestFunction {
 
 /// Conversions between bytes and hexadecimal digits.
 enum Hexadecimal {
-    /// Returns the bytes of pairs of digits; `nil` for anything else.
+    /// Returns the bytes of pairs of digits; `nil` if it is anything else.
     static func bytes(_ text: String) -> [UInt8]? {
         let digits = text.utf8.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
         guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }

@@ -49,7 +49,7 @@ struct ContentDisposition: Hashable, Sendable {
         return value
     }
 
-    /// Decodes a value such as `UTF-8'en'a%20name` (RFC 8187, section 3.2); returns `nil` where it is malformed or of another
+    /// Decodes a value such as `UTF-8'en'a%20name` (RFC 8187, section 3.2); returns `nil` if it is malformed or of another
     /// charset.
     private static func extended(_ value: [UInt8]) -> String? {
         let parts = value.split(separator: UInt8(ascii: "'"), maxSplits: 2, omittingEmptySubsequences: false)

@@ -1,11 +1,11 @@
 /// The range of a representation that a response carries: the value of `Content-Range` (RFC 9110, section 14.4).
 enum ContentRange: Hashable, Sendable {
-    /// The range of the bytes, and the size of the representation where that is known.
+    /// The range of the bytes, and the size of the representation if that is known.
     case part(Range<Int64>, total: Int64?)
     /// The value of a 416: the range does not exist, and the representation has `total` bytes.
     case unsatisfied(total: Int64)
 
-    /// Parses a value strictly; `nil` for anything else, because bytes must not be written at an uncertain position.
+    /// Parses a value strictly; `nil` if it is anything else, because bytes must not be written at an uncertain position.
     init?(_ text: String) {
         var words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, words.removeFirst().lowercased() == "bytes" else { return nil }

@@ -1,13 +1,30 @@
 import FoundationEssentials
 import HTTPTypes
 
-/// The digests of its representation in a response's fields (RFC 9530).
+/// The digests in a response's fields (RFC 9530).
 enum DigestFields {
-    /// Returns the strongest digest that can be computed: of `Repr-Digest`, and of `Content-Digest` where the content is the
-    /// representation, byte for byte.
-    static func checksum(_ fields: HTTPFields, isWhole: Bool) -> Checksum? {
+    /// The bytes that the file of a download has, compared with the content of a response.
+    enum Scope: Hashable, Sendable {
+        /// The complete representation, which is also the content of the response.
+        case representation
+        /// The complete representation, of which the response carries a part.
+        case partOfRepresentation
+        /// The content of the response alone: the part that the caller's request asks for.
+        case content
+    }
+
+    /// Returns the strongest digest that can be computed and is a digest of the file's bytes; `nil` if there is none.
+    ///
+    /// `Repr-Digest` is the digest of the complete representation (RFC 9530, section 3), and `Content-Digest` that of the content
+    /// of the message (RFC 9530, section 2).
+    static func checksum(_ fields: HTTPFields, of scope: Scope) -> Checksum? {
         guard !Representation.isCoded(fields) else { return nil }
-        let names = isWhole ? ["Repr-Digest", "Content-Digest"] : ["Repr-Digest"]
+        let names: [String] =
+            switch scope {
+            case .representation: ["Repr-Digest", "Content-Digest"]
+            case .partOfRepresentation: ["Repr-Digest"]
+            case .content: ["Content-Digest"]
+            }
         return names.lazy.compactMap { HTTPField.Name($0) }.compactMap { fields[$0] }.compactMap(strongest).first
     }
 

@@ -1,10 +1,9 @@
 import FoundationEssentials
 
-/// The limits and delays of further attempts after interruptions, as a value: no limit while bytes arrive, a few attempts in a
-/// row without any, and two, at short intervals, where no bytes can be kept.
+/// The limits and delays of further attempts after interruptions, as a value: no limit while bytes arrive, a few attempts in a row
+/// without any, and two, at short intervals, if no bytes can be kept.
 struct DownloadBackoff: Hashable, Sendable {
-    /// The number of further attempts where no bytes can be kept: enough to find out whether the server ever sends the complete
-    /// file.
+    /// The number of further attempts if no bytes can be kept: enough to find out whether the server ever sends the complete file.
     private static let limitWithoutKeptBytes = 2
 
     /// The number of failures in a row after which a further attempt is allowed.
@@ -15,7 +14,7 @@ struct DownloadBackoff: Hashable, Sendable {
     private var failures = 0
     /// The number of bytes that could be kept since the last failure.
     private var keptBytes: Int64 = 0
-    /// The number of times the file began anew.
+    /// The number of times that the file began again.
     private var restarts = 0
 
     init(_ options: DownloadOptions) {
@@ -26,7 +25,7 @@ struct DownloadBackoff: Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - limit: The number of further attempts in a row without any bytes in between.
-    ///   - maximum: The number of further attempts in all, with or without bytes; `nil` for no such limit. The caller counts
+    ///   - maximum: The number of further attempts in all, with or without bytes; `nil` if there is no such limit. The caller counts
     ///     these.
     init(limit: Int, maximum: Int? = nil) {
         self.limit = maximum ?? limit
@@ -36,14 +35,14 @@ struct DownloadBackoff: Hashable, Sendable {
     /// Records bytes that need not be downloaded again.
     mutating func recordProgress(_ count: Int) { keptBytes += Int64(count) }
 
-    /// Records that the bytes so far are of no use; returns `false` where that has happened too often.
+    /// Records that the bytes so far are unusable; returns `false` if that has happened too often.
     mutating func restart() -> Bool {
         restarts += 1
         keptBytes = 0
         return restarts <= max(limit, 1)
     }
 
-    /// Returns the time to wait before a further attempt; `nil` where none is allowed.
+    /// Returns the time to wait before a further attempt; `nil` if none is allowed.
     ///
     /// There is no wait after 16 KiB or more. After fewer bytes, or none, it grows with the failures in a row, up to 30 s. A
     /// random part, up to half, is left out, so that the clients of a server that has failed do not all return at once.

@@ -7,7 +7,8 @@ public struct DownloadOutcome: Sendable {
     public let index: Int
     /// The handle on the download.
     public let download: DownloadRequest
-    /// The file, or the error of the download: see ``DownloadRequest/value``.
+    /// The file, or the error of the download: see ``DownloadRequest/value``. A download that was cancelled has an error of kind
+    /// ``TrellisError/Kind/cancelled``.
     public let result: Result<DownloadedFile, any Error>
 }
 
@@ -45,7 +46,8 @@ public struct DownloadBatch: AsyncSequence, Sendable {
     /// The number of downloads in the batch.
     public var count: Int { downloads.count }
 
-    /// The number of downloads that have ended at this moment, with a file, with an error or by cancellation.
+    /// The number of downloads that have ended at this moment, with a file or with an error, or that were cancelled. A cancelled
+    /// download counts at once, although its task may still be about to end.
     public var finishedCount: Int { downloads.count(where: { $0.state.isFinished }) }
 
     /// The progress of all downloads together, for any number of readers. Reading it starts no download.
@@ -81,7 +83,7 @@ public struct DownloadBatch: AsyncSequence, Sendable {
     }
 }
 
-/// Ends the running downloads of a batch when its iterator is released.
+/// A token that ends the running downloads of a batch when its iterator is released.
 private final class DownloadBatchEnd: Sendable {
     private let work: DownloadBatchWork
 
@@ -90,7 +92,7 @@ private final class DownloadBatchEnd: Sendable {
     deinit { work.cancel() }
 }
 
-/// Starts the downloads of a batch as others end.
+/// The queue of a batch, which starts downloads as others end.
 private final class DownloadBatchWork: Sendable {
     fileprivate struct State: Sendable {
         /// The index of the next download to start.
@@ -114,6 +116,8 @@ private final class DownloadBatchWork: Sendable {
     }
 
     func next() async -> DownloadOutcome? {
+        // A cancelled task must not start anything.
+        if Task.isCancelled { cancel() }
         fill()
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -137,7 +141,7 @@ private final class DownloadBatchWork: Sendable {
             let download = downloads[index]
             let task = download.startInBatch()
             Task(executorPreference: globalConcurrentExecutor) { [self] in
-                let result = await task.result
+                let result = download.outcome(await task.result)
                 end(DownloadOutcome(index: index, download: download, result: result))
             }
         }
@@ -150,7 +154,7 @@ private final class DownloadBatchWork: Sendable {
             defer { state.reader = nil }
             return state.reader
         }
-        // Before the iterator is resumed, which may take its time.
+        // The next download starts before the iterator is resumed, which may take its time.
         fill()
         reader?.resume(returning: outcome)
     }
@@ -168,7 +172,7 @@ private final class DownloadBatchWork: Sendable {
 }
 
 extension DownloadBatchWork.State {
-    /// Returns the index of the next download to start; `nil` where the limit is reached or all have started.
+    /// Returns the index of the next download to start; `nil` if the limit is reached or all have started.
     fileprivate mutating func start(of count: Int, limit: Int) -> Int? {
         guard !isCancelled, next < count, running.count < limit else { return nil }
         defer { next += 1 }

@@ -15,7 +15,8 @@ public struct DownloadDestination: Sendable {
         public static let createIntermediateDirectories = Options(rawValue: 1)
         /// The option to replace an existing file. Without it, an existing file is an error, unless ``keepIfItMatches`` keeps it.
         public static let removePreviousFile = Options(rawValue: 2)
-        /// The option to wait until the file is on the disk (`fsync`) before the download returns.
+        /// The option to wait until the file is on the disk (`fsync`) before the download returns, and until its name is. A file
+        /// system that cannot synchronize a file fails the download; one that cannot synchronize a folder does not.
         public static let synchronize = Options(rawValue: 4)
         /// The option to keep an existing file that has the digest of the download's ``Checksum``. The download then has
         /// succeeded without a request and without a call of its validators, and ``DownloadedFile/isExisting`` is `true`. For a
@@ -42,7 +43,7 @@ public struct DownloadDestination: Sendable {
     let options: Options
 
     /// Returns the destination at a path, relative to the working directory of the process unless it is absolute. For a symbolic
-    /// link, the destination is the file at its end, not the link.
+    /// link, the destination is the file that the link leads to, even if that file does not exist yet; the link stays.
     public static func file(_ path: some FilePathConvertible, _ options: Options = []) -> DownloadDestination {
         DownloadDestination(place: .file(path.filePath), options: options)
     }
@@ -54,7 +55,7 @@ public struct DownloadDestination: Sendable {
         DownloadDestination(place: .directory(path.filePath), options: options)
     }
 
-    /// Returns a destination whose path a closure chooses when the head of the response has come. An error that the closure
+    /// Returns a destination whose path a closure chooses when the head of the response has arrived. An error that the closure
     /// throws is the download's error.
     ///
     /// For a safe name that the response suggests, see ``Response/suggestedFileName``.
@@ -62,8 +63,9 @@ public struct DownloadDestination: Sendable {
         DownloadDestination(place: .choice(choice), options: options)
     }
 
-    /// A new file in the folder for temporary files (`TMPDIR`, `/tmp`), which is the caller's to move or to delete. Only the
-    /// process's user may read it.
+    /// A new file in the folder for temporary files (`TMPDIR`, or else `/tmp`), which is the caller's to move or to delete. Only
+    /// the user of the process may read the file, even if it resumes a partial file that others may read. Its partial file stays
+    /// only for the resume data of ``DownloadRequest/cancelProducingResumeData()``.
     public static let temporary = DownloadDestination(place: .temporary, options: [])
 }
 

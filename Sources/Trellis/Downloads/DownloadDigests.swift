@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// Computes the digest of a file while it arrives. Bytes that arrived before or in another order are read from the file.
+/// The digest of a file, computed while the file arrives. Bytes that arrived before or in another order are read from the file.
 struct DownloadDigests {
     private(set) var checksum: Checksum?
     private var function: (any DigestFunction)?
@@ -35,7 +35,7 @@ struct DownloadDigests {
         }
     }
 
-    /// Returns the error for a file whose digest is not the expected one; `nil` where it is.
+    /// Returns the error for a file whose digest is not the expected one; `nil` if it is.
     mutating func mismatch(_ file: DownloadFile, size: Int64) async throws -> TrellisError? {
         guard let checksum else { return nil }
         try await catchUp(with: file, to: size)

@@ -21,7 +21,7 @@ extension DownloadFile {
         at path: String, _ options: DownloadDestination.Options, isPrivate: Bool = false
     ) throws(TrellisError) -> DownloadFile {
         let target = try target(of: path, options)
-        return try naming(path) { () throws(FileReader.Failure) in
+        return try attributingErrors(to: path) { () throws(FileReader.Failure) in
             let folder = FileSystem.folder(of: target)
             if options.contains(.createIntermediateDirectories) { try FileSystem.makeFolder(folder) }
             return try opened(
@@ -49,7 +49,7 @@ extension DownloadFile {
     private static func own(_ number: Int, _ place: String) -> String { "\(place)\(suffix).\(number)" }
 
     /// Deletes the numbered partial files that processes left which ended suddenly. Stops after eight missing numbers in a row,
-    /// after 1000 numbers, or where the system refuses to tell.
+    /// after 1000 numbers, or if the system does not report whether a file exists.
     private static func removeAbandoned(from first: Int, _ place: String) {
         var missing = 0
         for number in first..<first + 1000 {
@@ -73,14 +73,16 @@ extension DownloadFile {
         place(of: target) + ".kept-" + String(UInt64.random(in: .min ... .max), radix: 16) + suffix
     }
 
-    /// Returns the path that the file is to get. For a symbolic link that is its target, so that the link stays a link.
+    /// Returns the path that the file is to get. For a symbolic link that is its target, which need not exist, so that the link
+    /// stays a link.
     private static func target(
         of path: String, _ options: DownloadDestination.Options
     ) throws(TrellisError) -> String {
-        switch try naming(path, { () throws(FileReader.Failure) in try FileSystem.thing(at: path) }) {
-        case .nothing where path.utf8.last == UInt8(ascii: "/"):
+        switch try attributingErrors(to: path, { () throws(FileReader.Failure) in try FileSystem.kind(at: path) }) {
+        case .nothing:
+            let target = WholeFile.target(of: path)
+            guard target.utf8.last == UInt8(ascii: "/") else { return target }
             throw .download(path, FileReader.Failure(why: "the path ends with a slash, and so names a folder"))
-        case .nothing: return path
         case .file where options.contains(.removePreviousFile): return WholeFile.target(of: path)
         case .file: throw TrellisError(.downloadFailed(.exists(path: path)))
         case .folder: throw .download(path, FileReader.Failure(why: "it is a folder"))
@@ -90,9 +92,9 @@ extension DownloadFile {
 
     /// Checks before anything is sent that the folder exists, or creates it.
     static func check(folder: String, _ options: DownloadDestination.Options) throws(TrellisError) {
-        try naming(folder) { () throws(FileReader.Failure) in
+        try attributingErrors(to: folder) { () throws(FileReader.Failure) in
             if options.contains(.createIntermediateDirectories) { try FileSystem.makeFolder(folder) }
-            switch try FileSystem.thing(at: folder) {
+            switch try FileSystem.kind(at: folder) {
             case .folder: break
             case .nothing: throw FileReader.Failure(why: "there is no such folder")
             case .file, .other: throw FileReader.Failure(why: "it is not a folder")
@@ -114,32 +116,36 @@ extension DownloadFile {
         return String(start) + "-" + String(hash, radix: 16)
     }
 
-    /// Returns the file with the bytes of the partial file that resume data names; `nil` where that file has changed or is not
-    /// there any more.
-    func takingOver(_ resumeData: ResumeData) async throws(TrellisError) -> DownloadFile? {
+    /// Returns the file with the bytes of the partial file that resume data names; `nil` if that file has changed or does not
+    /// exist any more.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, which leaves the bytes at their path.
+    func adopting(_ resumeData: ResumeData) async throws -> DownloadFile? {
         let elsewhere = resumeData.path
         guard !WholeFile.target(of: elsewhere).hasSameBytes(as: WholeFile.target(of: path)) else {
             return isAsLeft(by: resumeData) ? self : nil
         }
         // Resume data may be forged: only partial files, which have the suffix, are moved or deleted.
         guard elsewhere.utf8.suffix(Self.suffix.utf8.count).elementsEqual(Self.suffix.utf8),
-            (try? FileSystem.thing(at: elsewhere)) == .file
+            (try? FileSystem.kind(at: elsewhere)) == .file
         else { return nil }
-        let other = try Self.naming(target) { () throws(FileReader.Failure) in try PartialFile.opened(path: elsewhere) }
+        let other = try Self.attributingErrors(to: target) { () throws(FileReader.Failure) in
+            try PartialFile.opened(path: elsewhere)
+        }
         // The lock is required: without it another download may be writing to the partial file.
         guard let other else {
             throw .download(target, FileReader.Failure(why: "another download writes to \(elsewhere)"))
         }
         guard resumeData.stamp != nil, other.stamp == resumeData.stamp else { return nil }
-        let file = try await holding(other)
+        let file = try await adopting(other)
         FileSystem.remove(
             String(decoding: elsewhere.utf8.dropLast(Self.suffix.utf8.count), as: UTF8.self) + Self.checkpointSuffix)
         return file
     }
 
     /// Calls `body`, and turns its failure into an error that names the path.
-    static func naming<Value>(
-        _ path: String, _ body: () throws(FileReader.Failure) -> Value
+    static func attributingErrors<Value>(
+        to path: String, _ body: () throws(FileReader.Failure) -> Value
     ) throws(TrellisError) -> Value {
         do throws(FileReader.Failure) { return try body() } catch { throw .download(path, error) }
     }

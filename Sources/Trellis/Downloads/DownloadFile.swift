@@ -10,7 +10,7 @@ final class DownloadFile: Sendable {
     let target: String
     private let options: DownloadDestination.Options
     private let partial: PartialFile
-    /// The path of the checkpoint; `nil` for a partial file that no later download looks for.
+    /// The path of the checkpoint; `nil` if no later download is to find the partial file.
     private let checkpointPath: String?
 
     init(target: String, options: DownloadDestination.Options, partial: PartialFile, checkpointPath: String?) {
@@ -32,14 +32,14 @@ final class DownloadFile: Sendable {
     // MARK: Bytes
 
     func write(_ data: Data, at offset: Int64) throws(TrellisError) {
-        try naming { () throws(FileReader.Failure) in try partial.write(data, at: offset) }
+        try attributingErrors { () throws(FileReader.Failure) in try partial.write(data, at: offset) }
     }
 
     func read(at offset: Int64) throws(TrellisError) -> Data {
-        try naming { () throws(FileReader.Failure) in try partial.read(atMost: 1 << 20, at: offset) }
+        try attributingErrors { () throws(FileReader.Failure) in try partial.read(atMost: 1 << 20, at: offset) }
     }
 
-    /// Waits until the bytes written up to now are on the disk; returns `false` where the file system has no means for that.
+    /// Waits until the bytes written up to now are on the disk; returns `false` if the file system has no means for that.
     func synchronizeData() throws(FileReader.Failure) -> Bool { try partial.synchronizeData() }
 
     /// Waits as ``synchronizeData()`` does, also for the values of ``stamp``.
@@ -47,7 +47,7 @@ final class DownloadFile: Sendable {
 
     // MARK: Checkpoints
 
-    /// Returns the checkpoint of the partial file; `nil` where there is none, or it is of another URL.
+    /// Returns the checkpoint of the partial file; `nil` if there is none, or it is of another URL.
     func found(for url: String) -> ResumeData? {
         guard let checkpointPath, let file = try? WholeFile.read(path: checkpointPath, limit: 256 << 10),
             let data = try? JSONDecoder().decode(ResumeData.self, from: file.data), data.url.hasSameBytes(as: url)
@@ -72,8 +72,8 @@ final class DownloadFile: Sendable {
 
     /// Writes a checkpoint of the partial file, completely or not at all. Only one thread may call this at a time.
     ///
-    /// - Parameter isDurable: Indicates whether the checkpoint has to be on the disk when this returns.
-    /// - Returns: `true` if the checkpoint is there for a later download.
+    /// - Parameter isDurable: Indicates whether the checkpoint has to be on the disk when the call returns.
+    /// - Returns: `true` if the checkpoint exists for a later download.
     @discardableResult
     func writeCheckpoint(_ data: ResumeData, isDurable: Bool) -> Bool {
         guard let checkpointPath, let bytes = try? JSONEncoder().encode(data) else { return false }
@@ -106,12 +106,12 @@ final class DownloadFile: Sendable {
     ///
     /// - Throws: ``TrellisError`` if the checkpoint cannot be deleted.
     func removeCheckpointDurably() throws(TrellisError) {
-        guard let checkpointPath, (try? FileSystem.thing(at: checkpointPath)) != .nothing else {
+        guard let checkpointPath, (try? FileSystem.kind(at: checkpointPath)) != .nothing else {
             return removeCheckpoint()
         }
         removeCheckpoint()
-        try naming { () throws(FileReader.Failure) in
-            guard try FileSystem.thing(at: checkpointPath) == .nothing else {
+        try attributingErrors { () throws(FileReader.Failure) in
+            guard try FileSystem.kind(at: checkpointPath) == .nothing else {
                 throw FileReader.Failure(why: "its checkpoint cannot be removed")
             }
         }
@@ -131,11 +131,11 @@ final class DownloadFile: Sendable {
 
     /// Throws an error if another process has deleted the partial file or its folder, or has shortened the file.
     func check() throws(TrellisError) {
-        try naming { () throws(FileReader.Failure) in
+        try attributingErrors { () throws(FileReader.Failure) in
             try partial.check()
             if partial.isInPlace { return }
             let folder = FileSystem.folder(of: path)
-            guard try FileSystem.thing(at: folder) == .folder else {
+            guard try FileSystem.kind(at: folder) == .folder else {
                 throw FileReader.Failure(why: "its folder is not there any more")
             }
             throw PartialFile.isGone
@@ -146,23 +146,23 @@ final class DownloadFile: Sendable {
     /// nothing to a file with a checkpoint.
     func setAside() throws(TrellisError) {
         guard !isShared else { return }
-        _ = try naming { () throws(FileReader.Failure) in
+        _ = try attributingErrors { () throws(FileReader.Failure) in
             try partial.move(elsewhere: Self.placeAside(of: target))
         }
     }
 
-    // MARK: Finishing
+    // MARK: End of the download
 
-    /// Deletes the checkpoint and all bytes, which are of no use.
+    /// Deletes the checkpoint and all bytes, which are unusable.
     func reset() throws(TrellisError) {
         try removeCheckpointDurably()
-        try naming { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
+        try attributingErrors { () throws(FileReader.Failure) in try partial.truncate(to: 0) }
     }
 
-    /// Shortens the partial file to `length`, because the bytes behind are of no use.
+    /// Shortens the partial file to `length`, because the bytes behind are unusable.
     func truncate(to length: Int64) throws(TrellisError) {
         guard self.length > length else { return }
-        try naming { () throws(FileReader.Failure) in try partial.truncate(to: length) }
+        try attributingErrors { () throws(FileReader.Failure) in try partial.truncate(to: length) }
     }
 
     /// Deletes the partial file and its checkpoint.
@@ -176,7 +176,7 @@ final class DownloadFile: Sendable {
     /// Moves the partial file to the destination.
     func finish(size: Int64) async throws(TrellisError) {
         try check()
-        if length > size { try naming { () throws(FileReader.Failure) in try partial.truncate(to: size) } }
+        try truncate(to: size)
         if options.contains(.synchronize) {
             try await waiting { () throws(FileReader.Failure) in
                 guard try self.partial.synchronize() else {
@@ -184,7 +184,7 @@ final class DownloadFile: Sendable {
                 }
             }
         }
-        let isMoved = try naming { () throws(FileReader.Failure) in
+        let isMoved = try attributingErrors { () throws(FileReader.Failure) in
             try partial.move(to: target, replacing: options.contains(.removePreviousFile))
         }
         guard isMoved else { throw TrellisError(.downloadFailed(.exists(path: target))) }
@@ -194,21 +194,32 @@ final class DownloadFile: Sendable {
         }
     }
 
-    /// Takes over the bytes of a file on another file system.
-    private func copy(from path: String) async throws(TrellisError) {
+    /// Replaces all bytes with those of a file on another file system, and deletes that file.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, before the next MiB is copied. The other file then
+    ///   stays.
+    func copy(from path: String) async throws {
         try reset()
-        try await waiting { () throws(FileReader.Failure) in
-            let length = try FileReader.size(path: path)
-            let reader = try FileReader(path: path, length: length)
-            var offset: Int64 = 0
-            while offset < length {
-                let chunk = try reader.read(atMost: 1 << 20, at: offset)
-                try self.partial.write(chunk, at: offset)
-                offset += Int64(chunk.count)
+        let isCancelled = Locked(false)
+        try await withTaskCancellationHandler {
+            try await waiting { () throws(FileReader.Failure) in
+                let length = try FileReader.size(path: path)
+                let reader = try FileReader(path: path, length: length)
+                var offset: Int64 = 0
+                while offset < length {
+                    if isCancelled.withLock({ $0 }) { return }
+                    let chunk = try reader.read(atMost: 1 << 20, at: offset)
+                    try self.partial.write(chunk, at: offset)
+                    offset += Int64(chunk.count)
+                }
+                _ = try self.partial.synchronize()
             }
-            _ = try self.partial.synchronize()
-            FileSystem.remove(path)
+        } onCancel: {
+            isCancelled.withLock { $0 = true }
         }
+        // The copy may be incomplete.
+        try Task.checkCancellation()
+        try await waiting { _ = FileSystem.remove(path) }
     }
 
     /// Runs `body` on a thread for blocking work, so that the download's task can be suspended meanwhile.
@@ -216,14 +227,21 @@ final class DownloadFile: Sendable {
         let result = await BlockingThreadPool.run { () -> Result<Void, FileReader.Failure> in
             do throws(FileReader.Failure) { return .success(try body()) } catch { return .failure(error) }
         }
-        try naming { () throws(FileReader.Failure) in try result.get() }
+        try attributingErrors { () throws(FileReader.Failure) in try result.get() }
     }
 
-    /// Returns the file with the bytes of a partial file at another path.
-    func holding(_ other: PartialFile) async throws(TrellisError) -> DownloadFile {
+    /// Returns the file with the bytes of a partial file at another path, and with the permissions of this one.
+    ///
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, which leaves the bytes at their path.
+    func adopting(_ other: PartialFile) async throws -> DownloadFile {
         let (path, elsewhere) = (path, other.path)
         try removeCheckpointDurably()
-        guard try naming({ () throws(FileReader.Failure) in try other.move(elsewhere: path) }) else {
+        let isMoved = try attributingErrors { () throws(FileReader.Failure) in
+            // Before the move: a private file must not be readable for others at any time.
+            try other.takePermissions(of: partial)
+            return try other.move(elsewhere: path)
+        }
+        guard isMoved else {
             do { try await copy(from: elsewhere) } catch {
                 discard()
                 throw error
@@ -233,7 +251,10 @@ final class DownloadFile: Sendable {
         return DownloadFile(target: target, options: options, partial: other, checkpointPath: checkpointPath)
     }
 
-    private func naming<Value>(_ body: () throws(FileReader.Failure) -> Value) throws(TrellisError) -> Value {
-        try Self.naming(target, body)
+    /// Calls `body`, and turns its failure into an error that names the destination.
+    private func attributingErrors<Value>(
+        _ body: () throws(FileReader.Failure) -> Value
+    ) throws(TrellisError) -> Value {
+        try Self.attributingErrors(to: target, body)
     }
 }

@@ -19,10 +19,10 @@ extension Error {
 }
 
 extension DownloadBackoff {
-    /// Returns the time to wait after an error; `nil` where no further attempt is allowed.
+    /// Returns the time to wait after an error; `nil` if no further attempt is allowed.
     ///
     /// - Parameter canKeepBytes: Indicates whether bytes that arrive can be kept.
-    /// - Throws: The error, where another attempt cannot help.
+    /// - Throws: The error, if another attempt cannot help.
     mutating func delay(after error: any Error, canKeepBytes: Bool) throws -> Duration? {
         guard error.mayBeMended else { throw error.cause }
         return delay(random: .random(in: 0..<1), canKeepBytes: canKeepBytes)
@@ -31,7 +31,7 @@ extension DownloadBackoff {
 
 extension Request {
     /// Returns the request with the fields of a range request, and with the time that is left until the deadline.
-    func asking(_ rangeRequest: DownloadRangeRequest, within deadline: CallDeadline) -> Request {
+    func requesting(_ rangeRequest: DownloadRangeRequest, within deadline: CallDeadline) -> Request {
         var request = self
         for field in rangeRequest.fields { request.headers[field.name] = field.value }
         if let remaining = deadline.remaining { request.timeouts?.total = remaining }
@@ -42,7 +42,7 @@ extension Request {
 extension Session {
     /// Waits on the session's clock before a download resumes: for `duration`, or longer if the server asks for that.
     ///
-    /// - Throws: The error, if the deadline comes first, or if the server asks for more than a minute.
+    /// - Throws: The error, if the deadline is first, or if the server asks for more than a minute.
     func wait(_ duration: Duration, after error: any Error, within deadline: CallDeadline) async throws {
         let fields = (error.cause as? TrellisError)?.response?.headers
         let asked = fields.flatMap { RetryAfter.delay(in: $0, now: .now) } ?? .zero

@@ -7,15 +7,15 @@ extension DownloadOperation {
     /// Makes an attempt to fetch the missing bytes. Returns `true` when no bytes are missing any more.
     mutating func attempt() async throws -> Bool {
         do {
-            try await run.pass()
-            return try await ask()
+            try await waitWhileSuspended()
+            return try await sendNextRequest()
         } catch {
             try await pause(after: error)
             return false
         }
     }
 
-    /// Waits before a further attempt after an interruption. Throws the error where no attempt is allowed.
+    /// Waits before a further attempt after an interruption. Throws the error if no attempt is allowed.
     private mutating func pause(after error: any Error) async throws {
         guard hasBegun, canResume, !isExhausted,
             let duration = try backoff.delay(after: error, canKeepBytes: canKeepBytes),
@@ -26,28 +26,29 @@ extension DownloadOperation {
     }
 
     /// Sends the next request, and handles its response. Returns `true` when no bytes are missing any more.
-    private mutating func ask() async throws -> Bool {
+    private mutating func sendNextRequest() async throws -> Bool {
         if parts != nil { return try await receiveParts(beginningWith: nil) }
         let rangeRequest = self.rangeRequest
-        return try await run.report.asking(request.asking(rangeRequest, within: deadline), of: session) { answer in
-            try await run.reading(answer.source) { try await judge(rangeRequest, answer) }
+        return try await run.report.send(request.requesting(rangeRequest, within: deadline), in: session) { answer in
+            try await run.reading(answer.source) { try await validate(rangeRequest, answer) }
         }
     }
 
     /// Indicates whether bytes that arrive can be kept after an interruption.
     private var canKeepBytes: Bool { representation?.validator != nil && !servesNoRanges }
 
-    /// The next request: for the rest where the download can be resumed, otherwise for the complete representation.
+    /// The next request: for the rest if the download can be resumed, otherwise for the complete representation.
     private var rangeRequest: DownloadRangeRequest {
         guard canResume, offset > 0, let representation, representation.validator != nil else { return .whole }
-        // The last byte of a file that is complete already is requested: the response tells whether the server still has that
+        // The last byte of a file that is complete already is requested: the response shows whether the server still has that
         // file.
         let start = offset == representation.total ? offset - 1 : offset
         return .part(from: start, to: nil, of: representation)
     }
 
-    /// Acts on the verdict about a response. Returns `true` when no bytes are missing any more.
-    private mutating func judge(_ rangeRequest: DownloadRangeRequest, _ answer: StreamResponse) async throws -> Bool {
+    /// Validates a response by its head, and receives its body. Returns `true` when no bytes are missing any more.
+    private mutating func validate(_ rangeRequest: DownloadRangeRequest, _ answer: StreamResponse) async throws -> Bool
+    {
         let head = answer.response
         let verdict: DownloadRangeRequest.Verdict =
             canResume
@@ -66,8 +67,8 @@ extension DownloadOperation {
             run.progress.jump(to: offset)
             representation?.total = total
             run.progress.expect(total)
-            if digests.checksum == nil { digests.restart(serverChecksum(head, isWhole: false)) }
-            // From here on the length of the file tells how many bytes there are.
+            if digests.checksum == nil { digests.restart(serverChecksum(head)) }
+            // From here on the length of the file is the number of bytes that it has.
             try file?.truncate(to: offset)
             if isFirst { checkpointBeginning() }
             return try await receive(answer, upTo: range.upperBound)
@@ -100,22 +101,22 @@ extension DownloadOperation {
                 try await open(place)
             }
             // The file at the place that the response names has bytes of this representation already: only the rest is requested.
-            if hasSomething, let known = representation?.validator, known == new.validator {
+            if hasPartialBytes, let known = representation?.validator, known == new.validator {
                 answer.cancel()
                 return false
             }
-        } else if hasBegun || hasSomething, !backoff.restart() {
+        } else if hasBegun || hasPartialBytes, !backoff.restart() {
             answer.cancel()
             throw TrellisError(.invalidResponse(.bodyCutShort("it began anew too often"))).about(
                 request, answer.response)
         }
-        try reset()
+        try await reset()
         accept(answer.response)
         representation = new
         parts = nil
         offset = 0
         resumedBytes = 0
-        digests.restart(checksum ?? serverChecksum(answer.response, isWhole: true))
+        digests.restart(checksum ?? serverChecksum(answer.response))
         run.progress.expect(new.total)
         run.progress.jump(to: 0)
         if let total = worthParts(new, answer.response) {
@@ -128,12 +129,21 @@ extension DownloadOperation {
     }
 
     /// Takes a digest from the trailers (RFC 9530, sections 2 and 3). The bytes received before are then read from the file.
-    private mutating func takeTrailers(of response: Response, isWhole: Bool) {
+    private mutating func takeTrailers(of response: Response) {
         guard options.verifiesDigestFields, digests.checksum == nil, !response.trailers.isEmpty,
-            !Representation.isCoded(response.headers),
-            let found = DigestFields.checksum(response.trailers, isWhole: isWhole)
+            !Representation.isCoded(response.headers), let scope = digestScope(of: response),
+            let found = DigestFields.checksum(response.trailers, of: scope)
         else { return }
         digests.restart(found)
+    }
+
+    /// Returns the bytes that the file has, compared with the content of a response; `nil` if the digests of the response are not
+    /// about its content: the fields of a response to `HEAD`, and of a 304, describe the response to a `GET`.
+    private func digestScope(of response: Response) -> DigestFields.Scope? {
+        guard request.method != .head, response.status != .notModified else { return nil }
+        guard response.status == .partialContent else { return .representation }
+        // The part is the file if the caller's own request asks for it.
+        return canResume ? .partOfRepresentation : .content
     }
 
     /// Records an accepted response.
@@ -143,10 +153,11 @@ extension DownloadOperation {
         run.accept(response)
     }
 
-    /// Returns the digest that the server sends along; `nil` where the caller gave a checksum or digests are not to be verified.
-    func serverChecksum(_ response: Response, isWhole: Bool) -> Checksum? {
-        guard options.verifiesDigestFields, checksum == nil else { return nil }
-        return DigestFields.checksum(response.headers, isWhole: isWhole)
+    /// Returns the digest that the server sends along; `nil` if there is none, if the caller gave a checksum, or if digests are not
+    /// to be verified.
+    func serverChecksum(_ response: Response) -> Checksum? {
+        guard options.verifiesDigestFields, checksum == nil, let scope = digestScope(of: response) else { return nil }
+        return DigestFields.checksum(response.headers, of: scope)
     }
 
     /// Writes the body of a response. Returns `true` when no bytes are missing any more.
@@ -157,7 +168,6 @@ extension DownloadOperation {
         // The server announces the number of bytes on the wire, not of those written: progress is measured on the wire.
         let coded = Representation.isCoded(answer.response.headers) ? answer.source as? StreamSource : nil
         coded?.measure(with: run.progress)
-        var schedule = CheckpointSchedule(now: session.clock.now())
         while let chunk = try await answer.source.next() {
             if let end, Int64(chunk.count) > end - offset {
                 representation = nil
@@ -169,7 +179,7 @@ extension DownloadOperation {
             try file.write(chunk, at: offset)
             digests.take(chunk, at: offset)
             offset += Int64(chunk.count)
-            if schedule.isTime(session.clock.now()) {
+            if schedule.isIntervalOver(at: session.clock.now()) {
                 // The deletion of the folder fails the download soon, and not only at its end.
                 try file.check()
                 try checkpoints?.check()
@@ -177,12 +187,12 @@ extension DownloadOperation {
             }
             if coded == nil { run.progress.advance(by: chunk.count) }
             if canKeepBytes { backoff.recordProgress(chunk.count) }
-            try await run.pass()
+            try await waitWhileSuspended()
         }
         let response = try await answer.source.finalResponse()
         self.response = response
         if coded != nil, let total = run.progress.current.totalBytes { run.progress.jump(to: total) }
-        takeTrailers(of: response, isWhole: end == nil)
+        takeTrailers(of: response)
         let total = end == nil ? offset : representation?.total
         if let total, offset >= total { return true }
         // A shorter part than requested: the rest is requested, unless the part was empty.

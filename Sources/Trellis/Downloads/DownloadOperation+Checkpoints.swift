@@ -2,7 +2,7 @@ import CurlEngine
 
 /// The checkpoints that a download leaves for a later one that resumes it: see ``CheckpointWriter``.
 extension DownloadOperation {
-    /// Returns resume data of the partial file; `nil` where the download cannot be resumed.
+    /// Returns resume data of the partial file; `nil` if the download cannot be resumed.
     ///
     /// - Parameters:
     ///   - done: The bytes that are on the disk when the checkpoint is written.
@@ -17,7 +17,7 @@ extension DownloadOperation {
     }
 
     /// Returns resume data of a file that arrives in order: as long as the same boot of the machine lasts, the length of the file
-    /// tells how many bytes there are.
+    /// is the number of bytes that it has.
     private func resumeData(upTo offset: Int64) -> ResumeData? {
         resumeData(
             done: offset > 0 ? [0..<offset] : [], pending: ResumeData.Pending([0..<(representation?.total ?? .max)]))
@@ -28,14 +28,13 @@ extension DownloadOperation {
         if let data = resumeData(upTo: offset) { checkpoints?.begin(data) }
     }
 
-    /// Writes a checkpoint of the bytes that have come in order, as soon as they are on the disk.
+    /// Writes a checkpoint of the bytes that have arrived in order, as soon as they are on the disk.
     func checkpointProgress() {
         if let data = resumeData(upTo: offset) { checkpoints?.save(data) }
     }
 
-    /// Writes a checkpoint of the segments before any bytes are written with gaps, because from then on the length of the file
-    /// tells nothing. If the checkpoint cannot be written, an earlier checkpoint, which would take the gaps for bytes, is
-    /// removed.
+    /// Writes a checkpoint of the segments before any bytes are written with gaps, because from then on the length of the file has
+    /// no meaning. If the checkpoint cannot be written, an earlier checkpoint, which would mistake the gaps for bytes, is removed.
     ///
     /// - Throws: ``TrellisError`` if the earlier checkpoint cannot be removed.
     func checkpointBeginning(of parts: DownloadSegments) throws {
@@ -44,11 +43,11 @@ extension DownloadOperation {
         try checkpoints.check()
     }
 
-    /// A closure that writes a checkpoint of the segments of a download in parts; `isTime` asks for a durable checkpoint.
-    var checkpointOfParts: @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void {
+    /// The closure that writes a checkpoint of the segments of a download in parts.
+    var checkpointOfParts: @Sendable (DownloadSegments, _ isDurable: Bool) throws -> Void {
         guard let checkpoints, let data = resumeData(done: []) else { return { _, _ in } }
-        return { parts, isTime in
-            if isTime {
+        return { parts, isDurable in
+            if isDurable {
                 try checkpoints.check()
                 return checkpoints.save(data.with(done: parts.done))
             }

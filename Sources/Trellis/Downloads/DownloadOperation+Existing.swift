@@ -9,15 +9,15 @@ extension DownloadOperation {
         let size: Int64
     }
 
-    /// Returns `true`, and takes the file at the destination as the result, if that file has the digest of the checksum and the
+    /// Returns `true`, and uses the file at the destination as the result, if that file has the digest of the checksum and the
     /// options let it stay.
     ///
     /// - Parameter head: The response that led to the path; `nil` before any request.
     mutating func keepFile(at path: String, _ head: Response? = nil) async throws -> Bool {
         guard destination.options.contains(.keepIfItMatches), let checksum,
-            (try? FileSystem.thing(at: path)) == .file
+            (try? FileSystem.kind(at: path)) == .file
         else { return false }
-        try await run.pass()
+        try await waitWhileSuspended()
         let target = WholeFile.target(of: path)
         let digest = try await checksum.fileDigest(at: target)
         guard digest.bytes == checksum.expected else { return false }

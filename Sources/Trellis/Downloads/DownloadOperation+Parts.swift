@@ -6,14 +6,14 @@ import HTTPTypes
 extension DownloadOperation {
     /// Returns the size of a file that is worth fetching in parts, if its server declares that it serves them; `nil` otherwise.
     func worthParts(_ representation: Representation, _ head: Response) -> Int64? {
-        guard options.connections > 1, !mustBeOne, canResume, representation.validator != nil,
+        guard options.connections > 1, !usesOneConnection, canResume, representation.validator != nil,
             let total = representation.total, total >= 2 * DownloadSegments.smallest,
             head.headers[.acceptRanges]?.lowercased() == "bytes"
         else { return nil }
         return total
     }
 
-    /// Downloads the file in parts. Returns `true` when the file is complete, and `false` where one connection has to bring it.
+    /// Downloads the file in parts. Returns `true` when the file is complete, and `false` if one connection has to bring it.
     mutating func receiveParts(beginningWith first: StreamResponse?) async throws -> Bool {
         guard let file, let representation, let parts else { return false }
         try checkSize(parts.total, first?.response ?? response)
@@ -30,16 +30,20 @@ extension DownloadOperation {
                 isExhausted = true
                 throw error
             }
-            // The complete file, over one connection.
+            // The complete file is requested over one connection. An accepted part counts: an interruption is no error any more.
+            if let last = fetching.response {
+                hasBegun = true
+                response = last
+            }
             self.parts = nil
             self.representation = nil
-            mustBeOne = true
+            usesOneConnection = true
             return false
         }
         if let last = fetching.response {
             response = last
             // A response with a part may carry the digest that the first one lacked.
-            if digests.checksum == nil { digests.restart(serverChecksum(last, isWhole: false)) }
+            if digests.checksum == nil { digests.restart(serverChecksum(last)) }
         }
         self.parts = nil
         offset = parts.total

@@ -2,8 +2,8 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// Performs a download from its call to the complete file: requests, writes, requests the rest after an interruption, checks the
-/// file, and moves it to the destination. Every request passes the whole pipeline of its session: steps, retries, redirects and
+/// The course of a download from its call to the complete file: requests, writes, requests the rest after an interruption, checks the
+/// file, and moves it to the destination. Every request passes the complete pipeline of its session: steps, retries, redirects and
 /// cookies apply to each.
 struct DownloadOperation {
     let session: Session
@@ -13,7 +13,7 @@ struct DownloadOperation {
     let options: DownloadOptions
     /// The request, completed, that all requests of the download are made from.
     let request: Request
-    /// The deadline of the whole download, all attempts and waits included.
+    /// The deadline of the download, all attempts and waits included.
     let deadline: CallDeadline
     /// The caller's resume data, until the partial file is opened.
     private var resumeData: ResumeData?
@@ -21,24 +21,26 @@ struct DownloadOperation {
     /// The file; `nil` until the destination is known.
     private(set) var file: DownloadFile?
     private(set) var checkpoints: CheckpointWriter?
-    /// The file that was at the destination before, and stays; `nil` where the download brings a file.
+    /// The file that was at the destination before, and stays; `nil` if the download brings a file.
     var existing: ExistingFile?
-    /// The representation of the bytes that are there; `nil` where they are of no use.
+    /// The representation of the bytes that exist; `nil` if these are unusable.
     var representation: Representation?
-    /// The number of bytes that are there from the beginning on, without a gap.
+    /// The number of bytes that exist from the beginning on, without a gap.
     var offset: Int64 = 0
     /// The number of bytes that an earlier download had brought.
     var resumedBytes: Int64 = 0
     var digests: DownloadDigests
     /// The limits and delays of further attempts.
     var backoff: DownloadBackoff
+    /// The schedule of the checkpoints, which continues over all responses: connections that are cut early leave checkpoints too.
+    var schedule: CheckpointSchedule
     /// Indicates whether a response has been accepted.
     var hasBegun = false
     var response: Response?
     /// The segments of a download in parts, whose bytes do not arrive in order; `nil` otherwise.
     var parts: DownloadSegments?
     /// Indicates whether the server has turned out not to serve parts, so that one response has to bring the file.
-    var mustBeOne = false
+    var usesOneConnection = false
     /// Indicates whether the workers of a download in parts have used up their attempts.
     var isExhausted = false
     /// Indicates whether the server has sent the complete representation in response to a request for a part.
@@ -57,6 +59,7 @@ struct DownloadOperation {
         resumeData = call.resumeData
         digests = DownloadDigests(checksum)
         backoff = DownloadBackoff(options)
+        schedule = CheckpointSchedule(now: session.clock.now())
         var request = try session.preparation.completingURL(of: call.request)
         if request.headers[.acceptEncoding] == nil, request.decodesContent != true {
             request.headers[.acceptEncoding] = "identity"
@@ -98,9 +101,9 @@ struct DownloadOperation {
         }
     }
 
-    // MARK: The file
+    // MARK: Partial file
 
-    /// Opens the partial file, and looks for bytes that are there already.
+    /// Opens the partial file, and finds the bytes that it has already.
     mutating func open(_ path: String, isPrivate: Bool = false) async throws {
         var file = try DownloadFile.opened(at: path, destination.options, isPrivate: isPrivate)
         var known: ResumeData?
@@ -133,21 +136,21 @@ struct DownloadOperation {
         run.progress.jump(to: resumedBytes)
     }
 
-    /// Returns the file to write to, and the resume data of the bytes that are there already.
+    /// Returns the file to write to, and the resume data of the bytes that it has already.
     private mutating func found(_ file: DownloadFile) async throws -> (DownloadFile, ResumeData?) {
         if let resumeData {
             self.resumeData = nil
-            if let file = try await file.takingOver(resumeData) { return (file, resumeData) }
+            if let file = try await file.adopting(resumeData) { return (file, resumeData) }
         }
         guard options.resumesPartialFile, let checkpoint = file.found(for: ResumeData.name(of: request.url)) else {
             return (file, nil)
         }
-        // A checkpoint without a stamp is from a sudden end, and tells what can be trusted; otherwise the file must not have
-        // changed since then.
+        // A checkpoint without a stamp is from a sudden end, and lists the bytes that can be trusted; otherwise the file must not
+        // have changed since then.
         return (file, checkpoint.stamp == nil || file.isAsLeft(by: checkpoint) ? file.trusted(checkpoint) : nil)
     }
 
-    /// Returns the path of the file where that depends on the response; `nil` where it does not.
+    /// Returns the path of the file if that depends on the response; `nil` if it does not.
     func path(for response: Response) throws -> String? {
         switch destination.place {
         case .file, .temporary: return nil
@@ -158,19 +161,19 @@ struct DownloadOperation {
         }
     }
 
-    /// Deletes all bytes and their checkpoints, which are of no use, and begins new checkpoints.
-    mutating func reset() throws {
+    /// Deletes all bytes and their checkpoints, which are unusable, and begins new checkpoints.
+    mutating func reset() async throws {
         guard let file else { return }
-        checkpoints?.close()
+        // A synchronization that is under way would report a failure of the new bytes to the old checkpoints.
+        await checkpoints?.end()
         try file.reset()
         checkpoints = CheckpointWriter(file)
     }
 
-    /// Ends a failed download: keeps the partial file where it can be resumed, is still there, and can be found by a later
-    /// download.
+    /// Ends a failed download: keeps the partial file if it can be resumed, still exists, and can be found by a later download.
     private func leave() async {
         guard let file else { return }
-        // A checkpoint may still be under way: a later download must not have to wait for it.
+        // A checkpoint may still be in progress: a later download must not have to wait for it.
         await checkpoints?.end()
         let mayStay = run.keepsPartialFile || (options.keepsPartialFile && file.isShared && !destination.isTemporary)
         let end = parts.map { $0.done.last?.upperBound ?? 0 } ?? offset
@@ -179,7 +182,7 @@ struct DownloadOperation {
             if !mayStay || !checkpoints.fallBack() { file.discard() }
             return
         }
-        guard mayStay, hasSomething, file.isThere(with: end), (try? file.setAside()) != nil else {
+        guard mayStay, hasPartialBytes, file.isThere(with: end), (try? file.setAside()) != nil else {
             return file.discard()
         }
         // On a full disk, 256 KiB of the file are cut off to make room for the checkpoint.
@@ -199,8 +202,13 @@ struct DownloadOperation {
         run.set(last)
     }
 
-    /// Indicates whether any bytes are there.
-    var hasSomething: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }
+    /// Waits while the download is suspended, at most until its deadline.
+    func waitWhileSuspended() async throws {
+        try await run.waitWhileSuspended(until: deadline, on: session.engine)
+    }
+
+    /// Indicates whether the partial file has any bytes.
+    var hasPartialBytes: Bool { offset > 0 || parts.map { $0.doneCount > 0 } ?? false }
 
     /// Checks the digest, and moves the file to the destination.
     private mutating func finish() async throws -> DownloadedFile {
@@ -211,11 +219,16 @@ struct DownloadOperation {
         }
         guard let file, let response else { throw TrellisError(.other("the download has no file or no response")) }
         if let error = try await digests.mismatch(file, size: offset) {
-            // The bytes are of no use, and are not kept.
+            // The bytes are unusable, and are not kept.
             representation = nil
             throw error.about(request, response)
         }
-        checkpoints?.close()
+        if destination.options.contains(.synchronize) {
+            // The system reports bytes that the disk refused to one synchronization only, which may be that of a checkpoint.
+            await checkpoints?.end()
+        } else {
+            checkpoints?.close()
+        }
         try checkpoints?.check()
         try await file.finish(size: offset)
         return DownloadedFile(

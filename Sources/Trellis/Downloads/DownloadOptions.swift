@@ -1,22 +1,24 @@
 /// The options of a download. By default, a download survives interruptions of the network.
 public struct DownloadOptions: Sendable, Hashable {
-    /// Indicates whether to resume the partial file that an earlier download left at the same place, where the file certainly
-    /// belongs to the same file; `true` unless set.
+    /// Indicates whether to resume the partial file that an earlier download left at the same place, if that certainly belongs to
+    /// the same file; `true` unless set.
     public var resumesPartialFile = true
-    /// Indicates whether to keep a partial file that can be resumed when the download fails or is cancelled; `true` unless set.
-    /// Other partial files never stay, and neither does that of ``DownloadDestination/temporary``, unless ``ResumeData`` was
-    /// asked for.
+    /// Indicates whether to keep a partial file that can be resumed when the download fails or is cancelled; `true` unless set. A
+    /// partial file that no later download finds by its destination is deleted in any case: that of
+    /// ``DownloadDestination/temporary``, and that of a download to the same destination as another one under way.
+    /// ``DownloadRequest/cancelProducingResumeData()`` keeps any partial file that can be resumed, whatever is set here.
     public var keepsPartialFile = true
-    /// The number of further attempts in a row after interruptions, without any bytes in between; 5 unless set. An attempt that
-    /// brings bytes does not count. With 0, an interruption is an error. Where no bytes can be kept, because the server has no
-    /// strong validator or serves no ranges, there are at most two.
+    /// The number of further attempts in a row after interruptions, without any bytes in between that can be kept; 5 unless set.
+    /// Bytes that can be kept begin the count again. Each of several ``connections`` has its own count. With 0, an interruption
+    /// is an error. If no bytes can be kept, because the server has no strong validator or serves no ranges, there are at most
+    /// two. Before the first accepted response there is none.
     public var maximumFailures = 5
     /// The number of further attempts in all, with or without bytes in between. Unless set, ``maximumFailures`` decides; if set,
     /// this limit alone does. With 0, an interruption is an error.
     public var maximumInterruptions: Int?
     /// Indicates whether to check the digest that a server sends along (`Repr-Digest` and `Content-Digest`, RFC 9530), if it is
-    /// one of SHA-256 and SHA-512; `true` unless set. The digest may come behind the body, as a trailer field: HTTP/1.1 has those
-    /// with chunked bodies.
+    /// one of SHA-256 and SHA-512; `true` unless set. The digest may arrive behind the body, as a trailer field: HTTP/1.1 has
+    /// trailer fields with chunked bodies.
     public var verifiesDigestFields = true
     /// The number of connections over which parts of the file are downloaded at the same time, if the server serves parts, and as
     /// far as ``ConnectionLimits/perOrigin`` allows; 1 unless set. Over HTTP/2 and HTTP/3 the parts are streams of one

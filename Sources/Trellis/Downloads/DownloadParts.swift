@@ -2,16 +2,18 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// Fetches the parts of a file over several connections at once.
+/// The workers that fetch the parts of a file over several connections at once.
 ///
-/// Each worker requests a segment, and the next one when that is complete. Near the end the workers take over segments that
-/// arrive slowly, see ``SegmentStealing``. A worker that fails too often ends, and the others do its work; with the last worker
-/// the download fails.
+/// Each worker requests a segment, and the next one when that is complete. An idle worker takes over half of the segment with
+/// the most bytes left, and near the end segments that arrive slowly, see ``SegmentStealing``. A worker that fails too often
+/// ends, and the others do its work. After the last worker the download fails, and its bytes stay; if the server has refused
+/// every part, one connection brings the complete file instead.
 ///
-/// Over HTTP/2 and HTTP/3 the parts are streams of one connection. That gains nothing where the connection is slow, but does
-/// where the server or the flow-control window slows down each stream.
+/// Over HTTP/2 and HTTP/3 the parts are streams of one connection. That is no faster if the network limits the speed, and
+/// faster if the server or the flow-control window limits each stream.
 final class DownloadParts: Sendable {
-    /// An error: the bytes that are there are of no use, or cannot be completed in parts.
+    /// The error after which the complete file has to be requested over one connection: the bytes so far are unusable, or the
+    /// server serves no parts.
     struct PartsNotUsable: Error {}
 
     private let session: Session
@@ -22,8 +24,8 @@ final class DownloadParts: Sendable {
     private let deadline: CallDeadline
     private let options: DownloadOptions
     private let segments: Locked<DownloadSegments>
-    /// The closure that writes checkpoints; `isTime` asks for a durable one.
-    private let checkpoint: @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
+    /// The closure that writes checkpoints.
+    private let checkpoint: @Sendable (DownloadSegments, _ isDurable: Bool) throws -> Void
     /// The schedule of the checkpoints.
     private let schedule: Locked<CheckpointSchedule>
     /// The last response of a part.
@@ -34,7 +36,7 @@ final class DownloadParts: Sendable {
     init(
         _ segments: DownloadSegments, of representation: Representation, in file: DownloadFile, request: Request,
         session: Session, run: DownloadTask, deadline: CallDeadline, options: DownloadOptions,
-        checkpoint: @escaping @Sendable (DownloadSegments, _ isTime: Bool) throws -> Void
+        checkpoint: @escaping @Sendable (DownloadSegments, _ isDurable: Bool) throws -> Void
     ) {
         self.segments = Locked(segments)
         self.representation = representation
@@ -79,16 +81,17 @@ final class DownloadParts: Sendable {
             return failures
         }
         guard !state.isWhole else { return }
-        // The server may serve no parts at all, if none has come.
-        guard response != nil, let failure = failures.last else { throw PartsNotUsable() }
-        throw failure
+        guard let last = failures.last else { throw PartsNotUsable() }
+        guard first != nil, response == nil else { throw last }
+        // Only responses prove that the server serves no parts. A lost connection does not, and the bytes that it brought stay.
+        throw failures.last(where: { !$0.isStatusFailure }) ?? PartsNotUsable()
     }
 
     /// Takes a segment, waiting until there is one; returns `nil` when no bytes are missing any more.
     private func take() async throws -> DownloadSegments.ID? {
         var stealing = SegmentStealing()
         while true {
-            try await run.pass()
+            try await waitWhileSuspended()
             let (id, isWhole) = segments.withLock { ($0.take() ?? stealing.take(from: &$0), $0.isWhole) }
             if id != nil || isWhole { return id }
             guard try await session.engine.delay(for: SegmentStealing.interval) else {
@@ -109,17 +112,17 @@ final class DownloadParts: Sendable {
             do {
                 defer {
                     begun = nil
-                    segments.withLock { $0.giveBack(id) }
+                    segments.withLock { $0.release(id) }
                 }
-                try await run.pass()
+                try await waitWhileSuspended()
                 if let answer = begun?.answer {
                     try await read(answer, id, upTo: segments.withLock { $0.total }, &backoff)
                 } else {
-                    guard try await ask(for: id, &backoff) else { return nil }
+                    guard try await sendRequest(for: id, &backoff) else { return nil }
                 }
             } catch {
-                guard run.isAnswered else { throw error.cause }
-                guard let duration = try backoff.delay(after: error, canKeepBytes: true),
+                // Before the first accepted response a failure is final for its worker; the others continue.
+                guard let duration = try backoff.delay(after: error, canKeepBytes: true), run.isAnswered,
                     run.report.mayResume(atMost: options.maximumInterruptions)
                 else { return error.cause }
                 do {
@@ -134,16 +137,16 @@ final class DownloadParts: Sendable {
         }
     }
 
-    /// Requests the rest of a segment. Returns `false` where the server serves no parts.
-    private func ask(for id: DownloadSegments.ID, _ backoff: inout DownloadBackoff) async throws -> Bool {
+    /// Requests the rest of a segment. Returns `false` if the server serves no parts.
+    private func sendRequest(for id: DownloadSegments.ID, _ backoff: inout DownloadBackoff) async throws -> Bool {
         let range = segments.withLock { $0.rest(of: id) }
         let rangeRequest = DownloadRangeRequest.part(from: range.lowerBound, to: range.upperBound, of: representation)
-        return try await run.report.asking(request.asking(rangeRequest, within: deadline), of: session) { answer in
-            try await judge(answer, to: rangeRequest, id, &backoff)
+        return try await run.report.send(request.requesting(rangeRequest, within: deadline), in: session) { answer in
+            try await validate(answer, to: rangeRequest, id, &backoff)
         }
     }
 
-    private func judge(
+    private func validate(
         _ answer: StreamResponse, to rangeRequest: DownloadRangeRequest, _ id: DownloadSegments.ID,
         _ backoff: inout DownloadBackoff
     ) async throws -> Bool {
@@ -199,7 +202,7 @@ final class DownloadParts: Sendable {
             // A part that is longer than its range may be of another representation.
             guard rest.isEmpty || Int64(chunk.count) <= end - rest.lowerBound else { throw PartsNotUsable() }
             var gained = 0
-            // Repeated where the segment grows, because another fetch has given back the segment behind.
+            // Repeated if the segment grows, because another fetch has released the segment behind.
             while !chunk.isEmpty, !rest.isEmpty {
                 let bytes = chunk.prefix(Int(clamping: rest.count))
                 try file.write(bytes, at: rest.lowerBound)
@@ -211,13 +214,19 @@ final class DownloadParts: Sendable {
             backoff.recordProgress(gained)
             if rest.isEmpty {
                 endOtherFetches(of: id)
-                // The connection can be reused where the response ends here too.
+                // The connection can be reused if the response ends here too.
                 guard rest.upperBound == end, chunk.isEmpty else { return answer.cancel() }
             }
-            try await run.pass()
+            try await waitWhileSuspended()
         }
         guard isEmpty, !isOver(id) else { return }
-        throw Interruption(TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))))
+        throw Interruption(
+            TrellisError(.invalidResponse(.bodyCutShort("the part is empty"))).about(request, answer.response))
+    }
+
+    /// Waits while the download is suspended, at most until its deadline.
+    private func waitWhileSuspended() async throws {
+        try await run.waitWhileSuspended(until: deadline, on: session.engine)
     }
 
     /// Indicates whether no bytes are missing for a fetch.
@@ -233,8 +242,16 @@ final class DownloadParts: Sendable {
     /// Checks the file and writes checkpoints by the schedule.
     private func writeCheckpoint() throws {
         let now = session.clock.now()
-        let (isTime, isMuch) = schedule.withLock { ($0.isTime(now), $0.isMuch(segments.withLock { $0.doneCount })) }
-        if isTime { try file.check() }
-        if isTime || isMuch { try checkpoint(state, isTime) }
+        let doneCount = segments.withLock { $0.doneCount }
+        let (isDurable, isProvisional) = schedule.withLock { schedule in
+            (schedule.isIntervalOver(at: now), schedule.hasEnoughBytes(doneCount))
+        }
+        if isDurable { try file.check() }
+        if isDurable || isProvisional { try checkpoint(state, isDurable) }
     }
+}
+
+extension Error {
+    /// Indicates whether the error is a response whose status was not acceptable.
+    fileprivate var isStatusFailure: Bool { (self as? TrellisError)?.kind == .unacceptableStatus }
 }

@@ -1,12 +1,12 @@
 import CurlEngine
 import HTTPTypes
 
-/// A range request of a download, and the judgement of its response. A pure value: bytes are appended to a partial file only
-/// where they certainly belong to the same representation.
+/// A range request of a download, and the validation of its response. A pure value: bytes are appended to a partial file only if
+/// they certainly belong to the same representation.
 enum DownloadRangeRequest: Hashable, Sendable {
     /// The complete representation.
     case whole
-    /// The bytes from one position on, up to another one (exclusive) where that is given, of a representation that must not have
+    /// The bytes from one position on, up to another one (exclusive) if that is given, of a representation that must not have
     /// changed.
     case part(from: Int64, to: Int64?, of: Representation)
 
@@ -18,14 +18,14 @@ enum DownloadRangeRequest: Hashable, Sendable {
         case part(Range<Int64>, total: Int64?)
         /// A response that confirms that no bytes are missing.
         case complete
-        /// An unusable response: the bytes that are there are of no use either, and the complete representation has to be
+        /// An unusable response: the bytes of the partial file are unusable too, and the complete representation has to be
         /// requested. The associated value is the reason in words.
         case askForWhole(String)
         /// A transient failure of the server, such as 503: the request is repeated.
         case busy
         /// A status outside 200 to 299 that is not transient: another attempt would get the same.
         case refused
-        /// A response that does not answer the request; the associated value is the reason in words.
+        /// A response that does not fit the request; the associated value is the reason in words.
         case malformed(String)
     }
 
@@ -40,9 +40,9 @@ enum DownloadRangeRequest: Hashable, Sendable {
         ]
     }
 
-    /// Judges a response by its head.
+    /// Validates a response by its head.
     ///
-    /// - Parameter url: The URL that has answered, after all redirects.
+    /// - Parameter url: The URL of the response, after all redirects.
     func verdict(status: Int, fields: HTTPFields, of url: String? = nil) -> Verdict {
         switch (self, status) {
         case (.whole, 206): .malformed("it is a part that nobody asked for")
@@ -65,7 +65,7 @@ enum DownloadRangeRequest: Hashable, Sendable {
         }
     }
 
-    /// Judges a 206: every field has to fit the request and the representation.
+    /// Validates a 206: every field has to fit the request and the representation.
     private func verdict(onPart fields: HTTPFields) -> Verdict {
         guard case .part(let start, let end, let representation) = self else { return .askForWhole("not asked for") }
         if let type = fields[.contentType], type.lowercased().hasBytePrefix("multipart/byteranges") {
@@ -88,15 +88,15 @@ enum DownloadRangeRequest: Hashable, Sendable {
     }
 
     /// Indicates whether a 416 is about the same representation. A server whose representation has changed ignores the range (RFC
-    /// 9110, section 13.1.5), and not every server repeats the tag: a 416 without a tag fits where the total is known.
+    /// 9110, section 13.1.5), and not every server repeats the tag: a 416 without a tag fits if the total is known.
     private static func isSame(_ representation: Representation, _ fields: HTTPFields) -> Bool {
         guard let validator = representation.validator else { return false }
         if fields[.eTag] == nil, representation.total != nil { return true }
         return validator.fits(partWith: fields)
     }
 
-    /// Judges a 416: the representation has no bytes from the requested position on. The download is complete if that position is
-    /// its end.
+    /// Validates a 416: the representation has no bytes from the requested position on. The download is complete if that position
+    /// is its end.
     private static func verdict(on416 fields: HTTPFields, _ start: Int64, _ representation: Representation) -> Verdict {
         guard case .unsatisfied(let total)? = fields[.contentRange].flatMap({ ContentRange($0) }), total == start,
             representation.total ?? total == total, isSame(representation, fields)

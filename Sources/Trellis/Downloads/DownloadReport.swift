@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// Records the interruptions, metrics and redirects of a download over all of its requests.
+/// The record of the interruptions, metrics and redirects of a download over all of its requests.
 final class DownloadReport: Sendable {
     private struct State: Sendable {
         var start: EngineInstant?
@@ -60,8 +60,8 @@ final class DownloadReport: Sendable {
     }
 
     /// Sends a request, calls `body` with its response, and records the metrics of both.
-    func asking<Value>(
-        _ request: Request, of session: Session, _ body: (StreamResponse) async throws -> Value
+    func send<Value>(
+        _ request: Request, in session: Session, _ body: (StreamResponse) async throws -> Value
     ) async throws -> Value {
         let answer: StreamResponse
         do {

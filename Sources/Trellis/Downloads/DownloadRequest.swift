@@ -13,7 +13,7 @@
 /// For a description of a download, see <doc:Downloads>.
 public struct DownloadRequest: Sendable {
     private let owner: DownloadOwner
-    /// The error that every read through this handle throws; `nil` for a valid handle.
+    /// The error that every read through this handle throws; `nil` if the handle is valid.
     private let failure: TrellisError?
     private var run: DownloadTask { owner.run }
 
@@ -46,6 +46,11 @@ public struct DownloadRequest: Sendable {
     /// Ends the download, unless it has started.
     func leaveBatch() { run.leaveBatch() }
 
+    /// Returns the result of the download's task for the outcome of a batch.
+    func outcome(_ result: Result<DownloadedFile, any Error>) -> Result<DownloadedFile, any Error> {
+        run.outcome(result)
+    }
+
     /// Ends the download with an error.
     func end(_ error: any Error) { run.cancel(error) }
 
@@ -54,8 +59,8 @@ public struct DownloadRequest: Sendable {
     /// A task that is cancelled leaves the download to the other tasks that wait for this or for ``response``; with the last of
     /// them the download ends.
     ///
-    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` where the download ended with its other waiting tasks;
-    ///   the error of a validator or of the closure that chooses a destination; `CancellationError` in a cancelled task.
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` if the download ended with its other waiting tasks; the
+    ///   error of a validator or of the closure that chooses a destination; `CancellationError` in a cancelled task.
     public var value: DownloadedFile {
         get async throws {
             if let failure { throw failure }
@@ -75,10 +80,11 @@ public struct DownloadRequest: Sendable {
     }
 
     /// The progress of the download, for any number of readers. The first reader that waits for a value starts the download,
-    /// unless the download waits for its turn in a ``DownloadBatch``.
+    /// unless the download belongs to a ``DownloadBatch``, which starts it in its turn.
     ///
-    /// Bytes of an earlier download count as completed. The total is not known where the server does not give it. For a body with
-    /// a content coding, the bytes on the wire count, whose number is the one that the server announces.
+    /// Bytes of an earlier download count as completed. A download that begins again counts from zero again. The total is unknown
+    /// if the server does not give it. For a body with a content coding, the bytes on the wire count, whose number is the one that
+    /// the server announces.
     public var progress: TransferProgressSequence {
         TransferProgressSequence(run.progress) { [weak run] in run?.beginForReader() }
     }
@@ -89,8 +95,8 @@ public struct DownloadRequest: Sendable {
     /// The state of the download at this moment.
     public var state: RequestState { run.currentState }
 
-    /// The data with which the download can be resumed; `nil` while it runs, where it succeeded, and where there are no bytes
-    /// that could be kept.
+    /// The data with which the download can be resumed; `nil` while it runs, if it succeeded, and if it has no bytes that could be
+    /// kept.
     public var resumeData: ResumeData? { run.resumeData }
 
     /// Starts the download, or resumes it.
@@ -99,7 +105,8 @@ public struct DownloadRequest: Sendable {
         run.resume()
     }
 
-    /// Suspends the download: its traffic stops. Time limits other than ``Timeouts/idle`` keep running.
+    /// Suspends the download: its traffic stops. ``Timeouts/total`` continues to run, and the download fails at its end;
+    /// ``Timeouts/idle`` does not apply meanwhile.
     public func suspend() { run.suspend() }
 
     /// Cancels the download; tasks that wait for it get an error of kind ``TrellisError/Kind/cancelled``. Does nothing if the
@@ -107,7 +114,7 @@ public struct DownloadRequest: Sendable {
     public func cancel() { run.cancel(TrellisError(.cancelled(.explicitly))) }
 
     /// Cancels the download as ``cancel()`` does, keeps its partial file, and returns the data with which it can be resumed.
-    /// Returns `nil` where no bytes have come yet, the server gives no validator for that (a strong entity tag or a date of the
+    /// Returns `nil` if no bytes have arrived yet, the server gives no validator for that (a strong entity tag or a date of the
     /// last change), or the download has succeeded.
     public func cancelProducingResumeData() async -> ResumeData? {
         run.cancel(TrellisError(.cancelled(.explicitly)), keepingPartialFile: true)
@@ -115,7 +122,7 @@ public struct DownloadRequest: Sendable {
     }
 }
 
-/// Ends a download when the last handle on it is released.
+/// The owner of a download, which ends the download when the last handle on it is released.
 final class DownloadOwner: Sendable {
     let run: DownloadTask
 

@@ -8,7 +8,7 @@ struct DownloadSegments: Hashable, Sendable {
 
     /// A range that is being fetched by one or more workers.
     private struct Segment: Hashable, Sendable {
-        /// The end of the bytes that are there.
+        /// The end of the bytes that have arrived.
         var position: Int64
         var end: Int64
         /// The fetches of the segment, and the position that each has reached.
@@ -18,10 +18,10 @@ struct DownloadSegments: Hashable, Sendable {
 
         var rest: Range<Int64> { position..<end }
 
-        /// Indicates whether a response that is being read also brings the bytes behind the segment, from `place` on. The
-        /// response of a complete segment does not count, because the fetch that was faster may have ended it already.
-        func goesOn(at place: Int64) -> Bool {
-            end == place && !rest.isEmpty && openEnded.map { fetches[$0] != nil } == true
+        /// Indicates whether a response that is being read also brings the bytes behind the segment, from `position` on. The
+        /// response of a complete segment does not count, because a faster fetch may have ended that response already.
+        func continues(from position: Int64) -> Bool {
+            end == position && !rest.isEmpty && openEnded.map { fetches[$0] != nil } == true
         }
     }
 
@@ -30,7 +30,7 @@ struct DownloadSegments: Hashable, Sendable {
 
     /// The size of the file in bytes.
     let total: Int64
-    /// The number of bytes that are there.
+    /// The number of bytes that have arrived.
     private(set) var doneCount: Int64
     private let smallest: Int64
     /// The missing ranges that are not being fetched.
@@ -44,7 +44,7 @@ struct DownloadSegments: Hashable, Sendable {
 
     /// Creates the segments of a file.
     ///
-    /// - Parameter done: The byte ranges that are there already, in order.
+    /// - Parameter done: The byte ranges that have arrived already, in order.
     init(total: Int64, done: [Range<Int64>] = [], smallest: Int64 = DownloadSegments.smallest) {
         self.total = total
         self.smallest = smallest
@@ -67,15 +67,15 @@ struct DownloadSegments: Hashable, Sendable {
     /// Indicates whether no bytes are missing.
     var isWhole: Bool { doneCount == total }
 
-    /// The byte ranges that are there, in order.
+    /// The byte ranges that have arrived, in order.
     var done: [Range<Int64>] {
         let missing = free + active.values.map(\.rest)
         return Self.rest(of: missing.filter { !$0.isEmpty }.sorted { $0.lowerBound < $1.lowerBound }, total)
     }
 
-    // MARK: Taking
+    // MARK: Choice of segments
 
-    /// Begins a fetch of a missing range, or of half of a segment; returns `nil` where no segment is worth a fetch.
+    /// Begins a fetch of a missing range, or of half of a segment; returns `nil` if no segment is worth a fetch.
     ///
     /// - Parameter isOpenEnded: Indicates whether the response carries the complete representation.
     mutating func take(isOpenEnded: Bool = false) -> ID? {
@@ -123,7 +123,7 @@ struct DownloadSegments: Hashable, Sendable {
         active.sorted { $0.key < $1.key }.map { ($0.key, $0.value.rest, $0.value.fetches.count) }
     }
 
-    // MARK: Fetching
+    // MARK: Progress of fetches
 
     private func segment(of id: ID) -> Segment? { active[joined[id] ?? id] }
 
@@ -149,14 +149,14 @@ struct DownloadSegments: Hashable, Sendable {
     }
 
     /// Ends a fetch. The rest of the segment becomes free, unless another fetch is under way.
-    mutating func giveBack(_ id: ID) {
+    mutating func release(_ id: ID) {
         let key = joined.removeValue(forKey: id) ?? id
         guard active[key]?.fetches.removeValue(forKey: id) != nil, let segment = active[key] else { return }
         guard segment.fetches.isEmpty else { return }
         active[key] = nil
         guard !segment.rest.isEmpty else { return }
         // An open response that carries these bytes anyway takes them over.
-        if let neighbour = active.first(where: { $0.value.goesOn(at: segment.position) })?.key {
+        if let neighbour = active.first(where: { $0.value.continues(from: segment.position) })?.key {
             active[neighbour]?.end = segment.end
             return
         }

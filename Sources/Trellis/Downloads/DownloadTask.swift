@@ -17,13 +17,13 @@ final class DownloadTask: SessionOperation {
         var end: (any Error)?
         /// Indicates whether the partial file has to be kept for resume data.
         var keepsPartialFile = false
-        /// Indicates whether a batch starts the download when its turn has come.
+        /// Indicates whether a batch starts the download in its turn.
         var isInBatch = false
         /// The bodies that are being read, which a suspension stops.
         var sources: [ObjectIdentifier: any ChunkSource] = [:]
         /// The continuations to resume when the download is no longer suspended.
         var whenResumed: [Int: CheckedContinuation<Void, Never>] = [:]
-        /// The number of waiters so far, from which their IDs are made.
+        /// The number of waiters so far, from which the IDs of the waiters are made.
         var waiterCount = 0
         /// Indicates whether a batch waits for the end.
         var isAwaitedByBatch = false
@@ -40,10 +40,10 @@ final class DownloadTask: SessionOperation {
             return waiterCount
         }
 
-        /// Indicates whether anything besides one waiter needs the file or the response.
-        var hasOtherReaders: Bool { isAwaitedByBatch || whenEnded.count + onResponse.count > 1 }
+        /// Indicates whether anything besides one waiter needs the file or the response, now or in its turn.
+        var hasOtherReaders: Bool { isInBatch || isAwaitedByBatch || whenEnded.count + onResponse.count > 1 }
 
-        /// Marks the download as cancelled, and returns the work that is left to do; `nil` where the download has ended already.
+        /// Marks the download as cancelled, and returns the work that is left to do; `nil` if the download has ended already.
         mutating func cancel(_ error: any Error, keepingPartialFile keeps: Bool = false) -> Cancellation? {
             guard !call.isFinished else { return nil }
             _ = call.handle(.cancel)
@@ -57,7 +57,7 @@ final class DownloadTask: SessionOperation {
     /// The work that a cancellation leaves to be done outside the lock.
     private struct Cancellation: Sendable {
         let task: Task<DownloadedFile, any Error>?
-        /// The continuations that waited for the end of a suspension.
+        /// The continuations that waited for the resumption.
         let held: [CheckedContinuation<Void, Never>]
     }
 
@@ -75,7 +75,7 @@ final class DownloadTask: SessionOperation {
     // A download that never began has not ended its progress yet.
     deinit { progress.finish() }
 
-    // MARK: Called by handles
+    // MARK: Interface of the handles
 
     var currentState: RequestState { state.withLock { $0.call } }
 
@@ -99,9 +99,22 @@ final class DownloadTask: SessionOperation {
         return begin()
     }
 
-    /// Cancels a download that the batch has not started, when the batch ends: it would never start, and the readers of its
-    /// progress would wait for ever.
-    func leaveBatch() { perform(state.withLock { $0.task == nil ? $0.cancel(CancellationError()) : nil }) }
+    /// Cancels a download that has not started, when its batch ends: otherwise the download would never start, and the readers of
+    /// its progress would wait forever. A download that others have started is left to its readers.
+    func leaveBatch() {
+        let cancellation = state.withLock { state in
+            state.isInBatch = false
+            return state.task == nil ? state.cancel(CancellationError()) : nil
+        }
+        perform(cancellation)
+    }
+
+    /// Returns the result for the outcome of a batch. A `CancellationError` would be about another task than the one that reads the
+    /// outcome: the error of kind ``TrellisError/Kind/cancelled`` takes its place.
+    func outcome(_ result: Result<DownloadedFile, any Error>) -> Result<DownloadedFile, any Error> {
+        guard case .failure(is CancellationError) = result else { return result }
+        return .failure(report.complete(TrellisError(.cancelled(.explicitly))))
+    }
 
     /// Starts the download for a reader of its progress, unless a batch is to start it.
     func beginForReader() {
@@ -141,7 +154,7 @@ final class DownloadTask: SessionOperation {
         for waiter in waiters { waiter.resume() }
     }
 
-    /// Suspends or resumes a source. Another thread may change the state of the download meanwhile, and tell the source as well:
+    /// Suspends or resumes a source. Another thread may change the state of the download meanwhile, and notify the source as well:
     /// the last call has to carry the final state.
     private func hold(_ source: any ChunkSource, _ isHeld: Bool) {
         source.hold(isHeld)
@@ -164,8 +177,8 @@ final class DownloadTask: SessionOperation {
         if cancellation.task == nil { progress.finish() }
     }
 
-    /// Waits for the end, and returns the resume data; `nil` where the download did not start, succeeded, or left nothing to
-    /// resume.
+    /// Waits until the download has ended, and returns the resume data; `nil` if the download did not start, succeeded, or left
+    /// nothing to resume.
     func resumeDataAtEnd() async -> ResumeData? {
         guard let task = state.withLock({ $0.task }) else { return nil }
         if case .success = await task.result { return nil }
@@ -228,7 +241,7 @@ final class DownloadTask: SessionOperation {
         perform(cancellation)
     }
 
-    // MARK: Called by the download task
+    // MARK: Interface of the work
 
     var validation: Validation { state.withLock { $0.validation } }
 
@@ -266,12 +279,29 @@ final class DownloadTask: SessionOperation {
         return try await body()
     }
 
-    /// Waits while the download is suspended.
+    /// Waits while the download is suspended, at most until its deadline.
     ///
-    /// - Throws: `CancellationError` when the task is cancelled meanwhile; a worker's task may be, while the download goes on.
-    func pass() async throws {
+    /// - Throws: ``TrellisError`` with the total timeout at the deadline; `CancellationError` if the task is cancelled meanwhile; a
+    ///   worker's task may be, while the download continues.
+    func waitWhileSuspended(until deadline: CallDeadline, on engine: EngineExecutor) async throws {
         try Task.checkCancellation()
         guard currentState == .suspended else { return }
+        guard let end = deadline.end else { return try await waitForResumption() }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await self.waitForResumption() }
+            group.addTask {
+                guard try await engine.delay(until: end) else { throw TrellisError(.cancelled(.sessionShutDown)) }
+                throw TrellisError(.timedOut(.total))
+            }
+            defer { group.cancelAll() }
+            _ = try await group.next()
+        }
+    }
+
+    /// Waits until the download is no longer suspended.
+    ///
+    /// - Throws: `CancellationError` if the task is cancelled meanwhile.
+    private func waitForResumption() async throws {
         let id = state.withLock { $0.nextWaiter() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

@@ -10,7 +10,7 @@ public struct DownloadedFile: Sendable {
     /// Indicates whether the file was at the destination before, had the right digest, and was kept: see
     /// ``DownloadDestination/Options/keepIfItMatches``.
     public let isExisting: Bool
-    /// The response whose body is the file; the last one where several were needed.
+    /// The response whose body is the file; the last one if several were needed.
     ///
     /// An existing file that was kept without a request (``attempts`` is 0) has a response that no server has sent: a 304 (Not
     /// Modified) without fields, of the request's URL.

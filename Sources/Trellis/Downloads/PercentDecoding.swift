@@ -1,6 +1,6 @@
 /// The decoding of percent-encoded bytes in text.
 enum PercentDecoding {
-    /// Returns the decoded bytes; `nil` where an escape is malformed.
+    /// Returns the decoded bytes; `nil` if an escape is malformed.
     static func bytes(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var rest = Array(text)[...]
@@ -20,6 +20,6 @@ enum PercentDecoding {
         return bytes
     }
 
-    /// Returns the decoded text; `nil` where an escape is malformed or the bytes are not UTF-8.
+    /// Returns the decoded text; `nil` if an escape is malformed or the bytes are not UTF-8.
     static func text(_ text: String) -> String? { bytes(text.utf8).flatMap { String(validating: $0, as: UTF8.self) } }
 }

@@ -3,11 +3,11 @@ import HTTPTypes
 
 /// The identity and the size of the file that is downloaded, from a response with the complete representation.
 struct Representation: Hashable, Sendable {
-    /// The validator of the representation; `nil` where the download cannot be resumed after an interruption.
+    /// The validator of the representation; `nil` if the download cannot be resumed after an interruption.
     var validator: StrongValidator?
-    /// The size in bytes; `nil` where it is not known.
+    /// The size in bytes; `nil` if unknown.
     var total: Int64?
-    /// The URL of the resource, without the query; `nil` where it is not known.
+    /// The URL of the resource, without the query; `nil` if unknown.
     var resource: String?
 
     init(validator: StrongValidator?, total: Int64?, resource: String? = nil) {
@@ -20,7 +20,7 @@ struct Representation: Hashable, Sendable {
     ///
     /// A download with a content coding cannot be resumed: the bytes on the wire are not those in the file.
     ///
-    /// - Parameter url: The URL that has answered, after all redirects.
+    /// - Parameter url: The URL of the response, after all redirects.
     init(_ fields: HTTPFields, of url: String? = nil) {
         resource = url.map(Self.resource)
         guard !Self.isCoded(fields) else { return }

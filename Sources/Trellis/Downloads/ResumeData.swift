@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The data with which an unfinished download is resumed: the place of its partial file, and the representation that this is a
+/// The data with which an unfinished download is resumed: the path of its partial file, and the representation that this is a
 /// part of.
 ///
 /// ```swift
@@ -19,20 +19,20 @@ public struct ResumeData: Sendable, Hashable {
     public let url: String
     /// The path of the partial file.
     public let path: String
-    /// The number of bytes that are there.
+    /// The number of bytes that have arrived.
     public var receivedBytes: Int64 { done.reduce(0) { $0 + Int64($1.count) } }
-    /// The total number of bytes; `nil` where it is not known.
+    /// The total number of bytes; `nil` if unknown.
     public let totalBytes: Int64?
     /// The validator with which the rest is requested.
     let validator: StrongValidator
-    /// The URL that has answered, after all redirects; `nil` where that is not known.
+    /// The URL of the response, after all redirects; `nil` if unknown.
     let resource: String?
     /// The byte ranges that are on the disk and not only on their way there, in order, apart from each other.
     let done: [Range<Int64>]
-    /// The bytes that were written, which count as long as the same boot of the machine lasts; `nil` where only ``done`` counts.
+    /// The bytes that were written, which count as long as the same boot of the machine lasts; `nil` if only ``done`` counts.
     let pending: Pending?
-    /// The size and the modification time of the partial file after the last byte was written; `nil` where more may have been
-    /// written since.
+    /// The size and the modification time of the partial file after the last byte was written; `nil` if more may have been written
+    /// since.
     let stamp: PartialFile.Stamp?
 
     /// Bytes that the kernel has been given, and the disk may not have.
@@ -42,7 +42,7 @@ public struct ResumeData: Sendable, Hashable {
         /// The byte ranges, in order, as far as the partial file is long enough.
         let written: [Range<Int64>]
 
-        /// Creates the bytes of the present boot; `nil` where the boot has no ID.
+        /// Creates the bytes of the present boot; `nil` if the boot has no ID.
         init?(_ written: [Range<Int64>]) {
             guard let boot = BootID.id else { return nil }
             self.init(boot: boot, written: written)
@@ -71,7 +71,7 @@ public struct ResumeData: Sendable, Hashable {
         self.stamp = stamp
     }
 
-    /// Creates the data; `nil` where the representation has no validator.
+    /// Creates the data; `nil` if the representation has no validator.
     init?(
         _ representation: Representation, url: String, path: String, done: [Range<Int64>],
         stamp: PartialFile.Stamp? = nil, pending: Pending? = nil

@@ -1,8 +1,8 @@
-/// Chooses the segment that an idle connection takes over from a slow one, at the end of a download in parts. A pure value: two
-/// choices are ``interval`` apart.
+/// The choice of the segment that an idle connection takes over from a slow one, at the end of a download in parts. A pure value:
+/// two choices are ``interval`` apart.
 ///
-/// While much is left of a segment, half of it is taken as soon as a connection is idle. A smaller rest usually arrives by
-/// itself, but not where its connection is slow or has stalled.
+/// While much is left of a segment, half of it is taken as soon as a connection is idle. A smaller rest usually arrives by itself,
+/// but not if its connection is slow or has stalled.
 struct SegmentStealing: Sendable {
     /// The time between two choices.
     static let interval: Duration = .milliseconds(500)
@@ -12,7 +12,7 @@ struct SegmentStealing: Sendable {
     /// The rest of each segment at the last choice, and the number of connections that fetched it.
     private var last: [DownloadSegments.ID: (rest: Range<Int64>, fetches: Int)] = [:]
 
-    /// Takes a segment that would not be complete within a second; returns `nil` where the caller has to look again after the
+    /// Takes a segment that would not be complete within a second; returns `nil` if the caller has to try again after the
     /// interval.
     mutating func take(from segments: inout DownloadSegments) -> DownloadSegments.ID? {
         let now = segments.underWay
@@ -28,7 +28,7 @@ struct SegmentStealing: Sendable {
         }
         // The slow segment with the fewest connections; among several, the one with the most bytes left.
         guard let choice = slow.min(by: { ($0.fetches, $1.left) < ($1.fetches, $0.left) }) else { return nil }
-        // A segment that has stalled is fetched by a second connection as a whole: its first half would stay stalled.
+        // A segment that has stalled is fetched completely by a second connection: its first half would stay stalled.
         return choice.gained > 0 && choice.left >= Self.smallest ? segments.halve(choice.id) : segments.join(choice.id)
     }
 }

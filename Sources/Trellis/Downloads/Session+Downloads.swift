@@ -11,7 +11,7 @@ struct DownloadCall: Sendable {
 }
 
 extension Session {
-    /// Downloads to a file and returns it when it is whole, at its place and checked.
+    /// Downloads to a file, and returns the file when it is complete, at its destination and checked.
     ///
     /// ```swift
     /// let file = try await session.download("https://example.com/big.iso", to: .directory("/srv/images"))
@@ -26,7 +26,7 @@ extension Session {
     ///   - destination: The destination of the file; a temporary file unless given.
     ///   - checksum: The digest that the file has to have.
     ///   - options: The options of the download.
-    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose download ends at once.
+    /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, after its download has ended.
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
         checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:],
@@ -65,9 +65,9 @@ extension Session {
             { try request.asRequest().adjusted(headers, timeouts, interceptor) }, destination, checksum, options, nil)
     }
 
-    /// Returns a handle on a download that resumes where another one ended.
+    /// Returns a handle on a download that continues at the point at which another one ended.
     ///
-    /// If the partial file does not exist any more, or the server has another file by now, the download begins anew.
+    /// If the partial file does not exist any more, or the server has another file, the download begins again.
     ///
     /// - Parameters:
     ///   - resumeData: The resume data of the other download: ``DownloadRequest/resumeData``.

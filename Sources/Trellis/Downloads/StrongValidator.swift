@@ -6,10 +6,10 @@ import HTTPTypes
 enum StrongValidator: Hashable, Sendable {
     /// A strong entity tag, with its quotes.
     case entityTag(String)
-    /// The time of the last change, where the representation certainly did not change again within that second.
+    /// The time of the last change, if the representation certainly did not change again within that second.
     case lastModified(String)
 
-    /// Creates the validator of a response; `nil` where the response has none.
+    /// Creates the validator of a response; `nil` if the response has none.
     init?(_ fields: HTTPFields) {
         if let tag = fields[.eTag] {
             // A weak tag says that the bytes may differ, and then the time is not reliable either.

@@ -18,7 +18,7 @@ struct BlockingThreadPoolTests {
         }
     }
 
-    @Test func asManyWaitAtATimeAsThereAreThreads() async {
+    @Test func allThreadsCanWaitAtTheSameTime() async {
         let gate = Gate(BlockingThreadPool.maximumCount)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<BlockingThreadPool.maximumCount {
@@ -27,7 +27,7 @@ struct BlockingThreadPoolTests {
         }
     }
 
-    @Test func whatComesOnTopHasItsTurn() async {
+    @Test func furtherWorkHasItsTurn() async {
         let sum = await withTaskGroup(of: Int.self) { group in
             for number in 0..<2000 { group.addTask { await BlockingThreadPool.run { number } } }
             return await group.reduce(0, +)
@@ -37,7 +37,7 @@ struct BlockingThreadPoolTests {
         for number in 0..<2000 { #expect(await BlockingThreadPool.run { number } == number) }
     }
 
-    @Test func whatFailsSaysHow() async {
+    @Test func aFailureIsThrown() async {
         let failure = FileReader.Failure(why: "gone")
         await #expect(throws: failure) {
             try await BlockingThreadPool.trying { () throws(FileReader.Failure) -> Int in throw failure }
@@ -52,5 +52,19 @@ struct BlockingThreadPoolTests {
             #expect(CallingThread.isEngine)
         }.value
         await engine.shutDown()
+    }
+
+    /// The name of the calling thread.
+    private static var threadName: String {
+        var name = [CChar](repeating: 0, count: 16)
+        _ = unsafe pthread_getname_np(pthread_self(), &name, name.count)
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// The threads of the two pools can be distinguished in a debugger.
+    @Test func theThreadsAreNamedForTheirPool() async {
+        #expect(await BlockingThreadPool.run { Self.threadName } == "trellis-block")
+        let name = await Task(executorPreference: DiskExecutor.shared) { Self.threadName }.value
+        #expect(name == "trellis-disk")
     }
 }

@@ -10,13 +10,13 @@ struct CheckpointScheduleTests {
 
     @Test mutating func byTime() {
         let due = [0, 999, 1000, 1001, 1999, 2000, 10_000, 10_999].map {
-            schedule.isTime(Self.start.advanced(by: .milliseconds($0)))
+            schedule.isIntervalOver(at: Self.start.advanced(by: .milliseconds($0)))
         }
         #expect(due == [false, false, true, false, false, true, true, false])
     }
 
     @Test mutating func bySize() {
-        let due = [100, 8 << 20, (8 << 20) + 100, (8 << 20) + 101, (16 << 20) + 100].map { schedule.isMuch($0) }
+        let due = [100, 8 << 20, (8 << 20) + 100, (8 << 20) + 101, (16 << 20) + 100].map { schedule.hasEnoughBytes($0) }
         #expect(due == [false, false, true, false, true])
     }
 }

@@ -27,7 +27,7 @@ struct ChecksumTests {
     }
 
     @Test(arguments: [Checksum.sha256("abc"), .sha256("abcd"), .sha512(abc256), .sha256(""), .sha256("+1")])
-    func whatIsNoDigestIsAnErrorBeforeAnythingIsSent(_ checksum: Checksum) {
+    func anInvalidDigestIsAnErrorBeforeAnythingIsSent(_ checksum: Checksum) {
         #expect(checksum.problem()?.kind == .invalidRequest)
     }
 
@@ -41,17 +41,18 @@ struct ChecksumTests {
     ])
     func fieldsOfServers(_ value: String, _ isUsed: Bool) throws {
         let name = try #require(HTTPField.Name("Repr-Digest"))
-        let checksum = DigestFields.checksum([name: value], isWhole: false)
+        let checksum = DigestFields.checksum([name: value], of: .partOfRepresentation)
         #expect(checksum.map { Hexadecimal.text($0.expected) } == (isUsed ? Self.abc256 : nil))
     }
 
-    @Test func aDigestOfTheContentIsThatOfTheWholeAlone() throws {
+    @Test func aDigestOfTheContentIsNotThatOfARepresentationInParts() throws {
         let name = try #require(HTTPField.Name("Content-Digest"))
         let fields: HTTPFields = [name: "sha-256=:\(Self.base64):"]
-        #expect(DigestFields.checksum(fields, isWhole: true) != nil)
-        #expect(DigestFields.checksum(fields, isWhole: false) == nil)
+        #expect(DigestFields.checksum(fields, of: .representation) != nil)
+        #expect(DigestFields.checksum(fields, of: .content) != nil)
+        #expect(DigestFields.checksum(fields, of: .partOfRepresentation) == nil)
         var coded = fields
         coded[.contentEncoding] = "gzip"
-        #expect(DigestFields.checksum(coded, isWhole: true) == nil)
+        #expect(DigestFields.checksum(coded, of: .representation) == nil)
     }
 }

@@ -5,28 +5,20 @@ import TrellisTesting
 
 @testable import Trellis
 
-/// The progress of a batch of downloads.
+/// The progress and the outcomes of a batch of downloads.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadBatchTests {
-    private let clock = TestClock()
-    private let transport: ScriptedTransport
-    private let session: Session
-    private let path = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)").path
+    private let world: ScriptedDownload
+    private var session: Session { world.session }
+    private var transport: ScriptedTransport { world.transport }
 
-    init() {
-        transport = ScriptedTransport(clock: clock)
-        session = Session(transport: transport, clock: clock)
-    }
+    init() throws { world = try ScriptedDownload() }
 
     private func downloads(_ count: Int) -> [DownloadRequest] {
-        (0..<count).map { session.downloadRequest("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
+        (0..<count).map { session.downloadRequest("http://a.example/\($0)", to: .file(world.folder.path("\($0)"))) }
     }
 
-    private func removeFiles(_ count: Int) {
-        for number in 0..<count { try? FileManager.default.removeItem(atPath: "\(path)-\(number)") }
-    }
-
-    @Test func readingItStartsNothing() async {
+    @Test func readingTheProgressStartsNothing() async {
         let downloads = downloads(3)
         let batch = session.downloads(of: downloads, maximumConcurrency: 1)
         for await progress in batch.progress {
@@ -40,7 +32,7 @@ struct DownloadBatchTests {
         #expect(batch.count == 3 && batch.finishedCount == 0 && batch.currentProgress.completedBytes == 0)
     }
 
-    @Test func itIsThatOfAllDownloads() async throws {
+    @Test func theProgressIsThatOfAllDownloads() async throws {
         let downloads = downloads(2)
         let batch = session.downloads(of: downloads, maximumConcurrency: 2)
         let watching = Task {
@@ -68,16 +60,74 @@ struct DownloadBatchTests {
         // A failed download counts with the bytes that have arrived.
         let last = await watching.value
         #expect(last?.completedBytes == 15 && last?.totalBytes == 15 && batch.finishedCount == 2)
-        removeFiles(2)
     }
 
     /// Readers of a batch's progress end when the last handle of the batch is released.
-    @Test func readersOfABatchThatIsLeftAreToldTheEnd() async {
+    @Test func readersOfABatchThatIsReleasedEnd() async {
         var batch: DownloadBatch? = session.downloads(of: downloads(2))
         let progress = batch?.progress
         let watching = Task { if let progress { for await _ in progress {} } }
         _ = batch.take()
         await watching.value
         #expect(transport.attempts.isEmpty)
+    }
+
+    /// An outcome is never a `CancellationError`: that would be about another task than the one that reads the outcome.
+    @Test func theOutcomeOfACancelledDownloadIsAnErrorOfThatKind() async throws {
+        let download = world.download().validate { _, _, _ in throw CancellationError() }
+        var iterator = session.downloads(of: [download]).makeAsyncIterator()
+        async let outcome = iterator.next()
+        world.sendHead(try await transport.nextAttempt())
+        let result = try #require(await outcome).result
+        let error = #expect(throws: TrellisError.self) { try result.get() }
+        #expect(error?.kind == .cancelled && error?.url == ScriptedDownload.url)
+    }
+
+    /// A reader that leaves a download before its turn does not end it for its batch.
+    @Test func aReaderThatLeavesBeforeTheTurnOfADownloadLeavesItToItsBatch() async throws {
+        let downloads = downloads(2)
+        let batch = session.downloads(of: downloads, maximumConcurrency: 1)
+        let leaving = Task { try await downloads[1].value }
+        let second = try await transport.nextAttempt()
+        leaving.cancel()
+        await #expect(throws: CancellationError.self) { try await leaving.value }
+        #expect(downloads[1].state == .resumed)
+        let reading = Task {
+            var sizes: [Int64] = []
+            for await outcome in batch { sizes.append(try outcome.result.get().size) }
+            return sizes
+        }
+        world.sendFile(try await transport.nextAttempt())
+        world.sendFile(second)
+        #expect(try await reading.value == [10, 10])
+    }
+
+    /// A download that a batch has left ends with its last reader again.
+    @Test func aDownloadOfAReleasedBatchEndsWithItsLastReader() async throws {
+        let download = world.download()
+        var iterator: DownloadBatch.AsyncIterator? = session.downloads(of: [download]).makeAsyncIterator()
+        let reading = Task { try await download.value }
+        let attempt = try await transport.nextAttempt()
+        _ = iterator.take()
+        reading.cancel()
+        await #expect(throws: CancellationError.self) { try await reading.value }
+        try await attempt.wait(for: .cancel)
+        #expect(download.state == .cancelled)
+    }
+
+    /// A cancelled task that reads a batch starts none of its downloads.
+    @Test func aCancelledReaderStartsNothing() async throws {
+        let downloads = downloads(2)
+        let gate = LoopbackServer.Gate()
+        let reading = Task { [session = world.session] in
+            try? await gate.opened()
+            var iterator = session.downloads(of: downloads).makeAsyncIterator()
+            return await iterator.next()
+        }
+        reading.cancel()
+        gate.open()
+        #expect(await reading.value?.index == nil)
+        await session.settle()
+        #expect(transport.attempts.isEmpty && downloads.allSatisfy { $0.state == .cancelled })
     }
 }

@@ -8,22 +8,17 @@ import TrellisTesting
 /// Downloads in flight while their session shuts down: further requests are allowed until the grace period is over.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadDrainTests {
-    private static let content = Data((0..<4 << 20).map { UInt8(truncatingIfNeeded: $0 % 251) })
-    private let path = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)").path
-
-    private func scripted(_ hasSteps: Bool) -> Scripted {
-        Scripted { if hasSteps { $0.steps.adapters.append(Adapter { request, _ in request }) } }
+    private func world(_ hasSteps: Bool) throws -> ScriptedDownload {
+        try ScriptedDownload(ScriptedDownload.largeFile) {
+            if hasSteps { $0.steps.adapters.append(Adapter { request, _ in request }) }
+        }
     }
 
-    private func start(_ scripted: Scripted, connections: Int = 1) async throws -> (DownloadRequest, ScriptedAttempt) {
-        var options = DownloadOptions()
-        options.connections = connections
-        let download = scripted.session.downloadRequest("http://localhost/f", to: .file(path), options: options)
-        download.resume()
-        let attempt = try await scripted.transport.nextAttempt()
-        attempt.connect()
-        attempt.receiveHead(
-            headers: [.eTag: "\"a\"", .contentLength: "\(Self.content.count)", .acceptRanges: "bytes"])
+    private func start(
+        _ world: ScriptedDownload, connections: Int = 1
+    ) async throws -> (DownloadRequest, ScriptedAttempt) {
+        let (download, attempt) = try await world.start { $0.connections = connections }
+        world.sendHead(attempt)
         return (download, attempt)
     }
 
@@ -34,105 +29,74 @@ struct DownloadDrainTests {
         return end
     }
 
-    private func received(_ count: Int64, _ download: DownloadRequest) async {
-        for await progress in download.progress where progress.completedBytes == count { break }
+    private func expectComplete(_ download: DownloadRequest, _ world: ScriptedDownload) async throws {
+        #expect(try await download.value.size == Int64(world.content.count))
+        #expect(world.isComplete)
     }
 
-    /// Advances the clock in steps until the next attempt after `count` starts.
-    private func nextAttempt(
-        _ scripted: Scripted, of download: DownloadRequest, after count: Int
-    ) async throws -> ScriptedAttempt {
-        while scripted.transport.attempts.count == count {
-            try Task.checkCancellation()
-            try #require(download.state == .resumed)
-            await scripted.advance(by: .milliseconds(10))
-        }
-        return try await scripted.transport.nextAttempt()
-    }
-
-    private func sendPart(_ attempt: ScriptedAttempt, _ range: Range<Int>) {
-        attempt.connect()
-        attempt.receiveHead(
-            status: 206,
-            headers: [
-                .eTag: "\"a\"",
-                .contentRange: "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(Self.content.count)",
-            ])
-        attempt.receiveBody(Self.content[range])
-        attempt.end()
-    }
-
-    private func expectWhole(_ download: DownloadRequest) async throws {
-        #expect(try await download.value.size == Int64(Self.content.count))
-        #expect(FileManager.default.contents(atPath: path) == Self.content)
-        try FileManager.default.removeItem(atPath: path)
-    }
-
-    /// An interrupted download goes on during the grace period, also behind a redirect.
-    @Test(arguments: [true, false]) func anInterruptedOneGoesOn(_ hasSteps: Bool) async throws {
-        let scripted = scripted(hasSteps)
-        let (download, first) = try await start(scripted)
-        first.receiveBody(Self.content.prefix(1000))
-        await received(1000, download)
-        let end = await drain(scripted)
+    /// An interrupted download continues during the grace period, also behind a redirect.
+    @Test(arguments: [true, false]) func anInterruptedOneContinues(_ hasSteps: Bool) async throws {
+        let world = try world(hasSteps)
+        let (download, first) = try await start(world)
+        try await world.receive(0..<1000, first, download)
+        let end = await drain(world.scripted)
         first.fail(.exchangeFailed(.receive("x")))
-        let second = try await nextAttempt(scripted, of: download, after: 1)
+        let second = try await world.nextAttempt(after: 1)
         second.connect()
         second.receiveHead(status: 302, headers: [.location: "/f?again"])
         second.end()
-        let third = try await nextAttempt(scripted, of: download, after: 2)
+        let third = try await world.nextAttempt(after: 2)
         #expect(third.request.request.headers[.range] == "bytes=1000-")
-        sendPart(third, 1000..<Self.content.count)
-        try await expectWhole(download)
+        try world.sendPart(third)
+        try await expectComplete(download, world)
         await end.value
     }
 
-    @Test(arguments: [true, false]) func partsAreAskedForOn(_ hasSteps: Bool) async throws {
-        let scripted = scripted(hasSteps)
-        let (download, first) = try await start(scripted, connections: 2)
-        let second = try await scripted.transport.nextAttempt()
-        let end = await drain(scripted)
-        sendPart(second, 2 << 20..<4 << 20)
-        let third = try await nextAttempt(scripted, of: download, after: 2)
+    @Test(arguments: [true, false]) func partsAreStillRequested(_ hasSteps: Bool) async throws {
+        let world = try world(hasSteps)
+        let (download, first) = try await start(world, connections: 2)
+        let second = try await world.transport.nextAttempt()
+        let end = await drain(world.scripted)
+        try world.sendPart(second)
+        let third = try await world.nextAttempt(after: 2)
         #expect(third.request.request.headers[.range] == "bytes=\(1 << 20)-\((2 << 20) - 1)")
-        sendPart(third, 1 << 20..<2 << 20)
-        await received(3 << 20, download)
-        first.receiveBody(Self.content.prefix(1 << 20))
-        try await expectWhole(download)
+        try world.sendPart(third)
+        try await world.wait { download.currentProgress.completedBytes == 3 << 20 }
+        first.receiveBody(world.content.prefix(1 << 20))
+        try await expectComplete(download, world)
         await end.value
     }
 
     /// A download between two attempts has no request in flight; the session still waits for the download, but no longer than the
     /// grace period.
-    @Test func oneBetweenTwoQuestionsEndsWithTheGrace() async throws {
-        let scripted = scripted(false)
-        let (download, first) = try await start(scripted)
-        first.receiveBody(Self.content.prefix(1000))
-        await received(1000, download)
+    @Test func oneBetweenTwoAttemptsEndsWithTheGracePeriod() async throws {
+        let world = try world(false)
+        let (download, first) = try await start(world)
+        try await world.receive(0..<1000, first, download)
         download.suspend()
         first.fail(.exchangeFailed(.receive("x")))
-        while await scripted.liveCount > 0 { await scripted.session.settle() }
-        let end = await drain(scripted, .seconds(10))
-        await scripted.advance(by: .seconds(10) - .nanoseconds(1))
+        while await world.scripted.liveCount > 0 { await world.session.settle() }
+        let end = await drain(world.scripted, .seconds(10))
+        await world.scripted.advance(by: .seconds(10) - .nanoseconds(1))
         #expect(download.state == .suspended)
-        await scripted.advance(by: .nanoseconds(1))
+        await world.scripted.advance(by: .nanoseconds(1))
         let error = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(error?.reason == .cancelled(.sessionShutDown) && download.state == .cancelled)
         await end.value
-        try FileManager.default.removeItem(atPath: #require(download.resumeData?.path))
+        #expect(download.resumeData?.receivedBytes == 1000)
     }
 
     @Test func oneThatHasNotStartedIsRefused() async throws {
-        let scripted = scripted(false)
-        let (download, _) = try await start(scripted)
-        let late = scripted.session.downloadRequest("http://localhost/late", to: .file(path + "-late"))
-        let end = await drain(scripted)
+        let world = try world(false)
+        let (download, _) = try await start(world)
+        let late = world.session.downloadRequest("http://localhost/late", to: .file(world.folder.path("late")))
+        let end = await drain(world.scripted)
         let error = await #expect(throws: TrellisError.self) { try await late.value }
         #expect(error?.reason == .cancelled(.sessionShutDown) && error?.url == "http://localhost/late")
-        #expect(scripted.transport.attempts.count == 1)
+        #expect(world.transport.attempts.count == 1)
         download.cancel()
         await #expect(throws: TrellisError.self) { try await download.value }
         await end.value
-        #expect(!FileManager.default.fileExists(atPath: path + "-late"))
+        #expect(world.folder.content("late") == nil)
     }
 }

@@ -9,22 +9,11 @@ import TrellisTesting
 /// Several tasks that wait for one download.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadReaderTests {
-    private let clock = TestClock()
-    private let transport: ScriptedTransport
-    private let session: Session
-    private let path = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)").path
+    private let world: ScriptedDownload
+    private var session: Session { world.session }
+    private var transport: ScriptedTransport { world.transport }
 
-    init() {
-        transport = ScriptedTransport(clock: clock)
-        session = Session(transport: transport, clock: clock)
-    }
-
-    private func answer(_ attempt: ScriptedAttempt) {
-        attempt.connect()
-        attempt.receiveHead(headers: [.eTag: "\"a\"", .contentLength: "10"])
-        attempt.receiveBody("0123456789")
-        attempt.end()
-    }
+    init() throws { world = try ScriptedDownload() }
 
     private static let file = DownloadedFile(
         path: "f", size: 1, resumedBytes: 0, isExisting: false,
@@ -35,7 +24,7 @@ struct DownloadReaderTests {
 
     /// A reader that leaves does not end the download for the other readers, whether it waits for the file or the
     /// response.
-    @Test(arguments: [true, false]) func oneWhoLeavesLeavesItToTheOthers(_ wantsFile: Bool) async throws {
+    @Test(arguments: [true, false]) func aReaderThatLeavesLeavesItToTheOthers(_ wantsFile: Bool) async throws {
         let gate = LoopbackServer.Gate()
         let run = DownloadTask(clock: session.clock) { _ in
             try await gate.opened()
@@ -54,7 +43,7 @@ struct DownloadReaderTests {
     }
 
     @Test func withTheLastOfThemItEnds() async throws {
-        let download = session.downloadRequest("http://a.example/f", to: .file(path))
+        let download = world.download()
         let readers = [Task { _ = try await download.value }, Task { _ = try await download.response }]
         let attempt = try await transport.nextAttempt()
         for reader in readers { reader.cancel() }
@@ -66,8 +55,8 @@ struct DownloadReaderTests {
         #expect(late?.kind == .cancelled && late?.url == "http://a.example/f")
     }
 
-    @Test func oneWhoCameCancelledLeavesItToTheOthers() async throws {
-        let download = session.downloadRequest("http://a.example/f", to: .file(path))
+    @Test func aCancelledReaderLeavesItToTheOthers() async throws {
+        let download = world.download()
         let staying = Task { try await download.value }
         let attempt = try await transport.nextAttempt()
         let gate = LoopbackServer.Gate()
@@ -78,16 +67,15 @@ struct DownloadReaderTests {
         leaving.cancel()
         gate.open()
         await #expect(throws: CancellationError.self) { try await leaving.value }
-        answer(attempt)
+        world.sendFile(attempt)
         #expect(try await staying.value.size == 10)
-        try FileManager.default.removeItem(atPath: path)
     }
 
     // MARK: Batches
 
     /// A reader that leaves a download does not end the download: the batch waits for it too.
-    @Test func oneWhoLeavesADownloadLeavesItToItsBatch() async throws {
-        let download = session.downloadRequest("http://a.example/f", to: .file(path))
+    @Test func aReaderThatLeavesADownloadLeavesItToItsBatch() async throws {
+        let download = world.download()
         var iterator = session.downloads(of: [download]).makeAsyncIterator()
         async let outcome = iterator.next()
         let attempt = try await transport.nextAttempt()
@@ -99,38 +87,37 @@ struct DownloadReaderTests {
         leaving.cancel()
         gate.open()
         await #expect(throws: CancellationError.self) { try await leaving.value }
-        answer(attempt)
+        world.sendFile(attempt)
         #expect(try await outcome?.result.get().size == 10)
-        try FileManager.default.removeItem(atPath: path)
     }
 
     /// A batch that is released cancels the downloads that wait for their turn, since nothing else would start them; readers of
     /// their progress end.
-    @Test func aBatchThatIsLeftEndsWhatWaitsForItsTurn() async throws {
-        let downloads = (0..<3).map { session.downloadRequest("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
+    @Test func aBatchThatIsReleasedEndsDownloadsThatWaitForTheirTurn() async throws {
+        let downloads = (0..<3).map {
+            session.downloadRequest("http://a.example/\($0)", to: .file(world.folder.path("\($0)")))
+        }
         let batch = session.downloads(of: downloads, maximumConcurrency: 1)
         let watching = Task { for await _ in downloads[2].progress {} }
         let reading = Task {
             for await outcome in batch { return outcome.index }
             return -1
         }
-        answer(try await transport.nextAttempt())
+        world.sendFile(try await transport.nextAttempt())
         #expect(await reading.value == 0)
         await watching.value
         #expect(downloads[2].state == .cancelled)
-        try FileManager.default.removeItem(atPath: "\(path)-0")
     }
 
     /// A batch that is released does not cancel a download that another task has started.
-    @Test func aBatchThatIsLeftEndsNothingThatOthersHaveStarted() async throws {
-        let download = session.downloadRequest("http://a.example/f", to: .file(path))
+    @Test func aBatchThatIsReleasedEndsNoDownloadThatOthersHaveStarted() async throws {
+        let download = world.download()
         var iterator: DownloadBatch.AsyncIterator? = session.downloads(of: [download]).makeAsyncIterator()
         let reading = Task { try await download.value }
         let attempt = try await transport.nextAttempt()
         _ = iterator.take()
-        answer(attempt)
+        world.sendFile(attempt)
         #expect(try await reading.value.size == 10)
-        try FileManager.default.removeItem(atPath: path)
     }
 
     // MARK: Suspension
@@ -159,7 +146,7 @@ struct DownloadReaderTests {
     }
 
     /// A call of `resume` while a suspension takes effect wins.
-    @Test(arguments: [true, false]) func goingOnWhileItIsBeingHeldUp(_ isBefore: Bool) async throws {
+    @Test(arguments: [true, false]) func resumingDuringASuspension(_ isBefore: Bool) async throws {
         let run = DownloadTask(clock: session.clock) { _ in throw CancellationError() }
         let source = Source { isHeld in if isHeld { run.resume() } }
         if isBefore { run.suspend() }

@@ -8,56 +8,27 @@ import TrellisTesting
 /// The handle of a download, with its time limits.
 @Suite(.timeLimit(.minutes(1)))
 struct DownloadRequestTests {
-    private let clock = TestClock()
-    private let transport: ScriptedTransport
-    private let session: Session
-    private let path = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)").path
+    private let world: ScriptedDownload
+    private var clock: TestClock { world.clock }
+    private var session: Session { world.session }
+    private var transport: ScriptedTransport { world.transport }
 
-    init() {
-        transport = ScriptedTransport(clock: clock)
-        session = Session(transport: transport, clock: clock)
-    }
+    init() throws { world = try ScriptedDownload() }
 
-    private func start(_ request: Request = Request("http://a.example/f")) async throws -> (
-        DownloadRequest, ScriptedAttempt
-    ) {
-        let download = session.downloadRequest(request, to: .file(path))
-        download.resume()
-        return (download, try await transport.nextAttempt())
-    }
-
-    private func sendHead(_ attempt: ScriptedAttempt) {
-        attempt.connect()
-        attempt.receiveHead(headers: [.eTag: "\"a\"", .contentLength: "10"])
-    }
-
-    private func sendRest(_ attempt: ScriptedAttempt, from start: Int) {
-        attempt.connect()
-        attempt.receiveHead(
-            status: 206, headers: [.eTag: "\"a\"", .contentRange: "bytes \(start)-9/10"])
-        attempt.receiveBody(String("0123456789".dropFirst(start)))
-        attempt.end()
-    }
-
-    private func isWhole() -> Bool {
-        defer { try? FileManager.default.removeItem(atPath: path) }
-        return FileManager.default.contents(atPath: path) == Data("0123456789".utf8)
-    }
-
-    @Test func itStartsWhenItIsAskedFor() async throws {
-        let download = session.downloadRequest("http://a.example/f", to: .file(path))
+    @Test func itStartsWhenItIsRead() async throws {
+        let download = world.download()
         #expect(download.state == .initialized)
         await session.settle()
         #expect(transport.attempts.isEmpty)
         async let response = download.response
         let attempt = try await transport.nextAttempt()
         #expect(download.state == .resumed)
-        sendHead(attempt)
+        world.sendHead(attempt)
         #expect(try await response.headers[.eTag] == "\"a\"")
         attempt.receiveBody("0123456789")
         attempt.end()
         #expect(try await download.value.size == 10)
-        #expect(isWhole())
+        #expect(world.isComplete)
     }
 
     private struct Refused: Error {}
@@ -65,22 +36,22 @@ struct DownloadRequestTests {
     /// A validator that is added after the progress sequence was created still counts: the sequence starts nothing before its
     /// first read.
     @Test func aSequenceOfProgressStartsNothingBeforeItIsRead() async throws {
-        let download = session.downloadRequest("http://a.example/f", to: .file(path))
+        let download = world.download()
         let progress = download.progress
         await session.settle()
         #expect(download.state == .initialized && transport.attempts.isEmpty)
         download.validate { _, _, _ in throw Refused() }
         for await _ in progress { break }
         let attempt = try await transport.nextAttempt()
-        sendHead(attempt)
+        world.sendHead(attempt)
         await #expect(throws: Refused.self) { try await download.value }
     }
 
     /// A validator that is added after the start is an error of both handles, since the response may have been accepted already.
     @Test(arguments: [false, true]) func aValidatorAfterTheStartIsAnError(_ hasAnswer: Bool) async throws {
-        let (download, attempt) = try await start()
+        let (download, attempt) = try await world.start()
         if hasAnswer {
-            sendHead(attempt)
+            world.sendHead(attempt)
             _ = try await download.response
         }
         let late = download.validate(statusCode: 200..<300)
@@ -94,21 +65,21 @@ struct DownloadRequestTests {
 
     /// A validator that is added after the end is an error of its own handle alone: the file stays.
     @Test func aValidatorAfterTheEndIsAnErrorOfItsHandle() async throws {
-        let (download, attempt) = try await start()
-        sendHead(attempt)
-        attempt.receiveBody("0123456789")
-        attempt.end()
+        let (download, attempt) = try await world.start()
+        world.sendFile(attempt)
         _ = try await download.value
         let late = download.validate { _, _, _ in }
         let error = await #expect(throws: TrellisError.self) { try await late.value }
         #expect(error?.kind == .invalidRequest)
         await #expect(throws: TrellisError.self) { try await late.response }
-        #expect(try await download.value.size == 10 && isWhole())
+        #expect(try await download.value.size == 10 && world.isComplete)
     }
 
     /// Readers of the progress of queued downloads do not start these downloads.
-    @Test func readersOfProgressStartNothingThatWaitsInABatch() async throws {
-        let downloads = (0..<3).map { session.downloadRequest("http://a.example/\($0)", to: .file("\(path)-\($0)")) }
+    @Test func readersOfProgressStartNoDownloadThatWaitsInABatch() async throws {
+        let downloads = (0..<3).map {
+            session.downloadRequest("http://a.example/\($0)", to: .file(world.folder.path("\($0)")))
+        }
         let batch = session.downloads(of: downloads, maximumConcurrency: 1)
         let watchers = Task {
             await withTaskGroup { group in
@@ -121,37 +92,31 @@ struct DownloadRequestTests {
             let attempt = try await transport.nextAttempt()
             await session.settle()
             #expect(transport.attempts.count == index + 1)
-            sendHead(attempt)
-            attempt.receiveBody("0123456789")
-            attempt.end()
+            world.sendFile(attempt)
             #expect(await outcome?.index == index)
-            try? FileManager.default.removeItem(atPath: "\(path)-\(index)")
         }
         await watchers.value
     }
 
-    /// A minute without bytes is an interruption, and the download goes on with another attempt.
-    @Test func aStallIsGoneOnWith() async throws {
-        let (download, attempt) = try await start()
-        sendHead(attempt)
-        attempt.receiveBody("01234")
-        for await progress in download.progress where progress.completedBytes == 5 { break }
+    /// A minute without bytes is an interruption, and the download continues with another attempt.
+    @Test func aStalledDownloadContinues() async throws {
+        let (download, attempt) = try await world.start()
+        world.sendHead(attempt)
+        try await world.receive(0..<5, attempt, download)
         clock.advance(by: .seconds(60))
         // The download cancels the attempt first, and waits before the next one.
         try await attempt.wait(for: .cancel)
-        for await _ in Ticks(clock, until: { transport.attempts.count == 2 }) {}
-        let second = try await transport.nextAttempt()
+        let second = try await world.nextAttempt(after: 1)
         #expect(second.request.request.headers[.range] == "bytes=5-")
-        sendRest(second, from: 5)
+        try world.sendPart(second)
         #expect(try await download.value.interruptions == 1)
-        #expect(isWhole())
+        #expect(world.isComplete)
     }
 
-    @Test func holdingUpStopsTheTraffic() async throws {
-        let (download, attempt) = try await start()
-        sendHead(attempt)
-        attempt.receiveBody("01234")
-        for await progress in download.progress where progress.completedBytes == 5 { break }
+    @Test func aSuspensionStopsTheTraffic() async throws {
+        let (download, attempt) = try await world.start()
+        world.sendHead(attempt)
+        try await world.receive(0..<5, attempt, download)
         download.suspend()
         #expect(download.state == .suspended)
         try await attempt.wait(for: .suspend(true))
@@ -164,30 +129,27 @@ struct DownloadRequestTests {
         attempt.receiveBody("56789")
         attempt.end()
         #expect(try await download.value.interruptions == 0)
-        #expect(isWhole())
+        #expect(world.isComplete)
     }
 
-    @Test func heldUpBeforeItBegan() async throws {
-        let download = session.downloadRequest("http://a.example/f", to: .file(path))
+    @Test func aSuspensionBeforeTheStart() async throws {
+        let download = world.download()
         download.suspend()
         async let file = download.value
         await session.settle()
         #expect(transport.attempts.isEmpty && download.state == .suspended)
         download.resume()
         let attempt = try await transport.nextAttempt()
-        sendHead(attempt)
-        attempt.receiveBody("0123456789")
-        attempt.end()
+        world.sendFile(attempt)
         #expect(try await file.size == 10)
-        #expect(isWhole())
+        #expect(world.isComplete)
     }
 
     @Test(arguments: [false, true])
     func cancelling(_ isHeld: Bool) async throws {
-        let (download, attempt) = try await start()
-        sendHead(attempt)
-        attempt.receiveBody("01234")
-        for await progress in download.progress where progress.completedBytes == 5 { break }
+        let (download, attempt) = try await world.start()
+        world.sendHead(attempt)
+        try await world.receive(0..<5, attempt, download)
         if isHeld { download.suspend() }
         download.cancel()
         let error = await #expect(throws: TrellisError.self) { try await download.value }
@@ -197,11 +159,10 @@ struct DownloadRequestTests {
         for await _ in download.progress {}
         let data = try #require(download.resumeData)
         #expect(data.receivedBytes == 5 && data.totalBytes == 10)
-        try FileManager.default.removeItem(atPath: data.path)
     }
 
     @Test func cancellingBeforeItBegan() async throws {
-        let download = session.downloadRequest("http://a.example/f", to: .file(path))
+        let download = world.download()
         download.cancel()
         let error = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(error?.kind == .cancelled)
@@ -211,17 +172,17 @@ struct DownloadRequestTests {
     }
 
     @Test func theTasksCancellationIsThatOfTheDownload() async throws {
-        let download = session.downloadRequest("http://a.example/f", to: .file(path))
+        let download = world.download()
         let task = Task { try await download.value }
         let attempt = try await transport.nextAttempt()
         task.cancel()
         await #expect(throws: CancellationError.self) { try await task.value }
         try await attempt.wait(for: .cancel)
-        #expect(!FileManager.default.fileExists(atPath: path))
+        #expect(world.file == nil)
     }
 
     @Test func withTheLastHandleItEnds() async throws {
-        var download: DownloadRequest? = session.downloadRequest("http://a.example/f", to: .file(path))
+        var download: DownloadRequest? = world.download()
         download?.resume()
         let attempt = try await transport.nextAttempt()
         let copy = download
@@ -234,8 +195,8 @@ struct DownloadRequestTests {
 
     /// The session's total time limit does not apply to downloads.
     @Test func aDownloadMayTakeItsTime() async throws {
-        let (download, attempt) = try await start()
-        sendHead(attempt)
+        let (download, attempt) = try await world.start()
+        world.sendHead(attempt)
         await session.settle()
         for digit in "01234567" {
             clock.advance(by: .seconds(59))
@@ -245,55 +206,56 @@ struct DownloadRequestTests {
         attempt.receiveBody("89")
         attempt.end()
         _ = try await download.value
-        #expect(isWhole())
+        #expect(world.isComplete)
     }
 
     /// The total time limit of the request spans all attempts.
     @Test func aLimitInTotalHolds() async throws {
-        let (download, attempt) = try await start(
-            Request("http://a.example/f").withTimeouts(Timeouts(idle: .seconds(40), total: .seconds(60))))
-        sendHead(attempt)
-        attempt.receiveBody("01234")
-        for await progress in download.progress where progress.completedBytes == 5 { break }
+        let (download, attempt) = try await world.start(
+            timeouts: Timeouts(idle: .seconds(40), total: .seconds(60)))
+        world.sendHead(attempt)
+        try await world.receive(0..<5, attempt, download)
         clock.advance(by: .seconds(40))
         try await attempt.wait(for: .cancel)
-        for await _ in Ticks(clock, until: { transport.attempts.count == 2 }) {}
-        let second = try await transport.nextAttempt()
+        let second = try await world.nextAttempt(after: 1)
         second.connect()
         // Before the connect limit is reached.
         await session.settle()
         clock.advance(by: .seconds(20))
         let error = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(error?.kind == .deadline)
-        try FileManager.default.removeItem(atPath: #require(download.resumeData?.path))
+        #expect(download.resumeData?.receivedBytes == 5)
     }
 
     /// A failure before the first response is not retried by the download: that is left to the caller or to the session's
     /// retriers.
     @Test func aFirstFailureIsAnError() async throws {
-        let (download, attempt) = try await start()
+        let (download, attempt) = try await world.start()
         attempt.fail(.connectionFailed(.unreachable("refused")))
         let error = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(error?.kind == .connect && transport.attempts.count == 1)
     }
-}
 
-/// A sequence that advances a clock in steps until a condition holds.
-private struct Ticks: AsyncSequence, AsyncIteratorProtocol {
-    private let clock: TestClock
-    private let isOver: () -> Bool
+    // MARK: The deadline of suspended downloads
 
-    init(_ clock: TestClock, until isOver: @escaping () -> Bool) {
-        self.clock = clock
-        self.isOver = isOver
+    @Test func aDownloadThatIsSuspendedBeforeItsFirstAttemptEndsAtItsDeadline() async throws {
+        let download = world.download(timeouts: Timeouts(total: .seconds(60)))
+        download.suspend()
+        let reading = Task { try await download.value }
+        try await world.advance(inSteps: .seconds(10)) { download.state.isFinished }
+        let error = await #expect(throws: TrellisError.self) { try await reading.value }
+        #expect(error?.kind == .deadline && transport.attempts.isEmpty)
     }
 
-    func makeAsyncIterator() -> Ticks { self }
-
-    func next() async -> Void? {
-        if isOver() { return nil }
-        clock.advance(by: .milliseconds(10))
-        await Task.yield()
-        return ()
+    @Test func aDownloadThatIsSuspendedBetweenTwoAttemptsEndsAtItsDeadline() async throws {
+        let (download, attempt) = try await world.start(timeouts: Timeouts(total: .seconds(60)))
+        world.sendHead(attempt)
+        try await world.receive(0..<5, attempt, download)
+        download.suspend()
+        attempt.fail(.exchangeFailed(.receive("reset")))
+        try await world.advance(inSteps: .seconds(10)) { download.state.isFinished }
+        let error = await #expect(throws: TrellisError.self) { try await download.value }
+        #expect(error?.kind == .deadline && transport.attempts.count == 1)
+        #expect(download.resumeData?.receivedBytes == 5)
     }
 }

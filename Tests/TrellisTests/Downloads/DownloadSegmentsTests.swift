@@ -24,7 +24,7 @@ struct DownloadSegmentsTests {
     @Test mutating func aSlowWorkerLosesItsWork() {
         let ids = take(2)
         #expect(segments.advance(ids[1], by: 400) == 400)
-        segments.giveBack(ids[1])
+        segments.release(ids[1])
         let third = segments.take()
         #expect(segments.rest(of: ids[0]) == 0..<200)
         #expect(third.map { segments.rest(of: $0) } == 200..<400)
@@ -44,7 +44,7 @@ struct DownloadSegmentsTests {
     @Test mutating func whatIsGivenBackIsForOthers() {
         let ids = take(2)
         _ = segments.advance(ids[1], by: 100)
-        segments.giveBack(ids[1])
+        segments.release(ids[1])
         #expect(segments.done == [400..<500])
         let next = segments.take()
         #expect(next.map { segments.rest(of: $0) } == 500..<800)
@@ -54,7 +54,7 @@ struct DownloadSegmentsTests {
     @Test mutating func anAnswerWithAllOfItGoesOn() {
         let first = segments.take(isOpenEnded: true)
         let second = segments.take()
-        second.map { segments.giveBack($0) }
+        second.map { segments.release($0) }
         #expect(first.map { segments.rest(of: $0) } == 0..<800)
     }
 
@@ -65,10 +65,10 @@ struct DownloadSegmentsTests {
         let second = segments.take() ?? 0
         let faster = segments.join(first) ?? 0
         #expect(segments.advance(faster, by: 400) == 400)
-        segments.giveBack(second)
+        segments.release(second)
         #expect(segments.rest(of: first).isEmpty && segments.rest(of: faster).isEmpty)
-        segments.giveBack(faster)
-        segments.giveBack(first)
+        segments.release(faster)
+        segments.release(first)
         let next = segments.take()
         #expect(next.map { segments.rest(of: $0) } == 400..<800)
     }
@@ -83,7 +83,7 @@ struct DownloadSegmentsTests {
         #expect(segments.advance(first, by: 50) == 0)
         #expect(segments.rest(of: first) == 750..<800 && segments.done == [0..<760])
         // The first connection still fetches the segment, so that no other has to take it.
-        segments.giveBack(second)
+        segments.release(second)
         #expect(segments.underWay.map(\.rest) == [760..<800] && segments.otherFetches(of: first) == [])
         #expect(segments.advance(first, by: 50) == 40)
         #expect(segments.isWhole && segments.rest(of: first).isEmpty)
@@ -94,8 +94,8 @@ struct DownloadSegmentsTests {
         let second = segments.join(first) ?? 0
         #expect(segments.advance(second, by: 800) == 800)
         #expect(segments.rest(of: first).isEmpty && segments.isWhole)
-        segments.giveBack(first)
-        segments.giveBack(second)
+        segments.release(first)
+        segments.release(second)
         #expect(segments.done == [0..<800] && segments.underWay.isEmpty)
     }
 
@@ -104,8 +104,8 @@ struct DownloadSegmentsTests {
         let first = segments.take(isOpenEnded: true) ?? 0
         let other = segments.take() ?? 0
         let second = segments.join(first) ?? 0
-        segments.giveBack(first)
-        segments.giveBack(other)
+        segments.release(first)
+        segments.release(other)
         #expect(segments.rest(of: second) == 0..<400)
         let next = segments.take()
         #expect(next.map { segments.rest(of: $0) } == 400..<800)
@@ -114,7 +114,7 @@ struct DownloadSegmentsTests {
     @Test mutating func theEnd() {
         for id in take(4) {
             _ = segments.advance(id, by: 1000)
-            segments.giveBack(id)
+            segments.release(id)
         }
         let last = segments.take()
         #expect(segments.isWhole && segments.done == [0..<800] && last == nil)
@@ -149,7 +149,7 @@ struct DownloadSegmentsTests {
                 if let id = isHalved ? segments.halve(slow.id) : segments.join(slow.id) { active.append(id) }
             case 1:
                 guard let index = active.indices.randomElement(using: &generator) else { continue }
-                segments.giveBack(active.remove(at: index))
+                segments.release(active.remove(at: index))
             default:
                 guard let id = active.randomElement(using: &generator) else { continue }
                 count += segments.advance(id, by: Int.random(in: 0..<40, using: &generator))

@@ -52,7 +52,7 @@ struct SegmentStealingTests {
         let (first, second) = begin()
         _ = segments.advance(first, by: count)
         _ = segments.advance(second, by: 1_000_000)
-        segments.giveBack(second)
+        segments.release(second)
         look()
         look()
         #expect(taken == Int64(count)..<1_000_000)
@@ -76,7 +76,7 @@ struct SegmentStealingTests {
     @Test mutating func oneAtATime() {
         let (_, second) = begin()
         _ = segments.advance(second, by: 1_000_000)
-        segments.giveBack(second)
+        segments.release(second)
         look()
         look()
         #expect(taken != nil)

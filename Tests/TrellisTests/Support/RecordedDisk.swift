@@ -13,6 +13,7 @@ final class RecordedDisk: Sendable {
         var durable: [String: Data] = [:]
         var lies: [String] = []
         var failing: Set<String> = []
+        var failingOnce: Set<String> = []
         var gates: [String: (isReached: LoopbackServer.Gate, mayGoOn: DispatchSemaphore)] = [:]
     }
 
@@ -38,7 +39,10 @@ final class RecordedDisk: Sendable {
     /// Lets an operation fail from now on.
     func fail(_ entry: String) { state.withLock { _ = $0.failing.insert(entry) } }
 
-    /// Lets the next such operation wait for ``goOn(_:)``.
+    /// Lets the next such operation fail, and no later one: a system reports bytes that the disk refused once.
+    func failOnce(_ entry: String) { state.withLock { _ = $0.failingOnce.insert(entry) } }
+
+    /// Lets such operations wait for ``goOn(_:)``. A failure that is set meanwhile takes effect afterwards.
     func hold(_ entry: String) -> LoopbackServer.Gate {
         let gate = LoopbackServer.Gate()
         state.withLock { $0.gates[entry] = (gate, DispatchSemaphore(value: 0)) }
@@ -60,11 +64,14 @@ final class RecordedDisk: Sendable {
     {
         let entry = Self.entry(operation)
         if moment == .before {
-            if state.withLock({ $0.failing.contains(entry) }) { return FileReader.Failure(why: "it fails") }
             if let gate = state.withLock({ $0.gates[entry] }) {
                 gate.isReached.open()
                 gate.mayGoOn.wait()
+                // Several operations may wait.
+                gate.mayGoOn.signal()
             }
+            let fails = state.withLock { $0.failing.contains(entry) || $0.failingOnce.remove(entry) != nil }
+            if fails { return FileReader.Failure(why: "it fails") }
         }
         switch (operation, moment) {
         case (.synchronize(let path), .before):

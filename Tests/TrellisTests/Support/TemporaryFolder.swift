@@ -1,0 +1,39 @@
+import Foundation
+
+/// A new folder for the files of a test, which is removed with the value.
+final class TemporaryFolder: Sendable {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appending(path: "trellis-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    /// The path of the folder.
+    var path: String { url.path }
+
+    /// The names of all files in the folder, in order.
+    var names: [String] { ((try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []).sorted() }
+
+    /// Returns the path of a file in the folder.
+    func path(_ name: String) -> String { url.appending(path: name).path }
+
+    /// Returns the content of a file; `nil` if there is no such file.
+    func content(_ name: String) -> Data? { FileManager.default.contents(atPath: path(name)) }
+
+    /// Returns the permissions of a file; `nil` if there is no such file.
+    func permissions(_ name: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path(name))[.posixPermissions] as? Int
+    }
+
+    /// Writes a file.
+    ///
+    /// - Parameter permissions: The permissions of the file; the system's default if `nil`.
+    func write(_ data: Data, to name: String, permissions: Int? = nil) throws {
+        try data.write(to: URL(fileURLWithPath: path(name)))
+        guard let permissions else { return }
+        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: path(name))
+    }
+}
