@@ -67,6 +67,17 @@ struct RequestLogTests {
         #expect(!lines.joined().contains("s3cret"))
     }
 
+    @Test func theURLsInFieldsHaveNoSecrets() async throws {
+        let logged = Logged(.headers, until: "201 0 ms") { _ in
+            MockResponse(status: 201, headers: [.location: "http://a.example/b?token=s3cret"])
+        }
+        _ = try await logged.session.data(
+            "http://a.example/", headers: [.referer: "http://ann:s3cret@a.example/?sig=s3cret"])
+        let lines = try await logged.written().joined(separator: "\n")
+        #expect(lines.contains("Location: http://a.example/b?token=REDACTED"))
+        #expect(lines.contains("Referer: http://a.example/?sig=REDACTED") && !lines.contains("s3cret"))
+    }
+
     @Test func theURLIsCompleted() async throws {
         let logged = Logged(.calls, until: "404", baseURL: "http://a.example/v1/") { _ in MockResponse(status: 404) }
         _ = try await logged.session.data(Request("users", method: .post))

@@ -31,7 +31,8 @@ struct CURLBody {
         case nil: form = request.method.expectsContent ? .empty : .none
         case .data(let data) where options.maximumBodySize.isExceeded(by: data.count): form = .long(data.count)
         case .data(let data):
-            let type = request.headers[.contentType] ?? request.body?.contentType
+            let type =
+                request.headers[.contentType] ?? request.body?.contentType ?? options.defaultHeaders[.contentType]
             form = .data(options.revealsSecrets ? data : Self.redacted(data, ofType: type))
         case .file(let path): form = .file(path)
         case .stream: form = .stream
@@ -104,10 +105,8 @@ struct CURLBody {
 
     /// Returns a URL-encoded form without the values of its secret items.
     private static func redacted(_ data: Data, ofType type: String?) -> Data {
-        guard let type, type.lowercased().hasBytePrefix("application/x-www-form-urlencoded"),
-            let text = String(validating: data, as: UTF8.self)
-        else { return data }
-        return Data(URLRedaction.redactItems(text[...]).utf8)
+        guard let type, type.lowercased().hasBytePrefix("application/x-www-form-urlencoded") else { return data }
+        return Data(URLRedaction.redactItems(data))
     }
 }
 

@@ -207,4 +207,19 @@ struct CURLDescriptionTests {
             #expect(!text.contains("hush"))
         }
     }
+
+    @Test func secretsInURLsOfFieldsAreLeftOut() {
+        let request = Request(Self.url, headers: [.referer: "http://ann:hush@localhost/?token=hush&a=b"])
+        let text = request.cURLDescription()
+        #expect(text.contains("Referer: http://localhost/?token=REDACTED&a=b") && !text.contains("hush"))
+    }
+
+    /// A form is recognised by the type of the session too, and also if its bytes are not UTF-8.
+    @Test func secretsInFormsOfBytesAreLeftOut() {
+        var options = CURLDescriptionOptions()
+        options.defaultHeaders = [.contentType: "application/x-www-form-urlencoded"]
+        let body = Data("password=hush&a=".utf8) + [0xFF]
+        let text = Request(Self.url, method: .post, body: .data(body)).cURLDescription(options)
+        #expect(text.contains("password=REDACTED&a=\\377") && !text.contains("hush"))
+    }
 }
