@@ -218,7 +218,7 @@ struct CURLDescriptionTests {
     @Test func secretsInFormsOfBytesAreLeftOut() {
         var options = CURLDescriptionOptions()
         options.defaultHeaders = [.contentType: "application/x-www-form-urlencoded"]
-        let body = Data("password=hush&a=".utf8) + [0xFF]
+        let body = Data([UInt8]("password=hush&a=".utf8) + [0xFF])
         let text = Request(Self.url, method: .post, body: .data(body)).cURLDescription(options)
         #expect(text.contains("password=REDACTED&a=\\377") && !text.contains("hush"))
     }
