@@ -54,7 +54,10 @@ extension Request {
 
     private func addFields(to command: inout CURLCommand, _ options: CURLDescriptionOptions, _ body: CURLBody) {
         var fields = headers
-        for field in options.defaultHeaders where !headers.contains(field.name) { fields.append(field) }
+        let hasOwnType = self.body?.contentType != nil
+        for field in options.defaultHeaders where !headers.contains(field.name) {
+            if !hasOwnType || field.name != .contentType { fields.append(field) }
+        }
         if bodyWait != nil { fields[.expect] = "100-continue" }
         if let coding = body.contentEncoding { fields[.contentEncoding] = coding }
         if !fields.contains(.contentType), let type = body.contentType { fields[.contentType] = type }

@@ -240,13 +240,14 @@ struct RequestPreparation: Sendable {
     /// - Parameter hasLeft: A Boolean value: a redirect has led to an origin that the session's secrets are not meant for.
     private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) {
         let policy = request.steps?.redirects ?? configuration.steps.redirects ?? RedirectPolicy()
+        let type = request.body?.contentType
         for field in defaultFields where !request.headers.contains(field.name) {
             if hasLeft, policy.isBoundToOrigin(field) { continue }
+            // The body's own type describes the body, with the boundary of a form.
+            if type != nil, field.name == .contentType { continue }
             request.headers.append(field)
         }
-        if let type = request.body?.contentType, !request.headers.contains(.contentType) {
-            request.headers[.contentType] = type
-        }
+        if let type, !request.headers.contains(.contentType) { request.headers[.contentType] = type }
         // User information in a URL stands for Basic authentication (RFC 7617, section 2).
         if let user = url.user, !request.headers.contains(.authorization) {
             try CredentialText.check(username: user, password: url.password ?? "")

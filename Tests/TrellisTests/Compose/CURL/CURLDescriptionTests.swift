@@ -148,6 +148,19 @@ struct CURLDescriptionTests {
         #expect(Request(Self.url).cURLDescription(options) == "curl http://localhost/ # one; two")
     }
 
+    @Test func theBodysTypeWinsOverTheDefaults() async {
+        var form = MultipartFormData(boundary: "B")
+        form.append("x", withName: "a")
+        for (body, type) in [
+            (RequestBody.multipart(form), nil), (.string("x"), "text/plain; charset=utf-8"),
+            (.data(Data([65])), "application/json"),
+        ] as [(RequestBody, String?)] {
+            let request = Request(Self.url, method: .post, body: body)
+            let arguments = await Self.arguments(request) { $0.defaultHeaders = [.contentType: "application/json"] }
+            #expect(arguments.filter { $0.hasPrefix("Content-Type") } == (type.map { ["Content-Type: \($0)"] } ?? []))
+        }
+    }
+
     @Test func itCanHaveManyLines() async {
         let request = Request(Self.url, method: .put, body: .string("a\nb"))
         let text = request.cURLDescription(.init(revealingSecrets: false, isMultiline: true))

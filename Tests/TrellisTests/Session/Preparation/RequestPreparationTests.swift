@@ -120,6 +120,19 @@ struct RequestPreparationTests {
         #expect(try Self.lines(request).filter { $0.hasPrefix("Content-Type") } == ["Content-Type: text/json"])
     }
 
+    @Test func theBodysTypeWinsOverTheSessions() throws {
+        let change: (inout SessionConfiguration) -> Void = { $0.defaultHeaders = [.contentType: "application/json"] }
+        var form = MultipartFormData(boundary: "B")
+        form.append("x", withName: "a")
+        var request = Request("http://localhost/", method: .post, body: .multipart(form))
+        let type = "Content-Type: multipart/form-data; boundary=B"
+        #expect(try Self.lines(request, change).filter { $0.hasPrefix("Content-Type") } == [type])
+        request.body = .data(Data("{}".utf8))
+        #expect(try Self.lines(request, change).contains("Content-Type: application/json"))
+        request.headers[.contentType] = "a/b"
+        #expect(try Self.lines(request, change).filter { $0.hasPrefix("Content-Type") } == ["Content-Type: a/b"])
+    }
+
     // MARK: User information
 
     @Test func userInformationBecomesBasicAuthentication() throws {
