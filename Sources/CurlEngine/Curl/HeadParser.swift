@@ -8,6 +8,8 @@ package enum HeadFailure: Error, Hashable, Sendable {
     case conflictingContentLength
     case badContentLength(String)
     case tooLarge(limit: Int)
+    /// The head, or the trailers, have more fields than ``WireFields/maximumCount``.
+    case tooManyFields
     case secondHead
     case cutShort
 }
@@ -105,6 +107,9 @@ struct HeadParser {
         var field = ccurl_field()
         guard unsafe ccurl_field_scan(start, line.count, &field) else {
             throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
+        }
+        guard (place == .trailers ? trailers.count : fields.count) < WireFields.maximumCount else {
+            throw .tooManyFields
         }
         guard place != .trailers else { return unsafe trailers.append(line, field) }
         isLastFraming = false

@@ -26,6 +26,9 @@ package struct WireHead: Hashable, Sendable {
 ///
 /// The names are tokens, and no value holds a NUL, CR or LF.
 package struct WireFields: Hashable, Sendable {
+    /// The maximum number of fields in a head, or in trailers. `HTTPFields` traps beyond 65,535.
+    package static let maximumCount = 10_000
+
     package private(set) var bytes: [UInt8] = []
     /// The number of fields.
     package private(set) var count = 0
