@@ -81,8 +81,16 @@ extension RequestEvent {
     /// Returns an error in words, without the request that the line names already, and without a body.
     private static func text(of error: any Error) -> String {
         guard var error = error as? TrellisError else { return "\(error)" }
-        (error.method, error.url, error.bodyExcerpt) = (nil, nil, nil)
-        return "\(error)"
+        (error.method, error.url) = (nil, nil)
+        return "\(withoutBody(error))"
+    }
+
+    /// Returns an error without the bodies that it and its causes hold.
+    private static func withoutBody(_ error: any Error) -> any Error {
+        guard var error = error as? TrellisError else { return error }
+        error.bodyExcerpt = nil
+        error.underlying = error.underlying.map(withoutBody)
+        return error
     }
 }
 

@@ -95,6 +95,17 @@ struct RequestLogTests {
         #expect(try await logged.written() == ["GET http://a.example/ failed 0 ms, 2 attempts (call): \(why)"])
     }
 
+    /// The body of a refused response is not written, even if the refusal is the cause of another error.
+    @Test func bodiesOfCausesAreNotWritten() {
+        var cause = TrellisError(.validationFailed(.status(503)))
+        cause.bodyExcerpt = TrellisError.BodyExcerpt(Data("s3cret".utf8))
+        let error = TrellisError(.bodyFailed(.notReplayable), underlying: cause)
+        let event = RequestEvent(
+            callID: 1, method: .post, url: "http://a.example/", attempt: 1, elapsed: .zero, kind: .failed(error))
+        #expect("\(error)".contains("s3cret"))
+        #expect(event.logLine().contains("503") && !event.logLine().contains("s3cret"))
+    }
+
     @Test(arguments: [true, false])
     func aCancellation(_ isOfTask: Bool) async throws {
         let never = LoopbackServer.Gate()
