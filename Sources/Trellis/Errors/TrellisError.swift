@@ -133,7 +133,9 @@ extension TrellisError.Phase {
 extension Duration {
     /// The duration in seconds with one decimal, or in whole milliseconds below one second.
     var rounded: String {
-        let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
-        return milliseconds < 1000 ? "\(milliseconds) ms" : "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s"
+        let (seconds, attoseconds) = components
+        if seconds >= 1 { return "\(seconds).\(attoseconds / 100_000_000_000_000_000) s" }
+        // The milliseconds of the longest durations exceed the range of integers.
+        return "\(max(seconds, -1_000_000_000) * 1000 + attoseconds / 1_000_000_000_000_000) ms"
     }
 }

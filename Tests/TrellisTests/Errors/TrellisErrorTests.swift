@@ -171,4 +171,14 @@ struct TrellisErrorTests {
         let error = TrellisError(.bodyFailed(.sourceFailed), underlying: Cause())
         #expect(error.description == "the body's source failed (the disk is on fire)")
     }
+
+    @Test(
+        arguments: [
+            (.zero, "0 ms"), (.milliseconds(999), "999 ms"), (.milliseconds(1000), "1.0 s"),
+            (.milliseconds(9_870), "9.8 s"), (.seconds(Int64.max), "\(Int64.max).0 s"), (.milliseconds(-1500), "-1500 ms"),
+        ] as [(Duration, String)])
+    func aDurationOfAnyLengthHasWords(_ duration: Duration, _ words: String) {
+        #expect(duration.rounded == words)
+        #expect(!Duration.seconds(Int64.min).rounded.isEmpty)
+    }
 }

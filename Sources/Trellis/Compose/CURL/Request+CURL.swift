@@ -116,13 +116,16 @@ extension Request {
 extension Duration {
     /// The duration in seconds as text, with milliseconds if there are any.
     fileprivate var secondsText: String {
-        let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
-        guard milliseconds % 1000 != 0 else { return "\(milliseconds / 1000)" }
-        let digits = "\(1000 + milliseconds % 1000)".dropFirst()
-        return "\(milliseconds / 1000).\(digits)"
+        let milliseconds = components.attoseconds / 1_000_000_000_000_000
+        guard milliseconds != 0 else { return "\(components.seconds)" }
+        return "\(components.seconds).\("\(1000 + milliseconds)".dropFirst())"
     }
 
-    fileprivate var roundedUpSeconds: Int64 { components.seconds + (components.attoseconds > 0 ? 1 : 0) }
+    /// The number of seconds, rounded up.
+    fileprivate var roundedUpSeconds: Int64 {
+        let (seconds, attoseconds) = components
+        return attoseconds > 0 && seconds < .max ? seconds + 1 : seconds
+    }
 }
 
 extension String {

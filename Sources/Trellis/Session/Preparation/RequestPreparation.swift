@@ -33,11 +33,14 @@ struct RequestPreparation: Sendable {
         if let language = configuration.acceptLanguage, fields[.acceptLanguage] == nil {
             fields[.acceptLanguage] = language
         }
+        // The framing follows from the body.
+        fields[.contentLength] = nil
+        fields[.transferEncoding] = nil
         defaultFields = fields
         var lines = HeaderLines()
         for field in fields { _ = lines.append(field) }
         // libcurl would write the same line, but takes three times as long.
-        if configuration.decodesContent { _ = lines.append(.acceptEncoding) }
+        if configuration.decodesContent, !fields.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
         defaultLines = lines
     }
 
@@ -75,6 +78,10 @@ struct RequestPreparation: Sendable {
         let url = try parse(request.url)
         try Self.check(request)
         if let name = request.headers.invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
+        // A form that is put into memory stays an upload.
+        let timeLimits =
+            history.map { limits(of: request, delivery: .stream).within($0.limit) }
+            ?? limits(of: request, delivery: delivery)
         var request = request
         try Self.resolveBody(of: &request, defaults: defaultFields, sizes)
         let bandwidth =
@@ -96,8 +103,7 @@ struct RequestPreparation: Sendable {
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize)
         return PreparedRequest(
             transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
-            limits: history.map { limits(of: request, delivery: .stream).within($0.limit) }
-                ?? limits(of: request, delivery: delivery),
+            limits: timeLimits,
             maximumBodySize: request.maximumBodySize
                 ?? (delivery == .memory ? configuration.maximumBodySize : .unlimited),
             start: start, isDeferred: isDeferred, expectContinueTimeout: expectContinueTimeout, history: history,

@@ -161,6 +161,15 @@ struct CURLDescriptionTests {
         }
     }
 
+    @Test func aLimitMayBeOfAnyLength() {
+        var request = Request(Self.url)
+        let longest = Duration.seconds(Int64.max)
+        request.timeouts = Timeouts(connect: .milliseconds(1500), idle: longest, total: longest)
+        let text = request.cURLDescription()
+        #expect(text.contains("--connect-timeout 1.500 ") && text.contains("--max-time \(Int64.max) "))
+        #expect(text.contains("--speed-time \(Int64.max) "))
+    }
+
     @Test func itCanHaveManyLines() async {
         let request = Request(Self.url, method: .put, body: .string("a\nb"))
         let text = request.cURLDescription(.init(revealingSecrets: false, isMultiline: true))

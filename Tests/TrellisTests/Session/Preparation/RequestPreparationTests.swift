@@ -103,6 +103,18 @@ struct RequestPreparationTests {
         #expect(try Self.lines(plain) { $0.decodesContent = true } == ["Accept: */*"])
     }
 
+    /// The default fields of a plain request are those of any other request.
+    @Test(arguments: [nil, "*/*"] as [String?])
+    func defaultsAboutCodingsAndFramingAreTheSameForEveryRequest(_ accept: String?) throws {
+        var request = Request("http://localhost/")
+        request.headers[.accept] = accept
+        let lines = try Self.lines(request) {
+            $0.decodesContent = true
+            $0.defaultHeaders = [.acceptEncoding: "identity", .contentLength: "7", .transferEncoding: "chunked"]
+        }
+        #expect(lines == (accept.map { ["Accept: \($0)"] } ?? []) + ["Accept-Encoding: identity"])
+    }
+
     @Test func aRequestThatDoesNotDecodeDoesNotAskForCodings() throws {
         var request = Request("http://localhost/")
         request.decodesContent = false
