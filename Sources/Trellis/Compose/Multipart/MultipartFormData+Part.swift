@@ -41,21 +41,23 @@ extension MultipartFormData {
         ///
         /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a form's part without a name, a field whose
         ///   name is invalid, or a value that contains a line break or a NUL.
-        func head(in subtype: MultipartFormData.Subtype) throws(TrellisError) -> String {
+        func head(in subtype: MultipartFormData.Subtype) throws(TrellisError) -> [UInt8] {
             if let name = headers.invalidName { throw .invalidFieldName(name) }
-            var lines = ""
+            var lines: [UInt8] = []
             if !headers.contains(.contentDisposition), let disposition = try disposition(in: subtype) {
-                lines += "Content-Disposition: \(disposition)\r\n"
+                lines += "Content-Disposition: \(disposition)\r\n".utf8
             }
             if !headers.contains(.contentType), let type = effectiveContentType {
                 try Self.check(type, of: .contentType)
-                lines += "Content-Type: \(type)\r\n"
+                lines += "Content-Type: \(type)\r\n".utf8
             }
             for field in headers {
                 try Self.check(field.value, of: field.name)
-                lines += "\(field.name.rawName): \(field.value)\r\n"
+                lines += "\(field.name.rawName): ".utf8
+                lines += field.octetsBeyondUTF8 ?? Array(field.value.utf8)
+                lines += "\r\n".utf8
             }
-            return lines + "\r\n"
+            return lines + Array("\r\n".utf8)
         }
 
         /// Returns the value of `Content-Disposition`; `nil`: the field is not sent.

@@ -270,10 +270,11 @@ extension TransferOptions.Body {
 extension HeaderLines {
     /// Adds a field. Returns `false` if a byte of the field would end its line.
     fileprivate mutating func append(_ field: HTTPField) -> Bool {
+        let name = field.name.rawName
+        if let octets = field.octetsBeyondUTF8 { return append(name: name, value: octets) }
         // A cookie is sent back with the same octets that were received.
-        field.name == .cookie
-            ? append(name: field.name.rawName, value: OctetText.octets(field.value))
-            : append(name: field.name.rawName, value: field.value.utf8)
+        return field.name == .cookie
+            ? append(name: name, value: OctetText.octets(field.value)) : append(name: name, value: field.value.utf8)
     }
 }
 

@@ -83,6 +83,18 @@ struct RequestPreparationTests {
         #expect(try Self.lines(Request("http://localhost/", headers: [.accept: ""])) == ["Accept;"])
     }
 
+    /// A value that is not UTF-8 is sent as its bytes, and one of UTF-8 as well.
+    @Test(arguments: [[0x61, 0xE9, 0xFF], Array("aé\u{FFFD}".utf8), Array("plain".utf8), []] as [[UInt8]])
+    func theBytesOfAValueAreSent(_ value: [UInt8]) throws {
+        for name in [HTTPField.Name.accept, .cookie] {
+            var request = Request("http://localhost/")
+            request.headers.append(HTTPField(name: name, value: value))
+            let prepared = try Self.prepare(request)
+            let line = value.isEmpty ? Array("\(name.rawName);".utf8) : Array("\(name.rawName): ".utf8) + value
+            #expect(prepared.transportRequest.wire.headerLines?.bytes == line + [0])
+        }
+    }
+
     @Test func framingFollowsFromTheBodyAndFramingFieldsAreIgnored() throws {
         let request = Request(
             "http://localhost/", method: .post,
