@@ -1,3 +1,4 @@
+import CurlEngine
 package import FoundationEssentials
 
 /// A source of the chunks of a body.
@@ -37,4 +38,23 @@ final class TransferToken: Sendable {
     init(_ source: any ChunkSource) { self.source = source }
 
     deinit { source.cancel(explicitly: false) }
+}
+
+/// The reader of a body as a stream of the standard library. A reader that is released ends the transfer if it has asked for a
+/// chunk.
+final class StreamReader: Sendable {
+    /// The token of the response, so that dropping the response alone does not end the transfer.
+    private let response: TransferToken
+    /// The token of the reader; `nil` before the first chunk.
+    private let token = Locked<TransferToken?>(nil)
+
+    init(_ response: TransferToken) { self.response = response }
+
+    /// Returns the next chunk; `nil` at the end.
+    func next() async throws -> Data? {
+        token.withLock { token in
+            if token == nil { token = TransferToken(response.source) }
+        }
+        return try await response.source.next()
+    }
 }

@@ -247,4 +247,15 @@ struct StreamFormTests {
 extension Outcome {
     /// Indicates whether the outcome is an error of the framework.
     var isFailure: Bool { if case .failed = self { true } else { false } }
+
+    @Test func aStreamThatIsNotReadDoesNotEndTheTransfer() async throws {
+        let (stream, attempt) = try await open()
+        _ = stream.body
+        await scripted.session.settle()
+        attempt.receiveBody("element")
+        attempt.end()
+        var text = ""
+        for try await chunk in stream.body { text += String(decoding: chunk, as: UTF8.self) }
+        #expect(text == "element")
+    }
 }
