@@ -242,11 +242,6 @@ struct StreamFormTests {
         #expect(error?.kind == .unacceptableContentType)
         #expect(try await reader.next() == nil)
     }
-}
-
-extension Outcome {
-    /// Indicates whether the outcome is an error of the framework.
-    var isFailure: Bool { if case .failed = self { true } else { false } }
 
     @Test func aStreamThatIsNotReadDoesNotEndTheTransfer() async throws {
         let (stream, attempt) = try await open()
@@ -258,4 +253,9 @@ extension Outcome {
         for try await chunk in stream.body { text += String(decoding: chunk, as: UTF8.self) }
         #expect(text == "element")
     }
+}
+
+extension Outcome {
+    /// Indicates whether the outcome is an error of the framework.
+    var isFailure: Bool { if case .failed = self { true } else { false } }
 }
