@@ -145,16 +145,6 @@ struct UploadRequestTests {
         #expect(try request.request.method == .put)
         #expect(try await request.string() == "5")
     }
-}
-
-private struct Once: RequestRetrier {
-    func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
-        context.attempt == 1 ? .retry : .doNotRetry
-    }
-}
-
-extension DataRequest {
-    fileprivate var method: HTTPRequest.Method? { try? request.method }
 
     /// An error of another request, whose response is the body, is not mistaken for an error of this request.
     @Test(arguments: [true, false])
@@ -170,4 +160,14 @@ extension DataRequest {
         #expect(error?.reason == .bodyFailed(.sourceFailed) && error?.url == "http://upload.example/")
         #expect((error?.underlying as? TrellisError)?.reason == .timedOut(.total))
     }
+}
+
+private struct Once: RequestRetrier {
+    func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
+        context.attempt == 1 ? .retry : .doNotRetry
+    }
+}
+
+extension DataRequest {
+    fileprivate var method: HTTPRequest.Method? { try? request.method }
 }
