@@ -46,7 +46,7 @@ extension LoopbackServer {
         public func waitUntilReceived() { socket.waitUntilReceived() }
 
         /// Writes one piece at a time, at even intervals. Ends early when the peer or the server goes away.
-        public func drip(_ text: String, bytesAtOnce: Int = 1, every interval: Duration) throws {
+        public func writeSlowly(_ text: String, bytesAtOnce: Int = 1, every interval: Duration) throws {
             var rest = Array(text.utf8)[...]
             while !rest.isEmpty {
                 try write(Array(rest.prefix(bytesAtOnce)))

@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 extension LoopbackServer {
     /// The response of a route. The framing (`Content-Length`, chunks, connection) is written by the server.
-    public struct Answer: Sendable {
+    public struct Response: Sendable {
         /// The status code.
         public var status: Int
         /// The field lines, in order; framing fields are added to them.
@@ -36,13 +36,13 @@ extension LoopbackServer {
         }
 
         /// Returns a response with text, as UTF-8.
-        public static func text(_ text: String, status: Int = 200, type: String = "text/plain; charset=utf-8") -> Answer
+        public static func text(_ text: String, status: Int = 200, type: String = "text/plain; charset=utf-8") -> Response
         {
-            Answer(status, headers: [("Content-Type", type)], body: Data(text.utf8))
+            Response(status, headers: [("Content-Type", type)], body: Data(text.utf8))
         }
 
         /// Returns a response with JSON, already encoded.
-        public static func json(_ json: String, status: Int = 200) -> Answer {
+        public static func json(_ json: String, status: Int = 200) -> Response {
             .text(json, status: status, type: "application/json")
         }
     }
@@ -86,7 +86,7 @@ extension LoopbackServer {
     ///   - handler: returns the response to a request.
     public static func http(
         on address: Address = .ipv4, storesBodies: Bool = true,
-        _ handler: @escaping @Sendable (ReceivedRequest) throws -> Answer
+        _ handler: @escaping @Sendable (ReceivedRequest) throws -> Response
     ) throws -> LoopbackServer {
         try LoopbackServer(on: address) { connection in
             while let head = try connection.readHead() {
@@ -104,9 +104,9 @@ extension LoopbackServer.Connection {
     /// Responds to one request; returns whether the connection may carry another.
     fileprivate func answer(
         _ request: LoopbackServer.ReceivedRequest,
-        with handler: (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Answer
+        with handler: (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Response
     ) throws -> Bool {
-        let answer: LoopbackServer.Answer
+        let answer: LoopbackServer.Response
         do {
             answer = try handler(request)
         } catch {

@@ -90,7 +90,7 @@ extension TrellisError {
     /// only if it is certain that no server did.
     public var mayHaveSentBytes: Bool { earlierTraffic != .none || hasReachedServer }
 
-    private var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .answered }
+    private var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .received }
 
     /// A Boolean value: the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
     /// because nothing was sent, or only requests with idempotent methods (RFC 9110, section 9.2.2), including the requests before a

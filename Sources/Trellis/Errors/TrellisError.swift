@@ -73,8 +73,8 @@ extension TrellisError {
         case sending
         /// The head of the response had been received, the body had not ended.
         case receiving
-        /// The response had been received whole, and was being validated or read.
-        case answered
+        /// The complete response had been received, and was being validated or read.
+        case received
     }
 }
 
@@ -125,7 +125,7 @@ extension TrellisError.Phase {
         case .connecting: "connecting"
         case .sending: "waiting for the answer"
         case .receiving: "receiving the body"
-        case .answered: "reading the answer"
+        case .received: "reading the answer"
         }
     }
 }

@@ -43,7 +43,7 @@ package struct Answer: Sendable {
     /// Returns an error about this answer, with the response and the beginning of the body.
     func error(_ reason: TrellisError.Reason, underlying: (any Error)? = nil) -> TrellisError {
         var error = TrellisError(
-            reason, method: request.method, url: response.url, phase: body == nil ? .receiving : .answered,
+            reason, method: request.method, url: response.url, phase: body == nil ? .receiving : .received,
             metrics: response.metrics, underlying: underlying)
         error.response = response
         error.bodyExcerpt = body.map { TrellisError.BodyExcerpt($0) }

@@ -12,7 +12,7 @@ package protocol ChunkSource: AnyObject, Sendable {
     /// Returns the response with its trailers and final metrics, once the rest of the body has been read.
     func finalResponse() async throws -> Response
     /// The metrics of the transfer so far; `nil` if unknown.
-    var spent: Metrics? { get async }
+    var metrics: Metrics? { get async }
     /// Ends the transfer, unless it has ended.
     func cancel(explicitly: Bool)
     /// Stops the traffic of the transfer, or resumes it. The last of several calls takes effect, also if they come from different
@@ -24,7 +24,7 @@ extension ChunkSource {
     /// A default of `nil`: the request is unknown.
     package var request: Request? { nil }
     package var observer: (any ReadingObserver)? { nil }
-    package var spent: Metrics? { get async { nil } }
+    package var metrics: Metrics? { get async { nil } }
 
     /// Does nothing: a reader that does not read has the same effect a little later.
     package func hold(_ isHeld: Bool) {}

@@ -28,7 +28,7 @@ final class FileServer: Sendable {
         /// The given number of bytes of the body, then some 20 kB a second.
         case crawling(Int)
         /// Another response.
-        case other(LoopbackServer.Answer)
+        case other(LoopbackServer.Response)
     }
 
     let server: LoopbackServer

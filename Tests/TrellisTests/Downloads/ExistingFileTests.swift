@@ -36,7 +36,7 @@ struct ExistingFileTests {
         let download = session.downloadRequest(
             "http://a.example/f", to: .file(path, .keepIfItMatches), checksum: Self.checksum)
         let file = try await download.value
-        #expect(file.isExisting && file.path == path && file.size == 3 && file.resumedBytes == 3 && file.attempts == 0)
+        #expect(file.isExisting && file.path == path && file.size == 3 && file.resumedBytes == 3 && file.attemptCount == 0)
         #expect(file.response.status == .notModified && file.response.url == "http://a.example/f")
         #expect(try await download.response.status == .notModified)
         #expect(download.currentProgress.fraction == 1 && download.state == .finished)
@@ -88,7 +88,7 @@ struct ExistingFileTests {
         let attempt = try await transport.nextAttempt()
         sendHead(attempt)
         let file = try await value
-        #expect(file.isExisting && file.path == path && file.attempts == 1 && file.response.status == .ok)
+        #expect(file.isExisting && file.path == path && file.attemptCount == 1 && file.response.status == .ok)
         try await attempt.wait(for: .cancel)
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["f"])
         try removeFolder()

@@ -119,7 +119,7 @@ struct TrellisErrorTests {
     @Test(
         arguments: [
             (.composing, false), (.queued, false), (.connecting, false), (.sending, true), (.receiving, true),
-            (.answered, true),
+            (.received, true),
         ] as [(TrellisError.Phase, Bool)])
     func bytesMayHaveBeenSentFromSendingOn(_ phase: TrellisError.Phase, _ maySent: Bool) {
         #expect(TrellisError(.other("x"), phase: phase).mayHaveSentBytes == maySent)
@@ -175,7 +175,8 @@ struct TrellisErrorTests {
     @Test(
         arguments: [
             (.zero, "0 ms"), (.milliseconds(999), "999 ms"), (.milliseconds(1000), "1.0 s"),
-            (.milliseconds(9_870), "9.8 s"), (.seconds(Int64.max), "\(Int64.max).0 s"), (.milliseconds(-1500), "-1500 ms"),
+            (.milliseconds(9_870), "9.8 s"), (.seconds(Int64.max), "\(Int64.max).0 s"),
+            (.milliseconds(-1500), "-1500 ms"),
         ] as [(Duration, String)])
     func aDurationOfAnyLengthHasWords(_ duration: Duration, _ words: String) {
         #expect(duration.rounded == words)

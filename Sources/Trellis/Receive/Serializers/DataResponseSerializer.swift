@@ -11,7 +11,7 @@ public struct DataResponseSerializer: ResponseSerializer {
     ///   - preprocessor: The transformation of the body; none unless given.
     ///   - emptyBodies: The responses that may have no body; all unless given.
     public init(
-        preprocessor: some DataPreprocessor = .passthrough, emptyBodies: EmptyBodyRule = .anywhere
+        preprocessor: some DataPreprocessor = .passthrough, emptyBodies: EmptyBodyRule = .always
     ) {
         self.preprocessor = preprocessor
         self.emptyBodies = emptyBodies
