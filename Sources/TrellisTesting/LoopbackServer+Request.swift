@@ -1,5 +1,6 @@
 import CurlEngine
 public import FoundationEssentials
+public import HTTPTypes
 
 extension LoopbackServer {
     /// A request as it came over the wire.
@@ -29,6 +30,19 @@ extension LoopbackServer {
         /// The query without its question mark, `nil` where there is none.
         public var query: String? {
             target.firstIndex(ofByte: "?").map { String(target[target.utf8.index(after: $0)...]) }
+        }
+
+        /// The absolute URL: that of the request line, or `http://` with the `Host` and the target.
+        public var url: String {
+            target.hasBytePrefix("/") || target == "*" ? "http://\(self["Host"] ?? "")\(target)" : target
+        }
+
+        /// The fields in order, without those whose names are not tokens.
+        public var headers: HTTPFields {
+            HTTPFields(
+                fields.prefix(10_000).compactMap { field in
+                    HTTPField.Name(field.name).map { HTTPField(name: $0, value: field.value) }
+                })
         }
 
         /// The value of the first field with this name, in any case.

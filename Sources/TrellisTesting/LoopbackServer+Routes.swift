@@ -36,8 +36,9 @@ extension LoopbackServer {
         }
 
         /// Returns a response with text, as UTF-8.
-        public static func text(_ text: String, status: Int = 200, type: String = "text/plain; charset=utf-8") -> Response
-        {
+        public static func text(
+            _ text: String, status: Int = 200, type: String = "text/plain; charset=utf-8"
+        ) -> Response {
             Response(status, headers: [("Content-Type", type)], body: Data(text.utf8))
         }
 
@@ -69,10 +70,11 @@ extension LoopbackServer {
     ///
     /// ```swift
     /// let server = try LoopbackServer.http { request in
+    ///     guard request["Authorization"] == "Bearer key" else { return .init(401) }
     ///     switch request.path {
-    ///     case "/users": .json(#"[{"name": "Ada"}]"#)
-    ///     case "/log": .init(body: .chunked { body in for line in 1...9 { try body.write("line \(line)\n") } })
-    ///     default: .init(404)
+    ///     case "/users": return .json(#"[{"name": "Ada"}]"#)
+    ///     case "/log": return .init(body: .chunked { body in for line in 1...9 { try body.write("line \(line)\n") } })
+    ///     default: return .init(404)
     ///     }
     /// }
     /// ```

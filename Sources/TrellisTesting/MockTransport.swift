@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 public import Trellis
 
@@ -5,7 +6,8 @@ public import Trellis
 ///
 /// ```swift
 /// let transport = MockTransport { request in
-///     request.url.hasSuffix("/users") ? .json(#"[{"name": "Ada"}]"#) : MockResponse(status: 404)
+///     guard request["Authorization"] == "Bearer key" else { return MockResponse(status: 401) }
+///     return request.path == "/users" ? .json(#"[{"name": "Ada"}]"#) : MockResponse(status: 404)
 /// }
 /// let session = Session(transport: transport)
 /// ```
@@ -69,8 +71,30 @@ public final class MockTransport: Transport {
     public func waitUntilIdle() async throws { try await record.wait { $0.started == $0.ended } }
 }
 
+/// The parts of a request, named as those of a ``LoopbackServer/ReceivedRequest``.
 extension TransportRequest {
-    /// The body as far as it is in memory: always, where a ``MockTransport`` hands the request on. `nil`: there is none.
+    /// The path of the URL, percent-encoded.
+    public var path: String {
+        let path = target.prefix(beforeBytes: "?")
+        return path.isEmpty ? "/" : String(path)
+    }
+
+    /// The query of the URL without its question mark, percent-encoded; `nil` if the URL has none.
+    public var query: String? {
+        target.firstIndex(ofByte: "?").map { String(target[target.utf8.index(after: $0)...]) }
+    }
+
+    /// The value of the field with a name, in any case; `nil` if there is none. The values of several fields are joined with
+    /// commas.
+    public subscript(name: String) -> String? { headers[name] }
+
+    /// The path and the query.
+    private var target: Substring {
+        let start = url.schemeMark?.upperBound ?? url.startIndex
+        return url[url[start...].prefix(beforeBytes: "/?").endIndex...]
+    }
+
+    /// The body if it is in memory, as it always is in the handler of a ``MockTransport``; `nil` if the request has no body.
     public var bodyData: Data? {
         switch request.body?.source {
         case .data(let data): data
