@@ -12,7 +12,7 @@ extension HTTPField {
     public static func acceptCharset(_ value: String) -> HTTPField { HTTPField(name: acceptCharsetName, value: value) }
 
     /// Returns an `Accept-Encoding` field: the content codings that the client accepts (RFC 9110, section 12.5.3), in place of
-    /// the codings that the running libcurl decodes.
+    /// the codings that the framework decodes (``TrellisRuntime/contentCodings``).
     public static func acceptEncoding(_ value: String) -> HTTPField { HTTPField(name: .acceptEncoding, value: value) }
 
     /// Returns an `Accept-Language` field: the languages that the client accepts (RFC 9110, section 12.5.4).

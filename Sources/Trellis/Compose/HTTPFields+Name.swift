@@ -67,7 +67,7 @@ extension HTTPField.Name {
 }
 
 extension TrellisError {
-    /// Returns the error for a field whose name is not a token.
+    /// Returns the error for a field whose name is not a token, or is the name that is reserved for the marks of such fields.
     package static func invalidFieldName(_ name: String, _ request: Request? = nil) -> TrellisError {
         var error = TrellisError(
             .invalidRequest(.headerField(name)), method: request?.method, url: request?.url)

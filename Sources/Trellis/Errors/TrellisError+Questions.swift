@@ -3,29 +3,70 @@ import HTTPTypes
 extension TrellisError {
     /// A stable name for each kind of failure, for logs and for tools.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// The URL is empty, relative, malformed, or neither `http` nor `https`.
         case invalidURL = "invalid_url"
+        /// The request cannot be sent as it is: its method, a field, its body or its parameters.
         case invalidRequest = "invalid_request"
-        case dns, connect, proxy, tls, untrusted
+        /// The host name could not be resolved.
+        case dns
+        /// No connection to the server could be established.
+        case connect
+        /// The proxy could not be reached, or did not let the request pass.
+        case proxy
+        /// The TLS handshake failed.
+        case tls
+        /// The certificate of the server is not trusted.
+        case untrusted
+        /// The limit ``Timeouts/connect`` was reached.
         case connectTimeout = "timeout_connect"
+        /// The limit ``Timeouts/idle`` or ``Timeouts/responseHead`` was reached.
         case idleTimeout = "timeout_idle"
+        /// The limit ``Timeouts/total`` was reached.
         case deadline = "timeout_deadline"
-        case cancelled, send, receive
+        /// The request was cancelled with its handle or stream, or its session was shut down.
+        case cancelled
+        /// The request could not be sent on its connection.
+        case send
+        /// The response could not be received on its connection.
+        case receive
+        /// The body of the response ended before it was complete.
         case truncatedBody = "truncated_body"
+        /// The response is not valid HTTP, or its head is too large.
         case malformedResponse = "malformed_response"
+        /// The body of the response, or an element of it, exceeds its limit.
         case bodyTooLarge = "body_too_large"
+        /// The redirects exceed their limit, or form a loop.
         case tooManyRedirects = "too_many_redirects"
+        /// A redirect was not followed because of its target.
         case redirectRefused = "redirect_refused"
+        /// The circuit of the host is open (``CircuitBreaker``).
         case circuitOpen = "circuit_open"
+        /// The delay by a rate limit would exceed its limit (``RateLimiter``).
         case rateLimited = "rate_limited"
+        /// The content coding of the response is unknown, or the coded body is malformed.
         case contentCoding = "content_coding"
-        case http2, http3, unsupported
+        /// HTTP/2 failed on the connection.
+        case http2
+        /// HTTP/3 failed on the connection.
+        case http3
+        /// The running libcurl lacks a feature that was requested.
+        case unsupported
+        /// The status of the response is not accepted.
         case unacceptableStatus = "unacceptable_status"
+        /// The content type of the response is not accepted.
         case unacceptableContentType = "unacceptable_content_type"
+        /// The body of the response cannot be read as the requested type.
         case serialization
+        /// The body of the request has to be sent again, but its source can be read only once.
         case bodyNotReplayable = "body_not_replayable"
+        /// The ``ResumeData`` of a download cannot be used.
         case resumeData = "resume_data"
+        /// The downloaded file does not have the expected ``Checksum``.
         case checksumMismatch = "checksum_mismatch"
-        case file, other
+        /// A file cannot be read or written: of a body, a download or the certificate authorities.
+        case file
+        /// Any other failure, such as an error of the source of a body.
+        case other
     }
 
     /// The kind of the failure.

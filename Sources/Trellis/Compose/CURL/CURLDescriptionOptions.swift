@@ -2,9 +2,11 @@ public import HTTPTypes
 
 /// The settings of ``Request/cURLDescription(_:)`` besides the request itself.
 public struct CURLDescriptionOptions: Sendable {
-    /// A Boolean value: secrets are shown; `false` by default. Otherwise each secret becomes `REDACTED`: user information in the
-    /// URL, and the values of query items, form items and fields whose names indicate a secret (`Authorization`, `Cookie`,
-    /// `password`, `api_key` and the like). Secrets inside other bodies, such as JSON, are not recognised.
+    /// Indicates whether secrets are shown; `false` by default. Otherwise user information is left out of URLs, and the values of
+    /// query items, form items and fields whose names indicate a secret (`Authorization`, `Cookie`, `password`, `api_key` and the
+    /// like) become `REDACTED`, as do fields that no compression table may hold (`indexingStrategy`). The URLs of fields such as
+    /// `Referer` and `Link` are treated alike. Secrets in other bodies, such as JSON, in files and in
+    /// ``furtherArguments`` are not recognised.
     public var revealsSecrets = false
     /// A Boolean value: each option is on a line of its own; `false` by default.
     public var isMultiline = false

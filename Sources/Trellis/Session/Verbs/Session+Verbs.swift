@@ -88,8 +88,8 @@ extension Session {
         )
     }
 
-    /// Sends a request and passes the head and the body of its response to `handle`; the transfer has always ended when this
-    /// method returns or throws.
+    /// Sends a request and passes the head and the body of its response to `handle`. A transfer that has not ended is
+    /// cancelled when `handle` returns or throws; its connection is closed shortly after this method returns.
     ///
     /// - Throws: An error that `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
     public func withResponse<Value>(
