@@ -12,7 +12,7 @@ extension LoopbackServer {
 
         /// The kinds of body.
         public enum Body: Sendable {
-            /// The whole body at once.
+            /// The complete body at once.
             case bytes(Data)
             /// A streamed body with this `Content-Length`.
             case sized(Int, @Sendable (BodyWriter) throws -> Void)
@@ -80,12 +80,12 @@ extension LoopbackServer {
     /// ```
     ///
     /// The handler runs on the connection's thread and may block. When it throws, the response is 500 and the error is in
-    /// ``errors``. `Expect: 100-continue` is answered with 100; HEAD, 204 and 304 get no body.
+    /// ``errors``. The response to `Expect: 100-continue` is 100; HEAD, 204 and 304 get no body.
     ///
     /// - Parameters:
-    ///   - address: the address to listen on.
+    ///   - address: The address to listen on.
     ///   - storesBodies: `false` to count the bytes of request bodies without keeping them.
-    ///   - handler: returns the response to a request.
+    ///   - handler: Returns the response to a request.
     public static func http(
         on address: Address = .ipv4, storesBodies: Bool = true,
         _ handler: @escaping @Sendable (ReceivedRequest) throws -> Response

@@ -13,8 +13,8 @@ public import Trellis
 /// ```
 ///
 /// The closure runs in a task of its own for each attempt, which is cancelled when the attempt is. It is called when the body of
-/// the request has come whole, streamed or not: see `TransportRequest.bodyData`. The test decides how long the closure takes: let
-/// it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
+/// the request has been received completely, streamed or not: see `TransportRequest.bodyData`. The test decides how long the
+/// closure takes: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
 public final class MockTransport: Transport {
     /// A closure that makes the response to a request. A `TransportFailure` that the closure throws becomes the attempt's
     /// failure.
@@ -49,7 +49,7 @@ public final class MockTransport: Transport {
         return exchange
     }
 
-    /// The requests that have come whole, in that order, with their bodies in memory.
+    /// The requests that have been received completely, in that order, with their bodies in memory.
     public var requests: [TransportRequest] { record.value.requests }
 
     /// The number of attempts that have been started.
@@ -61,13 +61,13 @@ public final class MockTransport: Transport {
     /// The number of attempts that were cancelled before their end.
     public var cancelledCount: Int { record.value.cancelled }
 
-    /// Returns when `count` requests, counted from the start, have come whole.
+    /// Waits until `count` requests, counted from the start, have been received completely.
     public func waitUntilRequested(count: Int) async throws { try await record.wait { $0.requests.count >= count } }
 
-    /// Returns when `count` attempts, counted from the start, were cancelled.
+    /// Waits until `count` attempts, counted from the start, were cancelled.
     public func waitUntilCancelled(count: Int) async throws { try await record.wait { $0.cancelled >= count } }
 
-    /// Returns when no attempt is under way.
+    /// Waits until no attempt is under way.
     public func waitUntilIdle() async throws { try await record.wait { $0.started == $0.ended } }
 }
 

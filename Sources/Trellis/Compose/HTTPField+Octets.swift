@@ -2,8 +2,8 @@ import FoundationEssentials
 import HTTPTypes
 
 extension HTTPField {
-    /// The bytes of a value that is not UTF-8, in which ``value`` has replacement characters; `nil` for UTF-8, whose bytes are those
-    /// of ``value``.
+    /// The bytes of a value that is not UTF-8, in which ``value`` has replacement characters; `nil` if the value is UTF-8, so that its
+    /// bytes are those of ``value``.
     ///
     /// The encoded form of a field is its only safe interface that keeps such bytes: one scalar for each byte (ISO 8859-1).
     var octetsBeyondUTF8: [UInt8]? {

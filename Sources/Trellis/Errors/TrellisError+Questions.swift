@@ -110,10 +110,10 @@ extension TrellisError {
         }
     }
 
-    /// A Boolean value: a limit of ``Timeouts`` was reached.
+    /// Indicates whether a limit of ``Timeouts`` was reached.
     public var isTimeout: Bool { if case .timedOut = reason { true } else { false } }
 
-    /// A Boolean value: the connection could not be established, because of the host name, TCP, the proxy, TLS, or the time limit
+    /// Indicates whether the connection could not be established, because of the host name, TCP, the proxy, TLS, or the time limit
     /// for all of them.
     public var isConnectionFailure: Bool {
         switch reason {
@@ -124,24 +124,24 @@ extension TrellisError {
         }
     }
 
-    /// A Boolean value: the request was ended on purpose.
+    /// Indicates whether the request was ended on purpose.
     public var isCancellation: Bool { if case .cancelled = reason { true } else { false } }
 
-    /// A Boolean value: a server may have received part of the request, or of an earlier attempt or hop of the same call. `false`
+    /// Indicates whether a server may have received part of the request, or of an earlier attempt or hop of the same call. `false`
     /// only if it is certain that no server did.
     public var mayHaveSentBytes: Bool { earlierTraffic != .none || hasReachedServer }
 
     private var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .received }
 
-    /// A Boolean value: the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
+    /// Indicates whether the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
     /// because nothing was sent, or only requests with idempotent methods (RFC 9110, section 9.2.2), including the requests before a
     /// redirect.
     public var isRetryable: Bool {
         isTransient && earlierTraffic != .other && (!hasReachedServer || (method?.isIdempotent ?? false))
     }
 
-    /// A Boolean value: the failure is temporary, regardless of the request. Retries, downloads, event sources and circuits all
-    /// start from this value; their exceptions are documented where they are made.
+    /// Indicates whether the failure is temporary, regardless of the request. Retries, downloads, event sources and circuits all
+    /// start from this value; their exceptions are documented in their code.
     var isTransient: Bool {
         switch reason {
         // A server does not flood a connection by chance.

@@ -19,11 +19,11 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var metrics: Metrics
     /// The circumstances of the failure in words; `nil` if none are known.
     public internal(set) var detail: String?
-    /// A Boolean value: the request waited for something other than a connection, such as a rate limit.
+    /// Indicates whether the request waited for something other than a connection, such as a rate limit.
     var isHeldByLimit = false
     /// The error that caused this one, for example an error that a body's source threw.
     public internal(set) var underlying: (any Error)?
-    /// The response that was not accepted or could not be read; `nil` for other failures.
+    /// The response that was not accepted or could not be read; `nil` if the failure is another one.
     public internal(set) var response: Response?
     /// The beginning of the body of ``response``.
     public internal(set) var bodyExcerpt: BodyExcerpt?
@@ -49,7 +49,7 @@ public struct TrellisError: Error, Sendable {
     /// The redirects that were followed up to the failure, in their order.
     public var redirects: [Redirect] { followed.isEmpty ? response?.redirects ?? [] : followed }
 
-    /// The number of the call in its process: ``RequestEvent/callID`` of the events that belong to it; `nil` for a request that
+    /// The number of the call in its process: ``RequestEvent/callID`` of the events that belong to it; `nil` if the request
     /// failed before it became a call.
     public var callID: UInt64? { metrics.callID == 0 ? nil : metrics.callID }
 

@@ -16,8 +16,8 @@ public import HTTPTypes
 /// | is cancelled | … `attemptEnded` if an attempt was under way, `failed` |
 /// | fails | … `attemptEnded` if an attempt was under way, `failed` |
 ///
-/// A response that is read several times is validated and serialized as many times. `resumed` and `suspended` come whenever a
-/// handle is resumed or suspended. A stream is `finished` when its head is passed on; its `attemptEnded` comes afterwards, at the
+/// A response that is read several times is validated and serialized as many times. `resumed` and `suspended` occur whenever a
+/// handle is resumed or suspended. A stream is `finished` when its head is passed on; its `attemptEnded` follows, at the
 /// end of its body. A call that ends at its deadline or is cancelled has `failed` before the circuit of its host is informed.
 public struct RequestEvent: Sendable {
     /// The identifier of the call, unique in its process; later calls have higher identifiers.
@@ -64,11 +64,11 @@ public struct RequestEvent: Sendable {
         /// A delay by a rate limit of the host. The delay lasts for `wait` unless other requests go first or give up.
         case rateLimited(host: String, wait: Duration)
         /// The opening of the host's circuit with this attempt: for a while, every request to the host fails at once. The event
-        /// also comes if the circuit was open before, and the single request that tested whether it can be closed has failed.
+        /// also occurs if the circuit was open before, and the single request that tested whether it can be closed has failed.
         case circuitOpened(host: String, for: Duration)
         /// The closing of the host's circuit: this attempt tested whether the circuit can be closed, and has succeeded.
         case circuitClosed(host: String)
-        /// The start of another attempt beside the current one, because no response has come within the given time.
+        /// The start of another attempt beside the current one, because no response has been received within the given time.
         case hedging(after: Duration)
         /// The beginning of the wait for the response to an identical request, which belongs to another call.
         case coalesced(callID: UInt64)

@@ -5,7 +5,7 @@ import CurlEngine
 /// ```swift
 /// configuration.eventMonitors = [RequestLog()]
 /// // GET https://example.com/a 200 12 ms (call 7)
-/// // POST https://example.com/b failed 30.0 s, 3 attempts (call 8): timed out (total) after 30.0 s waiting for the answer
+/// // POST https://example.com/b failed 30.0 s, 3 attempts (call 8): timed out (total) after 30.0 s waiting for the response
 /// ```
 ///
 /// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream,

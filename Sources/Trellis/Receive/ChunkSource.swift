@@ -5,7 +5,7 @@ package import FoundationEssentials
 package protocol ChunkSource: AnyObject, Sendable {
     /// The request of the response, as it was sent; `nil` if unknown.
     var request: Request? { get }
-    /// The observer of the validations and serializations of the body; `nil` for none.
+    /// The observer of the validations and serializations of the body; `nil` if there is none.
     var observer: (any ReadingObserver)? { get }
     /// Returns the next chunk; `nil` at the end.
     func next() async throws -> Data?
@@ -15,13 +15,13 @@ package protocol ChunkSource: AnyObject, Sendable {
     var metrics: Metrics? { get async }
     /// Ends the transfer, unless it has ended.
     func cancel(explicitly: Bool)
-    /// Stops the traffic of the transfer, or resumes it. The last of several calls takes effect, also if they come from different
+    /// Stops the traffic of the transfer, or resumes it. The last of several calls takes effect, also if they are made on different
     /// threads.
     func hold(_ isHeld: Bool)
 }
 
 extension ChunkSource {
-    /// A default of `nil`: the request is unknown.
+    /// The default, `nil`: the request is unknown.
     package var request: Request? { nil }
     package var observer: (any ReadingObserver)? { nil }
     package var metrics: Metrics? { get async { nil } }
@@ -45,7 +45,7 @@ final class TransferToken: Sendable {
 final class StreamReader: Sendable {
     /// The token of the response, so that dropping the response alone does not end the transfer.
     private let response: TransferToken
-    /// The token of the reader; `nil` before the first chunk.
+    /// The token of the reader; `nil` if no chunk has been asked for.
     private let token = Locked<TransferToken?>(nil)
 
     init(_ response: TransferToken) { self.response = response }

@@ -19,9 +19,9 @@ struct CURLBody {
     }
 
     private let form: Form
-    /// The coding that the command applies to the body; `nil`: none.
+    /// The coding that the command applies to the body; `nil` if there is none.
     private let coding: RequestCompression.Algorithm?
-    /// The body's own type; `nil` for a form, whose type curl adds.
+    /// The body's own type; `nil` if the body is a form, whose type curl adds.
     let contentType: String?
 
     init(_ request: Request, _ options: CURLDescriptionOptions) {
@@ -81,7 +81,7 @@ struct CURLBody {
         }
     }
 
-    /// Adds the options with which curl reads the output of a command; `nil`: curl reads its standard input.
+    /// Adds the options with which curl reads the output of a command; `nil` if curl reads its standard input.
     private func read(_ source: String?, _ command: inout CURLCommand) {
         if let source { command.input.append(source) }
         switch coding {

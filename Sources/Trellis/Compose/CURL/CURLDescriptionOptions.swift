@@ -8,15 +8,15 @@ public struct CURLDescriptionOptions: Sendable {
     /// `Referer` and `Link` are treated alike. Secrets in other bodies, such as JSON, in files and in
     /// ``furtherArguments`` are not recognised.
     public var revealsSecrets = false
-    /// A Boolean value: each option is on a line of its own; `false` by default.
+    /// Indicates whether each option is on a line of its own; `false` by default.
     public var isMultiline = false
     /// The fields that are sent unless the request has fields of the same name: the default fields of the session.
     public var defaultHeaders: HTTPFields = [:]
-    /// The limits on time that apply if the request sets none; `nil`: limits are shown only if the request sets some.
+    /// The limits on time that apply if the request sets none; `nil` if limits are shown only for a request that sets some.
     public var timeouts: Timeouts?
     /// The versions of HTTP for a request that does not set its own.
     public var httpVersion = HTTPVersionPolicy.automatic
-    /// A Boolean value: compressed responses are requested if the request does not set its own choice; `false` by default.
+    /// Indicates whether compressed responses are requested if the request does not set its own choice; `false` by default.
     public var decodesContent = false
     /// The limits on the speed of bodies besides the request's own: the limits of the session.
     public var bandwidth = BandwidthLimits()

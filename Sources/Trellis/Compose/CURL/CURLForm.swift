@@ -6,7 +6,7 @@ import HTTPTypes
 struct CURLForm {
     /// The options, each with its argument.
     private(set) var arguments: [[String]] = []
-    /// The reasons why the options do not express the whole form.
+    /// The reasons why the options do not express the complete form.
     private(set) var remarks: [String] = []
 
     init(_ form: MultipartFormData) { add(form.parts) }
@@ -30,13 +30,13 @@ struct CURLForm {
         return result
     }
 
-    /// Returns a path that curl does not take for its standard input, nor `cat` for an option.
+    /// Returns a path that curl does not mistake for its standard input, nor `cat` for an option.
     static func path(_ path: String) -> String { path.hasBytePrefix("-") ? "./\(path)" : path }
 
     private mutating func add(_ parts: [MultipartFormData.Part]) {
         for part in parts {
             let name = part.name ?? ""
-            // curl takes the text before the first equals sign for the name, and has no escape for an equals sign.
+            // curl treats the text before the first equals sign as the name, and has no escape for an equals sign.
             if name.utf8.contains(UInt8(ascii: "=")) || part.headers.contains(.contentDisposition)
                 || !Self.takes(type: part.effectiveContentType)
             {

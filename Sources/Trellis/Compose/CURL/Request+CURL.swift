@@ -11,7 +11,7 @@ extension Request {
     /// ```
     ///
     /// The command line can be given to `sh` as it is: every argument is quoted so that its bytes arrive unchanged. A body in
-    /// memory is an argument if it is text, and comes from `printf` through a pipe otherwise; a compressed body goes through
+    /// memory is an argument if it is text, and is read from `printf` through a pipe otherwise; a compressed body goes through
     /// `gzip`, `zstd`, `brotli` or `pigz --zlib`. A file is `@path`, a form is `--form`. A comment after the command lists the
     /// details that curl's options cannot express.
     ///
@@ -44,7 +44,7 @@ extension Request {
     }
 
     private func addMethod(to command: inout CURLCommand) {
-        // curl sends POST where there is a body, and GET where there is none.
+        // curl sends POST if there is a body, and GET if there is none.
         switch method {
         case .head where body == nil: command.add("--head")
         case .get where body == nil, .post: break
@@ -90,7 +90,7 @@ extension Request {
     private func addExtras(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {
         if let bodyWait { command.add("--expect100-timeout", bodyWait.secondsText) }
         if case .bytes(let limit)? = maximumBodySize {
-            // curl takes 0 for no limit.
+            // curl treats 0 as no limit.
             if limit > 0 {
                 command.add("--max-filesize", "\(limit)")
             } else {

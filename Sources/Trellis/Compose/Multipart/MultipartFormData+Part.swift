@@ -6,7 +6,7 @@ extension MultipartFormData {
     public struct Part: Sendable {
         /// The name of the field. The parts of a form must have a name; the parts of a mixed body have none.
         public var name: String?
-        /// The file name of the part; `nil` for a ``RequestBody/file(_:contentType:)``: the name of that file.
+        /// The file name of the part. If `nil`, the name of the file of a ``RequestBody/file(_:contentType:)``.
         public var fileName: String?
         /// The fields of the part. `Content-Disposition` and `Content-Type` are added unless they are among these fields.
         public var headers: HTTPFields
@@ -24,14 +24,14 @@ extension MultipartFormData {
             self.headers = headers
         }
 
-        /// The file name that is sent; `nil`: none.
+        /// The file name that is sent; `nil` if there is none.
         var effectiveFileName: String? {
             if let fileName { return fileName }
             guard case .file(let path) = body.source else { return nil }
             return String(path.lastPathComponent)
         }
 
-        /// The type that is sent; `nil`: none.
+        /// The type that is sent; `nil` if there is none.
         var effectiveContentType: String? {
             headers[.contentType] ?? body.contentType
                 ?? effectiveFileName.map { MIMETypes.system.type(ofFileNamed: $0) ?? "application/octet-stream" }
@@ -60,7 +60,7 @@ extension MultipartFormData {
             return lines + Array("\r\n".utf8)
         }
 
-        /// Returns the value of `Content-Disposition`; `nil`: the field is not sent.
+        /// Returns the value of `Content-Disposition`; `nil` if the field is not sent.
         private func disposition(in subtype: MultipartFormData.Subtype) throws(TrellisError) -> String? {
             let file = effectiveFileName.map { "; filename=\"\(MultipartEscaping.fileName($0))\"" } ?? ""
             switch (subtype, name) {

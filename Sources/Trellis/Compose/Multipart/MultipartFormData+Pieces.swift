@@ -35,7 +35,7 @@ extension MultipartFormData {
 }
 
 extension [RequestBody.Source] {
-    /// Returns the bytes of all pieces joined; `nil`: a piece is not in memory.
+    /// Returns the bytes of all pieces joined; `nil` if a piece is not in memory.
     package func joined() -> Data? {
         var all = Data()
         for piece in self {

@@ -47,7 +47,7 @@ enum SecretFields {
         guard namesOfURLs.contains(where: { name.utf8.suffix($0.utf8.count).elementsEqual($0.utf8) }) else {
             return field.value
         }
-        // The URL of `Refresh` comes after a time: `5; url=https://example.com/`.
+        // The URL of `Refresh` follows a time: `5; url=https://example.com/`.
         guard name == "refresh", let start = endOfURLParameterName(field.value) else {
             return URLRedaction.redact(field.value)
         }

@@ -2,7 +2,7 @@ public import HTTPTypes
 
 /// A rule for the responses that may have no body.
 public struct EmptyBodyRule: Sendable, Hashable {
-    /// A Boolean value: every response may have no body.
+    /// Indicates whether every response may have no body.
     private var isAlways = false
     /// The statuses with which a response may have no body.
     public var statusCodes: Set<Int>
@@ -29,7 +29,7 @@ public struct EmptyBodyRule: Sendable, Hashable {
         return rule
     }()
 
-    /// Returns whether the rule allows no body for the response of an answer.
+    /// Returns whether the rule allows no body for a response.
     func allows(_ answer: Answer) -> Bool {
         isAlways || statusCodes.contains(answer.response.status.code) || methods.contains(answer.request.method)
     }

@@ -4,13 +4,13 @@ import HTTPTypes
 
 /// The defaults that a session adds to its requests, and the checks that every request has to pass. Runs in the caller's task.
 struct RequestPreparation: Sendable {
-    /// The size in bytes up to which bodies are passed to the transport whole; larger ones are passed in slices.
+    /// The size in bytes up to which bodies are passed to the transport in one piece; larger ones are passed in slices.
     static let inlineBodyLimit = 64 << 10
 
     private let configuration: SessionConfiguration
     /// The fields of a request without fields of its own, except for `Accept-Encoding`.
     let defaultFields: HTTPFields
-    /// An invalid name among the configuration's default fields; `nil`: all names are valid.
+    /// An invalid name among the configuration's default fields; `nil` if all names are valid.
     private let invalidDefaultName: String?
     /// The header lines of a request without fields of its own.
     let defaultLines: HeaderLines
@@ -19,7 +19,7 @@ struct RequestPreparation: Sendable {
     /// The time limits of a stream or upload without limits of its own.
     private let openLimits: TimeLimits
     private let urls = WireURLCache()
-    /// The base URL and the default query items; `nil`: the configuration has neither.
+    /// The base URL and the default query items; `nil` if the configuration has neither.
     let urlDefaults: URLDefaults?
 
     init(_ configuration: SessionConfiguration) {
@@ -49,8 +49,8 @@ struct RequestPreparation: Sendable {
     /// - Parameters:
     ///   - delivery: The way in which the body is delivered; the session's limit on bodies applies to bodies in memory.
     ///   - start: The instant at which the call was made.
-    ///   - isDeferred: A Boolean value: the request belongs to a handle, which starts it later.
-    ///   - history: The earlier attempts and hops of the call; `nil` for the only exchange of a call.
+    ///   - isDeferred: Indicates whether the request belongs to a handle, which starts it later.
+    ///   - history: The earlier attempts and hops of the call; `nil` if the call has only one exchange.
     ///   - sizes: The sizes of the body's files.
     func prepare(
         _ request: Request, delivery: Delivery, start: EngineInstant, isDeferred: Bool = false,
@@ -234,7 +234,7 @@ struct RequestPreparation: Sendable {
         }
         if decodes, !request.headers.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
         if hasBody {
-            // libcurl would add a content type of its own, and wait for a response of status 100 that may never come.
+            // libcurl would add a content type of its own, and wait for a response of status 100 that may never be received.
             if request.headers[.contentType] == nil { lines.suppress("Content-Type") }
             if request.headers[.expect] == nil { lines.suppress("Expect") }
         }
@@ -243,7 +243,7 @@ struct RequestPreparation: Sendable {
 
     /// Adds the default fields, the content type and the URL's credentials to a request.
     ///
-    /// - Parameter hasLeft: A Boolean value: a redirect has led to an origin that the session's secrets are not meant for.
+    /// - Parameter hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
     private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) {
         let policy = request.steps?.redirects ?? configuration.steps.redirects ?? RedirectPolicy()
         let type = request.body?.contentType

@@ -28,7 +28,7 @@ extension Session {
         try await answer(request.asRequest().adjusted(headers, timeouts, interceptor)).pair.0
     }
 
-    /// Sends a request and returns when the head of the response has come; the body follows at the pace of its reader.
+    /// Sends a request and waits until the head of the response has been received; the body follows at the pace of its reader.
     ///
     /// Releasing the result, or leaving the loop over its body, ends the transfer.
     ///
@@ -55,7 +55,7 @@ extension Session {
         ).pair
     }
 
-    /// Sends a request with bytes in memory as its body: otherwise as
+    /// Sends a request with bytes in memory as its body. Everything else is as in
     /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func upload(
         _ data: Data, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
@@ -64,7 +64,7 @@ extension Session {
         try await upload(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Sends a request with a file as its body: otherwise as
+    /// Sends a request with a file as its body. Everything else is as in
     /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func upload(
         fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:],
@@ -74,7 +74,7 @@ extension Session {
         try await upload(.file(path), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Sends a request with chunks from an asynchronous sequence as its body: otherwise as
+    /// Sends a request with chunks from an asynchronous sequence as its body. Everything else is as in
     /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     ///
     /// - Parameter length: The number of bytes, if it is known.
