@@ -75,7 +75,7 @@ public final class LoopbackServer: Sendable {
         }
     }
 
-    // MARK: What happened
+    // MARK: Records
 
     /// The number of connections accepted so far.
     public var acceptedCount: Int { listener.record.value.accepted }

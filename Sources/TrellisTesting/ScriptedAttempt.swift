@@ -46,7 +46,7 @@ public final class ScriptedAttempt: TransportTask {
         state = .init(State(events: events, awaitsBody: request.hasStreamedBody))
     }
 
-    // MARK: Calls of the exchange
+    // MARK: Commands of the exchange
 
     /// The commands of the exchange so far, in order.
     public var commands: [Command] { state.value.commands }
@@ -96,7 +96,7 @@ public final class ScriptedAttempt: TransportTask {
     public func stopSending() { record(.stopSending) { $0.awaitsBody = false } }
 
     /// Indicates whether the attempt waits for a chunk of the body: from the beginning and from ``needBody()`` on, until a chunk
-    /// comes.
+    /// is sent.
     public var awaitsBody: Bool { state.value.awaitsBody }
 
     /// The measurements that the attempt reports. Set the report before the event that makes the exchange read it.

@@ -21,7 +21,7 @@ package protocol ChunkSource: AnyObject, Sendable {
 }
 
 extension ChunkSource {
-    /// The default, `nil`: the request is unknown.
+    /// The default, `nil`, because the request is unknown.
     package var request: Request? { nil }
     package var observer: (any ReadingObserver)? { nil }
     package var metrics: Metrics? { get async { nil } }

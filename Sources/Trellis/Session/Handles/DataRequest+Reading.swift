@@ -46,7 +46,7 @@ extension DataRequest {
     ///   - type: The type of the value.
     ///   - errorType: The type of the body with a status that is not accepted: a type of yours, or ``ProblemDetails``.
     ///   - decoder: The decoder of both; a `JSONDecoder` unless given.
-    /// - Throws: ``ErrorResponse`` of `errorType`; otherwise as ``serialize(with:)``.
+    /// - Throws: ``ErrorResponse`` of `errorType`. Everything else is as in ``serialize(with:)``.
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, orError errorType: Failure.Type, decoder: some DataDecoder = .json
     ) async throws -> Value {

@@ -151,10 +151,11 @@ struct CURLDescriptionTests {
     @Test func theBodysTypeWinsOverTheDefaults() async {
         var form = MultipartFormData(boundary: "B")
         form.append("x", withName: "a")
-        for (body, type) in [
-            (RequestBody.multipart(form), nil), (.string("x"), "text/plain; charset=utf-8"),
+        let rows: [(RequestBody, String?)] = [
+            (.multipart(form), nil), (.string("x"), "text/plain; charset=utf-8"),
             (.data(Data([65])), "application/json"),
-        ] as [(RequestBody, String?)] {
+        ]
+        for (body, type) in rows {
             let request = Request(Self.url, method: .post, body: body)
             let arguments = await Self.arguments(request) { $0.defaultHeaders = [.contentType: "application/json"] }
             #expect(arguments.filter { $0.hasPrefix("Content-Type") } == (type.map { ["Content-Type: \($0)"] } ?? []))

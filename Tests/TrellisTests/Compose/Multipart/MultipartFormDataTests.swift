@@ -45,7 +45,7 @@ struct MultipartFormDataTests {
     }
 
     @Test func theBytesOfAFieldsValueAreSent() async throws {
-        let field = HTTPField(name: .contentLanguage, value: [0x61, 0xE9, 0xFF])
+        let field = HTTPField(name: .contentLanguage, value: [0x61, 0xE9, 0xFF] as [UInt8])
         var form = MultipartFormData(boundary: "B")
         form.append(.init(.string("x", contentType: nil), name: "a", headers: HTTPFields([field])))
         let bytes = [UInt8](try await form.encode())
