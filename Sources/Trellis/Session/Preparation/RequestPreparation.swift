@@ -247,19 +247,23 @@ struct RequestPreparation: Sendable {
     private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) {
         let policy = request.steps?.redirects ?? configuration.steps.redirects ?? RedirectPolicy()
         let type = request.body?.contentType
-        for field in defaultFields where !request.headers.contains(field.name) {
+        let own = request.headers
+        var fields = own
+        // A default field may be repeated, as a field of the request.
+        for field in defaultFields where !own.contains(field.name) {
             if hasLeft, policy.isBoundToOrigin(field) { continue }
             // The body's own type describes the body, with the boundary of a form.
             if type != nil, field.name == .contentType { continue }
-            request.headers.append(field)
+            fields.append(field)
         }
-        if let type, !request.headers.contains(.contentType) { request.headers[.contentType] = type }
+        if let type, !fields.contains(.contentType) { fields[.contentType] = type }
         // User information in a URL stands for Basic authentication (RFC 7617, section 2).
-        if let user = url.user, !request.headers.contains(.authorization) {
+        if let user = url.user, !fields.contains(.authorization) {
             try CredentialText.check(username: user, password: url.password ?? "")
             let credentials = Data("\(user):\(url.password ?? "")".utf8).base64EncodedString()
-            request.headers[.authorization] = "Basic \(credentials)"
+            fields[.authorization] = "Basic \(credentials)"
         }
+        request.headers = fields
     }
 }
 

@@ -78,6 +78,15 @@ struct RequestPreparationTests {
             ])
     }
 
+    @Test(arguments: [nil, "*/*"] as [String?])
+    func repeatedDefaultFieldsStayRepeated(_ accept: String?) throws {
+        var request = Request("http://localhost/")
+        request.headers[.accept] = accept
+        let defaults = HTTPFields(["a", "b"].map { HTTPField(name: .from, value: $0) })
+        let lines = try Self.lines(request) { $0.defaultHeaders = defaults }
+        #expect(lines == (accept.map { ["Accept: \($0)"] } ?? []) + ["From: a", "From: b"])
+    }
+
     @Test func anEmptyValueIsSentAsOne() throws {
         // libcurl sends an empty value for `Name;`; `Name:` would remove the field.
         #expect(try Self.lines(Request("http://localhost/", headers: [.accept: ""])) == ["Accept;"])
