@@ -36,7 +36,8 @@ struct ExistingFileTests {
         let download = session.downloadRequest(
             "http://a.example/f", to: .file(path, .keepIfItMatches), checksum: Self.checksum)
         let file = try await download.value
-        #expect(file.isExisting && file.path == path && file.size == 3 && file.resumedBytes == 3 && file.attemptCount == 0)
+        #expect(file.isExisting && file.path == path && file.size == 3)
+        #expect(file.resumedBytes == 3 && file.attemptCount == 0)
         #expect(file.response.status == .notModified && file.response.url == "http://a.example/f")
         #expect(try await download.response.status == .notModified)
         #expect(download.currentProgress.fraction == 1 && download.state == .finished)
