@@ -67,9 +67,10 @@ enum SecretFields {
         return result + redactedParameters(rest)
     }
 
-    /// Returns the text between the targets of links without secrets: `anchor` is a URL as well.
+    /// Returns the text between the targets of links without secrets: the parameter `anchor` is a URL as well.
     private static func redactedParameters(_ text: Substring) -> String {
-        text.lowercased().containsBytes("anchor") ? URLRedaction.redact(String(text)) : String(text)
+        let mayHoldURL = text.utf8.contains { "?@".utf8.contains($0) } || text.lowercased().containsBytes("anchor")
+        return mayHoldURL ? URLRedaction.redact(String(text)) : String(text)
     }
 
     /// Returns the index after the first `url=`; `nil` if the value has none.

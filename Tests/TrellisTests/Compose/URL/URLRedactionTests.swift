@@ -114,6 +114,7 @@ struct URLRedactionTests {
                 "<https://h.example/?token=REDACTED&a=b>; rel=\"next\", </b?sig=REDACTED>; title=\"C#\""
             ),
             ("Link", "</a>; anchor=\"/?token=hush", "</a>; anchor=\"/?token=REDACTED"),
+            ("Link", "https://ann:hush@h.example/?token=hush", "https://h.example/?token=REDACTED"),
             ("User-Agent", "bot (https://h.example/?token=x#y)", "bot (https://h.example/?token=x#y)"),
             ("X-Auth-Key", "hush", "REDACTED"), ("X-Functions-Key", "hush", "REDACTED"),
             ("X-Private_Key", "hush", "REDACTED"),
