@@ -123,9 +123,9 @@ extension TrellisError.Phase {
         case .composing: "before it was sent"
         case .queued: "waiting for a connection"
         case .connecting: "connecting"
-        case .sending: "waiting for the answer"
+        case .sending: "waiting for the response"
         case .receiving: "receiving the body"
-        case .received: "reading the answer"
+        case .received: "reading the response"
         }
     }
 }

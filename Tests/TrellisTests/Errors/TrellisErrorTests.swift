@@ -143,7 +143,7 @@ struct TrellisErrorTests {
             ),
             (
                 .timedOut(.responseHead), .sending, 1_000, nil,
-                "GET http://a.example/: timed out (responseHead) after 1.0 s waiting for the answer"
+                "GET http://a.example/: timed out (responseHead) after 1.0 s waiting for the response"
             ),
             (.cancelled(.explicitly), .receiving, 100, nil, "GET http://a.example/: the request was cancelled"),
             (
