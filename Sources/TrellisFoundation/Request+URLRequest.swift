@@ -63,7 +63,7 @@ extension Request {
 }
 
 extension Timeouts {
-    /// Returns these limits with the `timeoutInterval` of a `URLRequest`; `nil`: neither sets a limit.
+    /// Returns these limits with the `timeoutInterval` of a `URLRequest`; `nil` if neither sets a limit.
     fileprivate func refined(by interval: TimeInterval) -> Timeouts? {
         guard interval > 0, interval != URLRequest.unchangedTimeoutInterval else {
             return self == Timeouts() ? nil : self

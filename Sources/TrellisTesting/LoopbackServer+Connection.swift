@@ -46,7 +46,7 @@ extension LoopbackServer {
         public func waitUntilReceived() { socket.waitUntilReceived() }
 
         /// Writes one piece at a time, at even intervals. Ends early when the peer or the server goes away.
-        public func drip(_ text: String, bytesAtOnce: Int = 1, every interval: Duration) throws {
+        public func writeSlowly(_ text: String, bytesAtOnce: Int = 1, every interval: Duration) throws {
             var rest = Array(text.utf8)[...]
             while !rest.isEmpty {
                 try write(Array(rest.prefix(bytesAtOnce)))
@@ -77,7 +77,7 @@ extension LoopbackServer {
             return bytes
         }
 
-        /// Returns everything up to and including `end`, such as a head with its empty line; `nil` when the stream ends before
+        /// Returns everything up to and including `end`, such as a head with its empty line; `nil` if the stream ends before
         /// its first byte.
         func read(through end: [UInt8]) throws -> [UInt8]? {
             var searched = 0
@@ -158,7 +158,7 @@ extension LoopbackServer {
 
         // MARK: Ending
 
-        /// Ends this side of the connection (FIN) and goes on reading.
+        /// Ends this side of the connection (FIN) and continues reading.
         public func shutdownWrite() { if !isClosed { socket.shutdownWrite() } }
 
         /// Closes both sides at once. Bytes that the peer sent and the script did not read make the kernel reset the connection,
@@ -190,7 +190,7 @@ extension LoopbackServer {
             if listener.isStopped { throw Interruption.stopped }
         }
 
-        /// Runs a system call; throws an ``Interruption`` where its error means that the connection has ended.
+        /// Runs a system call; throws an ``Interruption`` if its error means that the connection has ended.
         private func perform<Result>(_ call: () throws -> Result) throws -> Result {
             try throwIfOver()
             do {

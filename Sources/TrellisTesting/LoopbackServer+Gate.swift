@@ -1,16 +1,16 @@
 import CurlEngine
 
 extension LoopbackServer {
-    /// A one-way switch between a test and a server's script: shut at first, opened once, open for ever.
+    /// A one-way switch between a test and a server's script: shut at first, opened once, open forever.
     ///
     /// The script blocks on a gate with ``Connection/wait(for:)``; the test waits for a gate with ``opened()``:
     ///
     /// ```swift
-    /// let answer = LoopbackServer.Gate(), asked = LoopbackServer.Gate()
+    /// let response = LoopbackServer.Gate(), asked = LoopbackServer.Gate()
     /// let server = try LoopbackServer { connection in
     ///     try connection.readRequest()
     ///     asked.open()
-    ///     try connection.wait(for: answer)
+    ///     try connection.wait(for: response)
     ///     try connection.write("HTTP/1.1 204 No Content\r\n\r\n")
     /// }
     /// ```
@@ -31,7 +31,7 @@ extension LoopbackServer {
         /// Indicates whether the gate was opened.
         public var isOpen: Bool { waiters.value }
 
-        /// Returns when the gate is open; throws `CancellationError` when the task is cancelled first.
+        /// Waits until the gate is open; throws `CancellationError` if the task is cancelled first.
         public func opened() async throws { try await waiters.wait { $0 } }
     }
 
@@ -69,13 +69,13 @@ extension LoopbackServer {
             return result
         }
 
-        /// Returns when the value satisfies the condition; throws `CancellationError` when the task is cancelled first.
+        /// Waits until the value satisfies the condition; throws `CancellationError` if the task is cancelled first.
         func wait(until condition: @escaping @Sendable (Value) -> Bool) async throws {
             let id = state.withLock { state in
                 state.nextID += 1
                 return state.nextID
             }
-            // Removes the mark that a cancellation leaves if it comes just after the condition held.
+            // Removes the mark that a cancellation leaves if it occurs just after the condition held.
             defer { state.withLock { _ = $0.cancelled.remove(id) } }
             try await withTaskCancellationHandler {
                 try await withCheckedThrowingContinuation { continuation in

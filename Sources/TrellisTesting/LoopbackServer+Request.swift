@@ -1,5 +1,6 @@
 import CurlEngine
 public import FoundationEssentials
+public import HTTPTypes
 
 extension LoopbackServer {
     /// A request as it came over the wire.
@@ -14,9 +15,9 @@ extension LoopbackServer {
         public let version: String
         /// All field lines in order, names as sent, values without the space around them.
         public let fields: [(name: String, value: String)]
-        /// The whole head, byte for byte, with its empty line.
+        /// The complete head, byte for byte, with its empty line.
         public let headBytes: Data
-        /// The body without its framing; empty until it was read, and where the server does not store bodies.
+        /// The body without its framing; empty until it was read, and if the server does not store bodies.
         public internal(set) var body = Data()
         /// The length of the body in bytes.
         public internal(set) var bodyLength = 0
@@ -26,9 +27,22 @@ extension LoopbackServer {
         /// The target without its query.
         public var path: String { String(target.prefix(beforeBytes: "?")) }
 
-        /// The query without its question mark, `nil` where there is none.
+        /// The query without its question mark; `nil` if there is none.
         public var query: String? {
             target.firstIndex(ofByte: "?").map { String(target[target.utf8.index(after: $0)...]) }
+        }
+
+        /// The absolute URL: that of the request line, or `http://` with the `Host` and the target.
+        public var url: String {
+            target.hasBytePrefix("/") || target == "*" ? "http://\(self["Host"] ?? "")\(target)" : target
+        }
+
+        /// The fields in order, except for fields whose names are not tokens.
+        public var headers: HTTPFields {
+            HTTPFields(
+                fields.prefix(10_000).compactMap { field in
+                    HTTPField.Name(field.name).map { HTTPField(name: $0, value: field.value) }
+                })
         }
 
         /// The value of the first field with this name, in any case.
@@ -76,7 +90,7 @@ extension LoopbackServer.ReceivedRequest {
 }
 
 extension LoopbackServer.Connection {
-    /// Reads a whole request, head and body, and records it.
+    /// Reads a complete request, head and body, and records it.
     ///
     /// - Parameter storingBody: `false` to count a body's bytes without keeping them.
     @discardableResult
@@ -87,13 +101,13 @@ extension LoopbackServer.Connection {
         return request
     }
 
-    /// Reads a whole request and records it; returns `nil` when the peer ended the connection instead.
+    /// Reads a complete request and records it; returns `nil` if the peer ended the connection instead.
     public func nextRequest(storingBody: Bool = true) throws -> LoopbackServer.ReceivedRequest? {
         guard let head = try readHead() else { return nil }
         return try readBody(of: head, storing: storingBody)
     }
 
-    /// Reads the head alone and records the request with an empty body; returns `nil` when the peer ended the connection instead.
+    /// Reads the head alone and records the request with an empty body; returns `nil` if the peer ended the connection instead.
     public func readHead() throws -> LoopbackServer.ReceivedRequest? {
         guard let head = try read(through: Array("\r\n\r\n".utf8)) else { return nil }
         let request = try LoopbackServer.ReceivedRequest(head: head, connection: ordinal)

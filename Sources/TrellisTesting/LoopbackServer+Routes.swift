@@ -2,7 +2,7 @@ public import FoundationEssentials
 
 extension LoopbackServer {
     /// The response of a route. The framing (`Content-Length`, chunks, connection) is written by the server.
-    public struct Answer: Sendable {
+    public struct Response: Sendable {
         /// The status code.
         public var status: Int
         /// The field lines, in order; framing fields are added to them.
@@ -12,7 +12,7 @@ extension LoopbackServer {
 
         /// The kinds of body.
         public enum Body: Sendable {
-            /// The whole body at once.
+            /// The complete body at once.
             case bytes(Data)
             /// A streamed body with this `Content-Length`.
             case sized(Int, @Sendable (BodyWriter) throws -> Void)
@@ -36,13 +36,14 @@ extension LoopbackServer {
         }
 
         /// Returns a response with text, as UTF-8.
-        public static func text(_ text: String, status: Int = 200, type: String = "text/plain; charset=utf-8") -> Answer
-        {
-            Answer(status, headers: [("Content-Type", type)], body: Data(text.utf8))
+        public static func text(
+            _ text: String, status: Int = 200, type: String = "text/plain; charset=utf-8"
+        ) -> Response {
+            Response(status, headers: [("Content-Type", type)], body: Data(text.utf8))
         }
 
         /// Returns a response with JSON, already encoded.
-        public static func json(_ json: String, status: Int = 200) -> Answer {
+        public static func json(_ json: String, status: Int = 200) -> Response {
             .text(json, status: status, type: "application/json")
         }
     }
@@ -69,24 +70,25 @@ extension LoopbackServer {
     ///
     /// ```swift
     /// let server = try LoopbackServer.http { request in
+    ///     guard request["Authorization"] == "Bearer key" else { return .init(401) }
     ///     switch request.path {
-    ///     case "/users": .json(#"[{"name": "Ada"}]"#)
-    ///     case "/log": .init(body: .chunked { body in for line in 1...9 { try body.write("line \(line)\n") } })
-    ///     default: .init(404)
+    ///     case "/users": return .json(#"[{"name": "Ada"}]"#)
+    ///     case "/log": return .init(body: .chunked { body in for line in 1...9 { try body.write("line \(line)\n") } })
+    ///     default: return .init(404)
     ///     }
     /// }
     /// ```
     ///
     /// The handler runs on the connection's thread and may block. When it throws, the response is 500 and the error is in
-    /// ``errors``. `Expect: 100-continue` is answered with 100; HEAD, 204 and 304 get no body.
+    /// ``errors``. The response to `Expect: 100-continue` is 100; HEAD, 204 and 304 get no body.
     ///
     /// - Parameters:
-    ///   - address: the address to listen on.
+    ///   - address: The address to listen on.
     ///   - storesBodies: `false` to count the bytes of request bodies without keeping them.
-    ///   - handler: returns the response to a request.
+    ///   - handler: Returns the response to a request.
     public static func http(
         on address: Address = .ipv4, storesBodies: Bool = true,
-        _ handler: @escaping @Sendable (ReceivedRequest) throws -> Answer
+        _ handler: @escaping @Sendable (ReceivedRequest) throws -> Response
     ) throws -> LoopbackServer {
         try LoopbackServer(on: address) { connection in
             while let head = try connection.readHead() {
@@ -104,9 +106,9 @@ extension LoopbackServer.Connection {
     /// Responds to one request; returns whether the connection may carry another.
     fileprivate func answer(
         _ request: LoopbackServer.ReceivedRequest,
-        with handler: (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Answer
+        with handler: (LoopbackServer.ReceivedRequest) throws -> LoopbackServer.Response
     ) throws -> Bool {
-        let answer: LoopbackServer.Answer
+        let answer: LoopbackServer.Response
         do {
             answer = try handler(request)
         } catch {

@@ -91,7 +91,7 @@ final class LoopbackSocket: Sendable {
         }
     }
 
-    /// Returns the next connection; `nil` when the listener was interrupted.
+    /// Returns the next connection; `nil` if the listener was interrupted.
     func accept() throws -> LoopbackSocket? {
         while true {
             let accepted = Glibc.accept(descriptor, nil, nil)
@@ -177,7 +177,7 @@ final class LoopbackSocket: Sendable {
 
     // MARK: Ending
 
-    /// Ends this side of the connection (FIN); the other side may go on.
+    /// Ends this side of the connection (FIN); the other side may continue.
     func shutdownWrite() { _ = shutdown(descriptor, CInt(SHUT_WR)) }
 
     /// Makes every blocked and every later call return at once. May be called from any thread.

@@ -47,8 +47,8 @@ public final class LoopbackServer: Sendable {
     /// Starts to listen, and runs the script once for each connection.
     ///
     /// - Parameters:
-    ///   - address: the address to listen on.
-    ///   - script: the script of each connection. Runs on the connection's own thread and may block there.
+    ///   - address: The address to listen on.
+    ///   - script: The script of each connection. Runs on the connection's own thread and may block there.
     /// - Throws: ``SystemError`` when the system refuses.
     public init(on address: Address = .ipv4, script: @escaping Script) throws {
         self.address = address
@@ -60,8 +60,8 @@ public final class LoopbackServer: Sendable {
 
     deinit { stop() }
 
-    /// Ends everything: interrupts the scripts, closes every socket, joins every thread. Returns when that is done, so that no
-    /// thread and no descriptor of this server is left. A script that computes for ever without using its connection cannot be
+    /// Ends everything: interrupts the scripts, closes every socket, joins every thread. Waits until that is done, so that no
+    /// thread and no descriptor of this server is left. A script that computes forever without using its connection cannot be
     /// interrupted.
     public func stop() { listener.stop() }
 
@@ -75,7 +75,7 @@ public final class LoopbackServer: Sendable {
         }
     }
 
-    // MARK: What happened
+    // MARK: Records
 
     /// The number of connections accepted so far.
     public var acceptedCount: Int { listener.record.value.accepted }
@@ -100,22 +100,22 @@ public final class LoopbackServer: Sendable {
     /// number stands still.
     public var bytesWritten: Int { listener.bytesWritten.withLock { $0 } }
 
-    /// Returns when this many connections, counted from the start, are over.
+    /// Waits until this many connections, counted from the start, have ended.
     public func waitUntilClosed(count: Int) async throws {
         try await listener.record.wait { $0.closed >= count }
     }
 
-    /// Returns when every connection accepted so far is over.
+    /// Waits until every connection accepted so far has ended.
     public func waitUntilAllClosed() async throws {
         try await listener.record.wait { $0.closed == $0.accepted }
     }
 
-    /// Returns when this many connections were accepted.
+    /// Waits until this many connections were accepted.
     public func waitUntilAccepted(count: Int) async throws {
         try await listener.record.wait { $0.accepted >= count }
     }
 
-    /// Returns when this many request heads were read.
+    /// Waits until this many request heads were read.
     public func waitUntilRequested(count: Int) async throws {
         try await listener.record.wait { $0.requests.count >= count }
     }

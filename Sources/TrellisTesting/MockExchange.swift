@@ -100,6 +100,6 @@ final class MockExchange: TransportTask {
 }
 
 extension TransportRequest {
-    /// Indicates whether the body comes in chunks, through `TransportTask.send(_:)`.
+    /// Indicates whether the body is sent in chunks, through `TransportTask.send(_:)`.
     var hasStreamedBody: Bool { if case .stream = wire.body { true } else { false } }
 }

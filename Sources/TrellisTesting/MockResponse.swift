@@ -9,7 +9,7 @@ public struct MockResponse: Sendable {
 
     /// The final head.
     public var head: ResponseHead
-    /// The heads with a status of 1xx that come first.
+    /// The heads with a status of 1xx that precede the final head.
     public var informational: [ResponseHead] = []
     /// The fields after the body.
     public var trailers: HTTPFields = [:]
@@ -27,7 +27,7 @@ public struct MockResponse: Sendable {
     /// Creates a response whose body is written bit by bit. An error that `body` throws ends the response at that point: a
     /// `TransportFailure` with that failure, any other error with a failure of kind `other`.
     ///
-    /// The closure decides when the body goes on: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
+    /// The closure decides when the body continues: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
     public init(status: Int = 200, headers: HTTPFields = [:], writing body: @escaping BodyWriter) {
         head = ResponseHead(status: .init(code: status), headers: headers)
         self.body = body

@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 public import Trellis
 
@@ -5,14 +6,15 @@ public import Trellis
 ///
 /// ```swift
 /// let transport = MockTransport { request in
-///     request.url.hasSuffix("/users") ? .json(#"[{"name": "Ada"}]"#) : MockResponse(status: 404)
+///     guard request["Authorization"] == "Bearer key" else { return MockResponse(status: 401) }
+///     return request.path == "/users" ? .json(#"[{"name": "Ada"}]"#) : MockResponse(status: 404)
 /// }
 /// let session = Session(transport: transport)
 /// ```
 ///
 /// The closure runs in a task of its own for each attempt, which is cancelled when the attempt is. It is called when the body of
-/// the request has come whole, streamed or not: see `TransportRequest.bodyData`. The test decides how long the closure takes: let
-/// it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
+/// the request has been received completely, streamed or not: see `TransportRequest.bodyData`. The test decides how long the
+/// closure takes: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
 public final class MockTransport: Transport {
     /// A closure that makes the response to a request. A `TransportFailure` that the closure throws becomes the attempt's
     /// failure.
@@ -47,7 +49,7 @@ public final class MockTransport: Transport {
         return exchange
     }
 
-    /// The requests that have come whole, in that order, with their bodies in memory.
+    /// The requests that have been received completely, in that order, with their bodies in memory.
     public var requests: [TransportRequest] { record.value.requests }
 
     /// The number of attempts that have been started.
@@ -59,18 +61,40 @@ public final class MockTransport: Transport {
     /// The number of attempts that were cancelled before their end.
     public var cancelledCount: Int { record.value.cancelled }
 
-    /// Returns when `count` requests, counted from the start, have come whole.
+    /// Waits until `count` requests, counted from the start, have been received completely.
     public func waitUntilRequested(count: Int) async throws { try await record.wait { $0.requests.count >= count } }
 
-    /// Returns when `count` attempts, counted from the start, were cancelled.
+    /// Waits until `count` attempts, counted from the start, were cancelled.
     public func waitUntilCancelled(count: Int) async throws { try await record.wait { $0.cancelled >= count } }
 
-    /// Returns when no attempt is under way.
+    /// Waits until no attempt is under way.
     public func waitUntilIdle() async throws { try await record.wait { $0.started == $0.ended } }
 }
 
+/// The parts of a request, named as those of a ``LoopbackServer/ReceivedRequest``.
 extension TransportRequest {
-    /// The body as far as it is in memory: always, where a ``MockTransport`` hands the request on. `nil`: there is none.
+    /// The path of the URL, percent-encoded.
+    public var path: String {
+        let path = target.prefix(beforeBytes: "?")
+        return path.isEmpty ? "/" : String(path)
+    }
+
+    /// The query of the URL without its question mark, percent-encoded; `nil` if the URL has none.
+    public var query: String? {
+        target.firstIndex(ofByte: "?").map { String(target[target.utf8.index(after: $0)...]) }
+    }
+
+    /// The value of the field with a name, in any case; `nil` if there is none. The values of several fields are joined with
+    /// commas.
+    public subscript(name: String) -> String? { headers[name] }
+
+    /// The path and the query.
+    private var target: Substring {
+        let start = url.schemeMark?.upperBound ?? url.startIndex
+        return url[url[start...].prefix(beforeBytes: "/?").endIndex...]
+    }
+
+    /// The body if it is in memory, as it always is in the handler of a ``MockTransport``; `nil` if the request has no body.
     public var bodyData: Data? {
         switch request.body?.source {
         case .data(let data): data

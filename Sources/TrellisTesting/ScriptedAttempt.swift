@@ -7,8 +7,8 @@ public import Trellis
 ///
 /// Send events one after the other. Events after the end or a cancellation are ignored.
 public final class ScriptedAttempt: TransportTask {
-    /// A call of the exchange to its attempt.
-    public enum Call: Sendable, Hashable {
+    /// A command of the exchange to its attempt.
+    public enum Command: Sendable, Hashable {
         /// `cancel()`.
         case cancel
         /// `pauseReceiving(_:)`.
@@ -26,7 +26,7 @@ public final class ScriptedAttempt: TransportTask {
     }
 
     private struct State: Sendable {
-        var calls: [Call] = []
+        var commands: [Command] = []
         var events: (any TransportEvents)?
         var report = TransportReport()
         var lastActivity: EngineInstant?
@@ -46,57 +46,57 @@ public final class ScriptedAttempt: TransportTask {
         state = .init(State(events: events, awaitsBody: request.hasStreamedBody))
     }
 
-    // MARK: Calls of the exchange
+    // MARK: Commands of the exchange
 
-    /// The calls of the exchange so far, in order.
-    public var calls: [Call] { state.value.calls }
+    /// The commands of the exchange so far, in order.
+    public var commands: [Command] { state.value.commands }
 
-    /// Returns the number of times that the exchange made a call.
-    public func count(of call: Call) -> Int { calls.count { $0 == call } }
+    /// Returns the number of times that the exchange gave a command.
+    public func count(of command: Command) -> Int { commands.count { $0 == command } }
 
     /// The part of the request's body that was sent so far.
     public var sentBody: Data {
-        calls.reduce(into: Data()) { body, call in if case .send(let chunk) = call { body.append(chunk) } }
+        commands.reduce(into: Data()) { body, command in if case .send(let chunk) = command { body.append(chunk) } }
     }
 
-    /// Returns when the exchange has made this call, at least `count` times.
-    public func wait(for call: Call, count: Int = 1) async throws {
-        try await wait { $0.count { $0 == call } >= count }
+    /// Waits until the exchange has given a command at least `count` times.
+    public func wait(for command: Command, count: Int = 1) async throws {
+        try await wait { $0.count { $0 == command } >= count }
     }
 
-    /// Returns when the calls of the exchange meet the condition.
-    public func wait(until condition: @escaping @Sendable ([Call]) -> Bool) async throws {
-        try await state.wait { condition($0.calls) }
+    /// Waits until the commands of the exchange meet a condition.
+    public func wait(until condition: @escaping @Sendable ([Command]) -> Bool) async throws {
+        try await state.wait { condition($0.commands) }
     }
 
     // MARK: TransportTask
 
-    /// Records the call; later events are ignored.
-    public func cancel() { note(.cancel) { $0.events = nil } }
+    /// Records the command; later events are ignored.
+    public func cancel() { record(.cancel) { $0.events = nil } }
 
-    /// Records the call.
-    public func pauseReceiving(_ isPaused: Bool) { note(.pauseReceiving(isPaused)) }
+    /// Records the command.
+    public func pauseReceiving(_ isPaused: Bool) { record(.pauseReceiving(isPaused)) }
 
-    /// Records the call.
-    public func suspend(_ isSuspended: Bool) { note(.suspend(isSuspended)) }
+    /// Records the command.
+    public func suspend(_ isSuspended: Bool) { record(.suspend(isSuspended)) }
 
-    /// Records the call.
+    /// Records the command.
     public func send(_ chunk: Data) {
         let now = clock?.engineSide.now()
-        note(.send(chunk)) { ($0.lastActivity, $0.lastSend, $0.awaitsBody) = (now, now, false) }
+        record(.send(chunk)) { ($0.lastActivity, $0.lastSend, $0.awaitsBody) = (now, now, false) }
     }
 
-    /// Records the call.
-    public func pauseSending(_ isPaused: Bool) { note(.pauseSending(isPaused)) }
+    /// Records the command.
+    public func pauseSending(_ isPaused: Bool) { record(.pauseSending(isPaused)) }
 
-    /// Records the call.
-    public func finishSending() { note(.finishSending) { $0.awaitsBody = false } }
+    /// Records the command.
+    public func finishSending() { record(.finishSending) { $0.awaitsBody = false } }
 
-    /// Records the call.
-    public func stopSending() { note(.stopSending) { $0.awaitsBody = false } }
+    /// Records the command.
+    public func stopSending() { record(.stopSending) { $0.awaitsBody = false } }
 
     /// Indicates whether the attempt waits for a chunk of the body: from the beginning and from ``needBody()`` on, until a chunk
-    /// comes.
+    /// is sent.
     public var awaitsBody: Bool { state.value.awaitsBody }
 
     /// The measurements that the attempt reports. Set the report before the event that makes the exchange read it.
@@ -112,9 +112,9 @@ public final class ScriptedAttempt: TransportTask {
         return TransportActivity(last: last, lastSend: lastSend)
     }
 
-    private func note(_ call: Call, _ change: @Sendable (inout State) -> Void = { _ in }) {
+    private func record(_ command: Command, _ change: @Sendable (inout State) -> Void = { _ in }) {
         state.update { state in
-            state.calls.append(call)
+            state.commands.append(command)
             change(&state)
         }
     }

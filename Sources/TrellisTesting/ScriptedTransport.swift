@@ -1,6 +1,6 @@
 public import Trellis
 
-/// A transport whose events all come from the test, in the order that the test chooses.
+/// A transport whose events are all sent by the test, in the order that the test chooses.
 ///
 /// ```swift
 /// let transport = ScriptedTransport()
@@ -24,7 +24,7 @@ public final class ScriptedTransport: Transport {
 
     /// Creates a transport that does nothing by itself.
     ///
-    /// - Parameter clock: the session's clock, if it has one: the attempts then report when bytes last moved.
+    /// - Parameter clock: The session's clock, if it has one: the attempts then report when bytes last moved.
     public init(clock: TestClock? = nil) { self.clock = clock }
 
     /// Starts an attempt, which waits for the test.

@@ -28,20 +28,20 @@ extension Session {
     /// Creates a session whose limits on time follow a clock that a test moves by hand.
     ///
     /// - Parameters:
-    ///   - configuration: the session's configuration.
-    ///   - transport: the transport that carries the session's requests, such as a ``ScriptedTransport`` or a ``MockTransport``.
-    ///   - clock: the clock.
+    ///   - configuration: The session's configuration.
+    ///   - transport: The transport that carries the session's requests, such as a ``ScriptedTransport`` or a ``MockTransport``.
+    ///   - clock: The clock.
     public convenience init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: any Transport, clock: TestClock
     ) {
         self.init(configuration: configuration, transport: transport, clock: clock.engineSide)
     }
 
-    /// Returns when the session has handled everything that had reached it before the call: events of its transport, calls of its
+    /// Waits until the session has handled everything that had reached it before the call: events of its transport, calls of its
     /// handles, and the time limits that were due.
     public func settle() async {
         guard let engine = executor as? EngineExecutor else { return }
-        // Submitted calls run before a turn of the loop, timers in the turn: a second call is sure to have a whole turn before
+        // Submitted calls run before a turn of the loop, timers in the turn: a second call is sure to have a complete turn before
         // it. The others are for work that a turn puts off to a call of its own.
         for _ in 0..<4 {
             await withCheckedContinuation { continuation in engine.submit { continuation.resume() } }

@@ -29,7 +29,7 @@ public final class TestClock: Clock {
         /// Returns the time from this instant to `other`.
         public func duration(to other: Instant) -> Duration { other.elapsed - elapsed }
 
-        /// Returns whether the left instant comes before the right one.
+        /// Returns whether the left instant is before the right one.
         public static func < (left: Instant, right: Instant) -> Bool { left.elapsed < right.elapsed }
     }
 
@@ -57,7 +57,7 @@ public final class TestClock: Clock {
 
     /// Moves the clock. Returns at once: the events that are due then happen on the sessions' own threads.
     ///
-    /// - Parameter duration: the time to move the clock by, which must not be negative.
+    /// - Parameter duration: The time to move the clock by, which must not be negative.
     public func advance(by duration: Duration) {
         precondition(duration >= .zero, "a test clock cannot go back: the duration must not be negative")
         time.update { $0 += duration }

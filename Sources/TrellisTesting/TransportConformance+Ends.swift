@@ -4,7 +4,7 @@ import Trellis
 extension TransportConformance {
     private struct SourceFailed: Error {}
 
-    /// The cases about exchanges that do not come to their end, from either side.
+    /// The cases about exchanges that do not end properly, by either side.
     static var endCases: [Case] {
         [
             Case(name: "reports a connection that broke before the head as a failure to receive") { _ in

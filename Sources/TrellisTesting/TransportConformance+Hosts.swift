@@ -115,7 +115,7 @@ extension TransportConformance {
                     let known = sent
                     try await attempt.wait { $0.contains(.finishSending) || $0.contains(.cancel) || $0.count > known }
                     if attempt.count(of: .cancel) > 0 { return }
-                    sent = attempt.calls.count
+                    sent = attempt.commands.count
                 }
             }
             let body = attempt.request.hasStreamedBody ? attempt.sentBody : attempt.request.bodyData
@@ -144,8 +144,8 @@ extension TransportConformance {
     }
 }
 
-extension [ScriptedAttempt.Call] {
-    /// Returns whether the last of the two calls is not the one that stops.
+extension [ScriptedAttempt.Command] {
+    /// Returns whether the last of the two commands is not the one that stops.
     fileprivate func lets(_ stop: Element, _ go: Element) -> Bool { last { $0 == stop || $0 == go } != stop }
 }
 

@@ -15,7 +15,7 @@ public import Trellis
 /// }
 /// ```
 public enum TransportConformance {
-    /// A step of the server; the steps run in order, once a request has come whole.
+    /// A step of the server; the steps run in order, once a complete request has been received.
     public enum Step: Sendable {
         /// A head with a status of 1xx.
         case informational(Int, HTTPFields)
@@ -73,7 +73,7 @@ public enum TransportConformance {
         var session: Session { get }
         /// Returns the URL of a path on the server.
         func url(_ path: String) -> String
-        /// Returns when `count` exchanges, counted from the start, were given up by the client before their end.
+        /// Waits until `count` exchanges, counted from the start, were given up by the client before their end.
         func waitUntilReleased(count: Int) async throws
     }
 
@@ -86,7 +86,7 @@ public enum TransportConformance {
 
         /// Checks whether a transport meets the requirement.
         ///
-        /// - Throws: ``Failure`` where the transport does something else, or the error of the session.
+        /// - Throws: ``Failure`` if the transport does something else, or the error of the session.
         public func run(on host: some Host) async throws {
             let running = try host.start(script)
             try await check(running)

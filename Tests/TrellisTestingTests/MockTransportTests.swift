@@ -16,6 +16,22 @@ struct MockTransportTests {
         #expect(transport.requests.first?.request.headers[.userAgent] != nil)
     }
 
+    /// A handler reads a request with the names of ``LoopbackServer/ReceivedRequest``.
+    @Test(arguments: [
+        ("http://mock.example/a%20b?q=1&r", "/a%20b", "q=1&r"), ("http://mock.example", "/", nil),
+        ("http://[::1]:81/a/b", "/a/b", nil), ("http://mock.example?q=/", "/", "q=/"),
+    ] as [(String, String, String?)])
+    func theHandlerReadsThePartsOfTheRequest(_ url: String, _ path: String, _ query: String?) async throws {
+        let transport = MockTransport { request in
+            request["X-KEY"] == "a" && request.headers["x-key"] == "a" && request["X-Other"] == nil
+                ? .text("\(request.method) \(request.path) \(request.query ?? "-")") : MockResponse(status: 401)
+        }
+        var request = Request(url, method: .put)
+        request.headers["X-Key"] = "a"
+        let (data, _) = try await Session(transport: transport).data(request)
+        #expect(String(decoding: data, as: UTF8.self) == "PUT \(path) \(query ?? "-")")
+    }
+
     @Test func aStreamedBodyIsInMemoryWhenTheHandlerIsCalled() async throws {
         let transport = MockTransport { request in .text("\(request.bodyData?.count ?? -1)") }
         let session = Session(transport: transport)

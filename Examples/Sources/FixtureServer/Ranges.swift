@@ -12,7 +12,7 @@ enum Ranges {
 
     static func answer(
         _ request: LoopbackServer.ReceivedRequest, size: Int, fate: String
-    ) -> LoopbackServer.Answer {
+    ) -> LoopbackServer.Response {
         let bytes = (0..<size).map { UInt8($0 * 7 % 251) }
         let number = counts.withLock { counts in
             counts[request.path, default: 0] += 1
@@ -28,7 +28,7 @@ enum Ranges {
         let isCut = fate.hasPrefix("cut-") && number <= Int(fate.dropFirst(4)) ?? 0
         let isStuck = fate == "stuck" || fate.hasPrefix("once-stuck") && number == 1
         let body = bytes[range].prefix(isCut || isStuck ? range.count / 2 : range.count)
-        return LoopbackServer.Answer(
+        return LoopbackServer.Response(
             body: .raw { connection in
                 try connection.write(Array(head.utf8) + body)
                 if isStuck { connection.waitUntilPeerCloses() }

@@ -3,7 +3,7 @@ import TrellisTesting
 
 /// The responses of the fixture server, by path.
 enum Routes {
-    typealias Answer = LoopbackServer.Answer
+    typealias Answer = LoopbackServer.Response
 
     static func answer(_ request: LoopbackServer.ReceivedRequest) -> Answer {
         let parts = request.path.split(separator: "/").map(String.init)

@@ -68,12 +68,12 @@ struct TourServer: Sendable {
     /// Returns the file, or the rest of it (RFC 9110, section 14). The first response stops in the middle.
     private static func answer(
         _ request: LoopbackServer.ReceivedRequest, with file: [UInt8], mustBreak: Bool
-    ) -> LoopbackServer.Answer {
+    ) -> LoopbackServer.Response {
         let range = request["Range"]?.split(separator: "=").last?.split(separator: "-").first
         let start = range.flatMap { Int($0) } ?? 0
         var headers = [("ETag", "\"tour\""), ("Accept-Ranges", "bytes")]
         if start > 0 { headers.append(("Content-Range", "bytes \(start)-\(fileSize - 1)/\(fileSize)")) }
-        let answer = LoopbackServer.Answer.Body.sized(fileSize - start) { body in
+        let answer = LoopbackServer.Response.Body.sized(fileSize - start) { body in
             var rest = file[start...]
             while !rest.isEmpty {
                 if mustBreak, rest.count < fileSize * 3 / 5 { return body.connection.reset() }

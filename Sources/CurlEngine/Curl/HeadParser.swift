@@ -14,6 +14,8 @@ package enum HeadFailure: Error, Hashable, Sendable {
     case badContentLength(String)
     /// A head that exceeds the limit in bytes.
     case tooLarge(limit: Int)
+    /// The head, or the trailers, have more fields than ``WireFields/maximumCount``.
+    case tooManyFields
     /// A second final head.
     case secondHead
     /// A head that ends before it is complete.
@@ -113,6 +115,9 @@ struct HeadParser {
         var field = ccurl_field()
         guard unsafe ccurl_field_scan(start, line.count, &field) else {
             throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
+        }
+        guard (place == .trailers ? trailers.count : fields.count) < WireFields.maximumCount else {
+            throw .tooManyFields
         }
         guard place != .trailers else { return unsafe trailers.append(line, field) }
         isLastFraming = false

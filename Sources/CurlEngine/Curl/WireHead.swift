@@ -30,6 +30,9 @@ package struct WireHead: Hashable, Sendable {
 ///
 /// The names are tokens, and no value contains a NUL, CR or LF.
 package struct WireFields: Hashable, Sendable {
+    /// The maximum number of fields in a head, or in trailers. `HTTPFields` traps beyond 65,535.
+    package static let maximumCount = 10_000
+
     /// The lines.
     package private(set) var bytes: [UInt8] = []
     /// The number of fields.

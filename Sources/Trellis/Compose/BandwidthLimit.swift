@@ -26,9 +26,9 @@ public struct BandwidthLimit: Sendable, Hashable {
 
 /// The limits on the speed of bodies in both directions.
 public struct BandwidthLimits: Sendable, Hashable {
-    /// The limit on request bodies; `nil`: no limit.
+    /// The limit on request bodies; `nil` if there is none.
     public var upload: BandwidthLimit?
-    /// The limit on response bodies; `nil`: no limit.
+    /// The limit on response bodies; `nil` if there is none.
     public var download: BandwidthLimit?
 
     /// Creates limits. A direction without an argument has no limit.

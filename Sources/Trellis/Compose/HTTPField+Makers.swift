@@ -12,7 +12,7 @@ extension HTTPField {
     public static func acceptCharset(_ value: String) -> HTTPField { HTTPField(name: acceptCharsetName, value: value) }
 
     /// Returns an `Accept-Encoding` field: the content codings that the client accepts (RFC 9110, section 12.5.3), in place of
-    /// the codings that the running libcurl decodes.
+    /// the codings that the framework decodes (``TrellisRuntime/contentCodings``).
     public static func acceptEncoding(_ value: String) -> HTTPField { HTTPField(name: .acceptEncoding, value: value) }
 
     /// Returns an `Accept-Language` field: the languages that the client accepts (RFC 9110, section 12.5.4).
@@ -60,7 +60,7 @@ extension HTTPField {
         HTTPField(name: .range, value: "bytes=\(first)-\(last.map(String.init) ?? "")")
     }
 
-    /// Returns a `Referer` field: the URL of the resource that the request comes from (RFC 9110, section 10.1.3).
+    /// Returns a `Referer` field: the URL of the resource that led to the request (RFC 9110, section 10.1.3).
     public static func referer(_ value: String) -> HTTPField { HTTPField(name: .referer, value: value) }
 
     /// Returns a `User-Agent` field: the program that sends the request (RFC 9110, section 10.1.5), in place of the session's.

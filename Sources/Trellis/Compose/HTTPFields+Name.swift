@@ -24,7 +24,7 @@ extension HTTPFields {
         }
     }
 
-    /// The first invalid name that was set; `nil`: all names are valid.
+    /// The first invalid name that was set; `nil` if all names are valid.
     package var invalidName: String? {
         guard let field = first(where: { $0.isInvalidNameMark }) else { return nil }
         return URLRedaction.decoded(field.value[...])
@@ -35,8 +35,8 @@ extension HTTPFields {
         contains(where: { $0.isInvalidNameMark }) ? HTTPFields(filter { !$0.isInvalidNameMark }) : self
     }
 
-    /// Notes an invalid name, or forgets it. The fields cannot hold the name itself, so that a field with a reserved name holds it
-    /// as its value, percent-encoded.
+    /// Records an invalid name, or removes its record. The fields cannot hold the name itself, so that a field with a reserved
+    /// name holds it as its value, percent-encoded.
     private mutating func note(invalidName name: String, isSet: Bool) {
         var bytes: [UInt8] = []
         URLEncodedFormEncoder.AllowedCharacters.unreserved.encode(name, space: .percentEscaped, into: &bytes)
@@ -47,9 +47,9 @@ extension HTTPFields {
 }
 
 extension HTTPField {
-    /// Indicates whether the field is no field, but the note that a field with an invalid name was set.
+    /// Indicates whether the field is the record of an invalid name that was set.
     var isInvalidNameMark: Bool {
-        // One byte tells it from nearly every other name.
+        // One byte distinguishes the name from nearly every other name.
         name.canonicalName.utf8.first == UInt8(ascii: "~") && name == .invalidNameMark
     }
 }
@@ -58,7 +58,7 @@ extension HTTPField.Name {
     /// The reserved name of the fields that stand for invalid names. The text is a token, so the fallback is never used.
     fileprivate static let invalidNameMark = HTTPField.Name("~trellis-invalid-name") ?? .te
 
-    /// Creates a name from a text; `nil`: the text is not a token, or is the reserved name.
+    /// Creates a name from a text; `nil` if the text is not a token, or is the reserved name.
     fileprivate init?(ofField text: String) {
         // A name with a colon in front is a pseudo field, which is not a field.
         guard !text.hasBytePrefix(":"), let name = HTTPField.Name(text), name != .invalidNameMark else { return nil }
@@ -67,7 +67,7 @@ extension HTTPField.Name {
 }
 
 extension TrellisError {
-    /// Returns the error for a field whose name is not a token.
+    /// Returns the error for a field whose name is not a token, or is the name that is reserved for the marks of such fields.
     package static func invalidFieldName(_ name: String, _ request: Request? = nil) -> TrellisError {
         var error = TrellisError(
             .invalidRequest(.headerField(name)), method: request?.method, url: request?.url)

@@ -24,16 +24,16 @@ extension Request {
     /// Returns a copy with another ``method``.
     public func withMethod(_ method: HTTPRequest.Method) -> Request { setting(\.method, to: method) }
 
-    /// Returns a copy with another ``body``; `nil`: without a body.
+    /// Returns a copy with another ``body``; `nil` if the copy has none.
     public func withBody(_ body: RequestBody?) -> Request { setting(\.body, to: body) }
 
-    /// Returns a copy with other ``timeouts``; `nil`: the session's.
+    /// Returns a copy with other ``timeouts``; `nil` if the session's apply.
     public func withTimeouts(_ timeouts: Timeouts?) -> Request { setting(\.timeouts, to: timeouts) }
 
-    /// Returns a copy with another ``httpVersion``; `nil`: the session's.
+    /// Returns a copy with another ``httpVersion``; `nil` if the session's applies.
     public func withHTTPVersion(_ version: HTTPVersionPolicy?) -> Request { setting(\.httpVersion, to: version) }
 
-    /// Returns a copy with another ``maximumBodySize``, the limit on the decoded response body; `nil`: the session's.
+    /// Returns a copy with another ``maximumBodySize``, the limit on the decoded response body; `nil` if the session's applies.
     public func withMaximumBodySize(_ limit: ByteLimit?) -> Request { setting(\.maximumBodySize, to: limit) }
 
     /// Returns a copy with another ``priority``, which decides the order among requests that wait for each other.

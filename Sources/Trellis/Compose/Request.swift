@@ -39,41 +39,41 @@ public struct Request: RequestConvertible, Sendable {
         get { storage.parts.headers }
         set { change { $0.headers = newValue } }
     }
-    /// The body; `nil`: no body. Any method may have a body except `HEAD` and `TRACE` (RFC 9110, sections 9.3.2 and 9.3.8):
+    /// The body; `nil` if there is none. Any method may have a body except `HEAD` and `TRACE` (RFC 9110, sections 9.3.2 and 9.3.8):
     /// sending a body with one of these two is an error.
     public var body: RequestBody? {
         get { storage.parts.body }
         set { change { $0.body = newValue } }
     }
-    /// The limits on time; the session's limit applies where a limit is not set.
+    /// The limits on time; the session's limit applies if a limit is not set.
     public var timeouts: Timeouts? {
         get { storage.parts.timeouts }
         set { change { $0.timeouts = newValue } }
     }
-    /// The versions of HTTP that the request may use; `nil`: the session's.
+    /// The versions of HTTP that the request may use; `nil` if the session's apply.
     public var httpVersion: HTTPVersionPolicy? {
         get { storage.parts.httpVersion }
         set { change { $0.httpVersion = newValue } }
     }
-    /// The limit on the decoded response body; `nil`: the session's limit for bodies that are collected, and no limit for
+    /// The limit on the decoded response body; `nil` if the session's limit applies to bodies that are collected, and none to
     /// streams. For a download this is the limit on the file, regardless of the number of responses that deliver the file.
     public var maximumBodySize: ByteLimit? {
         get { storage.parts.maximumBodySize }
         set { change { $0.maximumBodySize = newValue } }
     }
-    /// Indicates whether compressed response bodies are requested and decoded; `nil`: as the session does.
+    /// Indicates whether compressed response bodies are requested and decoded; `nil` if the session's choice applies.
     public var decodesContent: Bool? {
         get { storage.parts.decodesContent }
         set { change { $0.decodesContent = newValue } }
     }
-    /// The compression of the body before it is sent; `nil`: the body is sent as it is.
+    /// The compression of the body before it is sent; `nil` if the body is sent as it is.
     public var compression: RequestCompression? {
         get { storage.parts.compression }
         set { change { $0.compression = newValue } }
     }
     /// The priority among the requests that wait for the same origin or rate limit; ``RequestPriority/normal`` by default.
     /// Requests of the same priority go in the order of their arrival. A waiting request goes next after eight requests of higher
-    /// priorities have gone before it, so that no request waits for ever.
+    /// priorities have gone before it, so that no request waits forever.
     public var priority: RequestPriority {
         get { storage.parts.priority }
         set { change { $0.priority = newValue } }
@@ -81,7 +81,7 @@ public struct Request: RequestConvertible, Sendable {
     /// Returns `true` if both requests share one storage, because neither was changed since it was copied.
     func isSame(as other: Request) -> Bool { storage === other.storage }
 
-    /// The error that sending the request throws, for example from the conversion of the URL; `nil`: no error.
+    /// The error that sending the request throws, for example from the conversion of the URL; `nil` if there is none.
     var conversionFailure: (any Error)? { storage.parts.conversionFailure }
 
     /// Returns a copy that fails with an error when it is sent. A failure that the request already has takes precedence.
@@ -98,7 +98,7 @@ public struct Request: RequestConvertible, Sendable {
         get { storage.parts.isUpload || storage.parts.body?.isPulled == true }
         set { change { $0.isUpload = newValue } }
     }
-    /// The properties that few requests have; `nil` until one of them is set.
+    /// The properties that few requests have; `nil` if none of them is set.
     var extras: RequestExtras.Box? {
         get { storage.parts.extras }
         set { change { $0.extras = newValue } }

@@ -22,7 +22,7 @@ public import FoundationEssentials
 /// let (data, _) = try await session.data(Users.list(page: 2))     // relative to the session's base URL
 /// ```
 public protocol RequestConvertible: Sendable {
-    /// Returns the request, created anew each time.
+    /// Returns the request, created again each time.
     ///
     /// - Throws: Any error that prevents the conversion; the verbs of ``Session`` throw the error unchanged.
     func asRequest() throws -> Request

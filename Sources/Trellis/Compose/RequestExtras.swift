@@ -17,14 +17,14 @@ struct RequestExtras: Sendable {
 
 extension Request {
     /// The longest time that the body waits for the server's permission (`Expect: 100-continue`; RFC 9110, section 10.1.1);
-    /// `nil`, the default: the body follows the head at once.
+    /// if `nil`, the default, the body follows the head at once.
     ///
     /// The body is sent after the server has responded 100, or after the time is over; the time begins when the connection is
     /// ready. Another response in place of 100 is the response of the request: the body is never read, and the connection is not
-    /// used again. If the server responds 417, the request is sent once more, without the expectation.
+    /// used again. If the server responds 417, the request is sent again, without the expectation.
     ///
-    /// The expectation is worth its round trip if a body is large and a refusal is likely. A request without a body has no use
-    /// for an expectation.
+    /// The expectation is worth its round trip if a body is large and a refusal is likely. A request without a body needs
+    /// no expectation.
     public var expectContinueTimeout: Duration? {
         get { extras?.extras.expectContinueTimeout }
         set { changeExtras { $0.expectContinueTimeout = newValue } }
@@ -38,7 +38,7 @@ extension Request {
     }
 
     /// The time that the body waits for the server's permission: ``expectContinueTimeout``, or one second if the expectation was written
-    /// as a field. `nil`: the body does not wait, or the request has no body (RFC 9110, section 10.1.1).
+    /// as a field. `nil` if the body does not wait, or the request has no body (RFC 9110, section 10.1.1).
     var bodyWait: Duration? {
         guard let body else { return nil }
         if case .data(let data) = body.source, data.isEmpty { return nil }

@@ -1,6 +1,6 @@
 /// The rank of a request among the requests that wait.
 ///
-/// The priority counts where requests wait for each other: for a connection to their origin, and for a rate limit of their host.
+/// The priority counts if requests wait for each other: for a connection to their origin, and for a rate limit of their host.
 /// The priority is not sent to the server.
 public enum RequestPriority: UInt8, Sendable, Hashable, Comparable, CaseIterable, Codable {
     /// Background requests: prefetching, reports, backups.

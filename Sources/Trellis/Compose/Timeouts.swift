@@ -10,7 +10,7 @@
 ///
 /// The framework's own timers enforce all limits. The following delays of a transfer do not count as idle, but count towards
 /// ``total``: a slow reader of a stream, ``DataRequest/suspend()``, a limit on bandwidth, and, until the response begins, a
-/// source of the request's body that has no bytes yet. A source that never goes on holds up an upload for ever, unless a total is
+/// source of the request's body that has no bytes yet. A source that never continues delays an upload forever, unless a total is
 /// set.
 public struct Timeouts: Sendable, Hashable {
     /// The limits as set; ``inherited`` for each limit that is unset.
@@ -91,14 +91,14 @@ extension Timeouts {
 
     /// Returns the total that applies.
     ///
-    /// - Parameter hasDefault: A Boolean value: the default applies if no total is set, because the response is collected in
+    /// - Parameter hasDefault: Indicates whether the default applies if no total is set, because the response is collected in
     ///   memory and the request is not an upload.
     func total(hasDefault: Bool) -> Duration? {
         named.total.named(or: hasDefault ? collectedTotal : nil)
     }
 
     /// Returns these limits with a total of at least `limit`: the total that is set, or else the default for a response in
-    /// memory, is raised to `limit`. `nil`: no total.
+    /// memory, is raised to `limit`; `nil` if there is no total.
     package func withTotal(atLeast limit: Duration?) -> Timeouts {
         var timeouts = self
         let longer = { (total: Duration?) in limit.flatMap { limit in total.map { max($0, limit) } } }

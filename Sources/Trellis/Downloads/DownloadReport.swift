@@ -77,7 +77,7 @@ final class DownloadReport: Sendable {
         do { result = .success(try await body(answer)) } catch { result = .failure(error) }
         // `body` may have left a rest of the body that is not needed.
         answer.cancel()
-        let metrics = await answer.source.spent ?? answer.response.metrics
+        let metrics = await answer.source.metrics ?? answer.response.metrics
         state.withLock { $0.totals.end(metrics, answer.response.redirects) }
         return try result.get()
     }

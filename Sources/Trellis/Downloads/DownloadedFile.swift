@@ -24,7 +24,7 @@ public struct DownloadedFile: Sendable {
 
 extension DownloadedFile {
     /// The number of attempts: one for each part and each interruption, and retries; 0 for a file that was kept without a request.
-    public var attempts: Int { metrics.attemptCount }
+    public var attemptCount: Int { metrics.attemptCount }
 
     /// The redirects that led to ``response``, in their order.
     public var redirects: [Redirect] { response.redirects }

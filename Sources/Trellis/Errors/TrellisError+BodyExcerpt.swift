@@ -10,11 +10,11 @@ extension TrellisError {
 
         /// The first bytes of the decoded body.
         public let data: Data
-        /// A Boolean value: the body had more bytes than ``data``, or may have had more.
+        /// Indicates whether the body had more bytes than ``data``, or may have had more.
         public let isCut: Bool
 
         init(_ body: Data, isCut: Bool = false) {
-            // A copy: a slice would keep the whole body.
+            // A copy: a slice would keep the complete body.
             data = Data([UInt8](body.prefix(Self.limit)))
             self.isCut = isCut || body.count > Self.limit
         }
@@ -40,7 +40,7 @@ extension TrellisError {
 }
 
 extension Unicode.Scalar {
-    /// A Boolean value: the scalar is a control or format character.
+    /// Indicates whether the scalar is a control or format character.
     fileprivate var isControl: Bool {
         switch properties.generalCategory {
         case .control, .format: true

@@ -35,7 +35,7 @@ extension TrellisError.ProxyFailure: CustomStringConvertible {
         }
     }
 
-    /// A Boolean value: the failure may be temporary. A client that is not authorized now is not expected to be authorized later.
+    /// Indicates whether the failure may be temporary. A client that is not authorized now is not expected to be authorized later.
     var isTransient: Bool {
         switch self {
         case .nameResolution, .unreachable, .noTunnel: true

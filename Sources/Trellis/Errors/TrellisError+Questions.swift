@@ -3,29 +3,70 @@ import HTTPTypes
 extension TrellisError {
     /// A stable name for each kind of failure, for logs and for tools.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// The URL is empty, relative, malformed, or neither `http` nor `https`.
         case invalidURL = "invalid_url"
+        /// The request cannot be sent as it is: its method, a field, its body or its parameters.
         case invalidRequest = "invalid_request"
-        case dns, connect, proxy, tls, untrusted
+        /// The host name could not be resolved.
+        case dns
+        /// No connection to the server could be established.
+        case connect
+        /// The proxy could not be reached, or did not let the request pass.
+        case proxy
+        /// The TLS handshake failed.
+        case tls
+        /// The certificate of the server is not trusted.
+        case untrusted
+        /// The limit ``Timeouts/connect`` was reached.
         case connectTimeout = "timeout_connect"
+        /// The limit ``Timeouts/idle`` or ``Timeouts/responseHead`` was reached.
         case idleTimeout = "timeout_idle"
+        /// The limit ``Timeouts/total`` was reached.
         case deadline = "timeout_deadline"
-        case cancelled, send, receive
+        /// The request was cancelled with its handle or stream, or its session was shut down.
+        case cancelled
+        /// The request could not be sent on its connection.
+        case send
+        /// The response could not be received on its connection.
+        case receive
+        /// The body of the response ended before it was complete.
         case truncatedBody = "truncated_body"
+        /// The response is not valid HTTP, or its head is too large.
         case malformedResponse = "malformed_response"
+        /// The body of the response, or an element of it, exceeds its limit.
         case bodyTooLarge = "body_too_large"
+        /// The redirects exceed their limit, or form a loop.
         case tooManyRedirects = "too_many_redirects"
+        /// A redirect was not followed because of its target.
         case redirectRefused = "redirect_refused"
+        /// The circuit of the host is open (``CircuitBreaker``).
         case circuitOpen = "circuit_open"
+        /// The delay by a rate limit would exceed its limit (``RateLimiter``).
         case rateLimited = "rate_limited"
+        /// The content coding of the response is unknown, or the coded body is malformed.
         case contentCoding = "content_coding"
-        case http2, http3, unsupported
+        /// HTTP/2 failed on the connection.
+        case http2
+        /// HTTP/3 failed on the connection.
+        case http3
+        /// The running libcurl lacks a feature that was requested.
+        case unsupported
+        /// The status of the response is not accepted.
         case unacceptableStatus = "unacceptable_status"
+        /// The content type of the response is not accepted.
         case unacceptableContentType = "unacceptable_content_type"
+        /// The body of the response cannot be read as the requested type.
         case serialization
+        /// The body of the request has to be sent again, but its source can be read only once.
         case bodyNotReplayable = "body_not_replayable"
+        /// The ``ResumeData`` of a download cannot be used.
         case resumeData = "resume_data"
+        /// The downloaded file does not have the expected ``Checksum``.
         case checksumMismatch = "checksum_mismatch"
-        case file, other
+        /// A file cannot be read or written: of a body, a download or the certificate authorities.
+        case file
+        /// Any other failure, such as an error of the source of a body.
+        case other
     }
 
     /// The kind of the failure.
@@ -69,10 +110,10 @@ extension TrellisError {
         }
     }
 
-    /// A Boolean value: a limit of ``Timeouts`` was reached.
+    /// Indicates whether a limit of ``Timeouts`` was reached.
     public var isTimeout: Bool { if case .timedOut = reason { true } else { false } }
 
-    /// A Boolean value: the connection could not be established, because of the host name, TCP, the proxy, TLS, or the time limit
+    /// Indicates whether the connection could not be established, because of the host name, TCP, the proxy, TLS, or the time limit
     /// for all of them.
     public var isConnectionFailure: Bool {
         switch reason {
@@ -83,24 +124,24 @@ extension TrellisError {
         }
     }
 
-    /// A Boolean value: the request was ended on purpose.
+    /// Indicates whether the request was ended on purpose.
     public var isCancellation: Bool { if case .cancelled = reason { true } else { false } }
 
-    /// A Boolean value: a server may have received part of the request, or of an earlier attempt or hop of the same call. `false`
+    /// Indicates whether a server may have received part of the request, or of an earlier attempt or hop of the same call. `false`
     /// only if it is certain that no server did.
     public var mayHaveSentBytes: Bool { earlierTraffic != .none || hasReachedServer }
 
-    private var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .answered }
+    private var hasReachedServer: Bool { phase == .sending || phase == .receiving || phase == .received }
 
-    /// A Boolean value: the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
+    /// Indicates whether the same call may succeed if it is made again. The failure is temporary, and sending again does no harm,
     /// because nothing was sent, or only requests with idempotent methods (RFC 9110, section 9.2.2), including the requests before a
     /// redirect.
     public var isRetryable: Bool {
         isTransient && earlierTraffic != .other && (!hasReachedServer || (method?.isIdempotent ?? false))
     }
 
-    /// A Boolean value: the failure is temporary, regardless of the request. Retries, downloads, event sources and circuits all
-    /// start from this value; their exceptions are documented where they are made.
+    /// Indicates whether the failure is temporary, regardless of the request. Retries, downloads, event sources and circuits all
+    /// start from this value; their exceptions are documented in their code.
     var isTransient: Bool {
         switch reason {
         // A server does not flood a connection by chance.

@@ -270,7 +270,7 @@ extension TrellisError.Reason: CustomStringConvertible {
 }
 
 extension TrellisError.Reason {
-    /// A Boolean value: the description contains the text of the underlying error already.
+    /// Indicates whether the description contains the text of the underlying error already.
     var tellsCause: Bool {
         switch self {
         case .serializationFailed, .invalidRequest(.parameters): true

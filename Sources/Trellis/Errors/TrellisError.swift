@@ -19,11 +19,11 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var metrics: Metrics
     /// The circumstances of the failure in words; `nil` if none are known.
     public internal(set) var detail: String?
-    /// A Boolean value: the request waited for something other than a connection, such as a rate limit.
+    /// Indicates whether the request waited for something other than a connection, such as a rate limit.
     var isHeldByLimit = false
     /// The error that caused this one, for example an error that a body's source threw.
     public internal(set) var underlying: (any Error)?
-    /// The response that was not accepted or could not be read; `nil` for other failures.
+    /// The response that was not accepted or could not be read; `nil` if the failure is another one.
     public internal(set) var response: Response?
     /// The beginning of the body of ``response``.
     public internal(set) var bodyExcerpt: BodyExcerpt?
@@ -49,7 +49,7 @@ public struct TrellisError: Error, Sendable {
     /// The redirects that were followed up to the failure, in their order.
     public var redirects: [Redirect] { followed.isEmpty ? response?.redirects ?? [] : followed }
 
-    /// The number of the call in its process: ``RequestEvent/callID`` of the events that belong to it; `nil` for a request that
+    /// The number of the call in its process: ``RequestEvent/callID`` of the events that belong to it; `nil` if the request
     /// failed before it became a call.
     public var callID: UInt64? { metrics.callID == 0 ? nil : metrics.callID }
 
@@ -73,8 +73,8 @@ extension TrellisError {
         case sending
         /// The head of the response had been received, the body had not ended.
         case receiving
-        /// The response had been received whole, and was being validated or read.
-        case answered
+        /// The complete response had been received, and was being validated or read.
+        case received
     }
 }
 
@@ -123,9 +123,9 @@ extension TrellisError.Phase {
         case .composing: "before it was sent"
         case .queued: "waiting for a connection"
         case .connecting: "connecting"
-        case .sending: "waiting for the answer"
+        case .sending: "waiting for the response"
         case .receiving: "receiving the body"
-        case .answered: "reading the answer"
+        case .received: "reading the response"
         }
     }
 }
@@ -133,7 +133,9 @@ extension TrellisError.Phase {
 extension Duration {
     /// The duration in seconds with one decimal, or in whole milliseconds below one second.
     var rounded: String {
-        let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
-        return milliseconds < 1000 ? "\(milliseconds) ms" : "\(milliseconds / 1000).\(milliseconds % 1000 / 100) s"
+        let (seconds, attoseconds) = components
+        if seconds >= 1 { return "\(seconds).\(attoseconds / 100_000_000_000_000_000) s" }
+        // The milliseconds of the longest durations exceed the range of integers.
+        return "\(max(seconds, -1_000_000_000) * 1000 + attoseconds / 1_000_000_000_000_000) ms"
     }
 }

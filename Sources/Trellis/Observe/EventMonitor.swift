@@ -9,7 +9,7 @@
 /// configuration.eventMonitors.append(Log())
 /// ```
 ///
-/// The events of a session come one after the other, in the order in which they happened, on the concurrency pool and never on
+/// The events of a session are delivered one after the other, in the order in which they happened, on the concurrency pool and never on
 /// the session's thread. A slow monitor does not delay its session: the monitor falls behind by at most
 /// ``SessionConfiguration/eventBufferSize`` events, and loses the oldest events beyond that (``Session/droppedEventCount``).
 public protocol EventMonitor: Sendable {

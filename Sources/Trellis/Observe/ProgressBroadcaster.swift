@@ -68,7 +68,7 @@ package final class ProgressBroadcaster: Sendable {
         }
     }
 
-    /// Sets the total number of bytes; `nil`: unknown.
+    /// Sets the total number of bytes; `nil` if it is unknown.
     package func expect(_ total: Int64?) {
         let now = clock.now()
         update { state in

@@ -14,9 +14,9 @@ package struct ProgressMeter: Sendable {
     package private(set) var total: Int64?
     /// The number of bytes that moved since ``start``.
     private(set) var moved: Int64 = 0
-    /// The average rate in bytes per second; `nil` before the first sample.
+    /// The average rate in bytes per second; `nil` if there is no sample yet.
     private var rate: Double?
-    /// The beginning of the current sample; `nil` before the first bytes, so that the time to connect does not lower the rate.
+    /// The beginning of the current sample; `nil` if no bytes have moved, so that the time to connect does not lower the rate.
     private var sample: (instant: EngineInstant, moved: Int64)?
     private var lastReport: EngineInstant?
     /// The instant at which the transfer ended; `nil` during the transfer.
@@ -58,7 +58,7 @@ package struct ProgressMeter: Sendable {
         lastReport = now
     }
 
-    /// Sets the total number of bytes; `nil`: unknown. The caller informs observers.
+    /// Sets the total number of bytes; `nil` if it is unknown. The caller informs observers.
     package mutating func expect(_ total: Int64?) { if end == nil { self.total = total } }
 
     /// Ends the measurement.

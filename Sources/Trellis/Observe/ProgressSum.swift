@@ -4,9 +4,9 @@ package import CurlEngine
 struct ProgressShare: Hashable, Sendable {
     /// The number of completed bytes.
     var completed: Int64 = 0
-    /// The number of bytes that moved, without those that were there before.
+    /// The number of bytes that moved, without bytes that existed before.
     var moved: Int64 = 0
-    /// The total number of bytes; `nil`: unknown.
+    /// The total number of bytes; `nil` if it is unknown.
     var total: Int64?
     /// Indicates whether the transfer has ended.
     var isFinished = false

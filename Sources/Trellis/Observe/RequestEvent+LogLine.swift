@@ -50,11 +50,11 @@ extension RequestEvent {
         case .attemptEnded(_, let error): ("attempt ended", error)
         case .redirected(let redirect): ("redirected \(redirect)", nil)
         case .retrying(let delay, let error): ("retrying in \(delay.rounded)", error)
-        case .limited(let host, let wait): ("limited by \(host) for \(wait.rounded)", nil)
+        case .rateLimited(let host, let wait): ("limited by \(host) for \(wait.rounded)", nil)
         case .circuitOpened(let host, let time): ("circuit of \(host) opened for \(time.rounded)", nil)
         case .circuitClosed(let host): ("circuit of \(host) closed", nil)
         case .hedging(let delay): ("hedging after \(delay.rounded)", nil)
-        case .joined(let other): ("joined call \(other)", nil)
+        case .coalesced(let other): ("coalesced with call \(other)", nil)
         case .finished(let response): ("\(response.status.code)", nil)
         case .validated(let error): (error == nil ? "accepted" : "refused", error)
         case .serialized(let time, let error): ("\(error == nil ? "read" : "not read") in \(time.rounded)", error)
@@ -81,8 +81,16 @@ extension RequestEvent {
     /// Returns an error in words, without the request that the line names already, and without a body.
     private static func text(of error: any Error) -> String {
         guard var error = error as? TrellisError else { return "\(error)" }
-        (error.method, error.url, error.bodyExcerpt) = (nil, nil, nil)
-        return "\(error)"
+        (error.method, error.url) = (nil, nil)
+        return "\(withoutBody(error))"
+    }
+
+    /// Returns an error without the bodies that it and its causes hold.
+    private static func withoutBody(_ error: any Error) -> any Error {
+        guard var error = error as? TrellisError else { return error }
+        error.bodyExcerpt = nil
+        error.underlying = error.underlying.map(withoutBody)
+        return error
     }
 }
 

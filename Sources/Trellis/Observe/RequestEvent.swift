@@ -8,16 +8,16 @@ public import HTTPTypes
 /// | … the attempt | `queued`, `admitted`, `connected`, `informational` per head of 1xx, `head`, `attemptEnded` |
 /// | is redirected | … `attemptEnded`, `redirected`, `queued` … |
 /// | is retried | … `attemptEnded`, `retrying`, `adapted` … |
-/// | is held up by a rate limit | `created`, `limited`, `queued` … |
+/// | is delayed by a rate limit | `created`, `rateLimited`, `queued` … |
 /// | opens the circuit of its host, or closes it | … `attemptEnded`, `circuitOpened` or `circuitClosed` … |
 /// | is hedged | … `connected`, `hedging`, and then the events of two attempts, distinguished by their number |
-/// | shares the response of another call | `created`, `joined`, `finished` |
+/// | shares the response of another call | `created`, `coalesced`, `finished` |
 /// | reads its response as a value | … `finished`, `validated` per condition, `serialized` |
 /// | is cancelled | … `attemptEnded` if an attempt was under way, `failed` |
 /// | fails | … `attemptEnded` if an attempt was under way, `failed` |
 ///
-/// A response that is read several times is validated and serialized as many times. `resumed` and `suspended` come whenever a
-/// handle is resumed or suspended. A stream is `finished` when its head is passed on; its `attemptEnded` comes afterwards, at the
+/// A response that is read several times is validated and serialized as many times. `resumed` and `suspended` occur whenever a
+/// handle is resumed or suspended. A stream is `finished` when its head is passed on; its `attemptEnded` follows, at the
 /// end of its body. A call that ends at its deadline or is cancelled has `failed` before the circuit of its host is informed.
 public struct RequestEvent: Sendable {
     /// The identifier of the call, unique in its process; later calls have higher identifiers.
@@ -62,16 +62,16 @@ public struct RequestEvent: Sendable {
         /// The failure of an attempt, after which another attempt follows with a delay.
         case retrying(after: Duration, because: (any Error)?)
         /// A delay by a rate limit of the host. The delay lasts for `wait` unless other requests go first or give up.
-        case limited(host: String, wait: Duration)
+        case rateLimited(host: String, wait: Duration)
         /// The opening of the host's circuit with this attempt: for a while, every request to the host fails at once. The event
-        /// also comes if the circuit was open before, and the single request that tested whether it can be closed has failed.
+        /// also occurs if the circuit was open before, and the single request that tested whether it can be closed has failed.
         case circuitOpened(host: String, for: Duration)
         /// The closing of the host's circuit: this attempt tested whether the circuit can be closed, and has succeeded.
         case circuitClosed(host: String)
-        /// The start of another attempt beside the current one, because no response has come within the given time.
+        /// The start of another attempt beside the current one, because no response has been received within the given time.
         case hedging(after: Duration)
         /// The beginning of the wait for the response to an identical request, which belongs to another call.
-        case joined(callID: UInt64)
+        case coalesced(callID: UInt64)
         /// The response that the caller gets.
         case finished(Response)
         /// The check of a condition that the reader sets for the response, with an error if the response does not meet the

@@ -5,15 +5,15 @@ import CurlEngine
 /// ```swift
 /// configuration.eventMonitors = [RequestLog()]
 /// // GET https://example.com/a 200 12 ms (call 7)
-/// // POST https://example.com/b failed 30.0 s, 3 attempts (call 8): timed out (total) after 30.0 s waiting for the answer
+/// // POST https://example.com/b failed 30.0 s, 3 attempts (call 8): timed out (total) after 30.0 s waiting for the response
 /// ```
 ///
 /// The URL is that of the call, wherever redirects lead, and the time is that from the making of the call to its end; for a stream,
-/// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``; bodies are not written, and fields at the level
-/// ``Level/headers`` alone. An error that a step of
-/// your own throws is written as it describes itself. Control characters are escaped, so that one event is one line.
+/// to its head. Secrets in URLs are `REDACTED`, see ``RequestEvent/url``. Fields are written only at the level ``Level/headers``.
+/// Bodies are not written, except for the parts of a body that an error quotes: an error of a decoder, of a step or of a source of
+/// your own is written as it describes itself. Control characters are escaped, so that one event is one line.
 ///
-/// The lines are written one after the other on threads that may wait, so that a slow reader holds up neither the session nor other
+/// The lines are written one after the other on threads that may wait, so that a slow reader delays neither the session nor other
 /// tasks; the log falls behind as any ``EventMonitor`` does. A process that ends at once may lose its last lines.
 public struct RequestLog: EventMonitor {
     /// The events that are written.
@@ -23,7 +23,9 @@ public struct RequestLog: EventMonitor {
         /// All events.
         case verbose
         /// All events, with the fields of each request that is sent, the session's default fields included, and of each head that
-        /// is received. The values of fields whose names mark them as secrets, such as `Authorization` and `Cookie`, are `REDACTED`.
+        /// is received. Secrets are `REDACTED`: the values of fields whose names mark them as secrets, such as `Authorization` and
+        /// `Cookie`, and of fields that no compression table may hold (`indexingStrategy`), and the secrets in the URLs of fields
+        /// such as `Location`, `Referer` and `Link`.
         case headers
     }
 

@@ -8,10 +8,10 @@
 public struct TransferProgress: Sendable, Hashable {
     /// The number of completed bytes, including those of an earlier part of a resumed transfer.
     public let completedBytes: Int64
-    /// The total number of bytes; `nil`: unknown.
+    /// The total number of bytes; `nil` if it is unknown.
     public let totalBytes: Int64?
     /// The speed of the transfer in bytes per second: a moving average over about two seconds, and in the last value the average
-    /// of the whole transfer. `nil` until there is a measurement.
+    /// of the complete transfer; `nil` if there is no measurement yet.
     public let bytesPerSecond: Double?
     /// The time since the transfer began.
     public let elapsed: Duration

@@ -33,7 +33,7 @@ public struct TransferProgressSequence: AsyncSequence, Sendable {
             self.begin = begin
         }
 
-        /// Returns the next value; `nil` when the transfer has ended, or the task is cancelled.
+        /// Returns the next value; `nil` if the transfer has ended, or the task is cancelled.
         public mutating func next() async -> TransferProgress? {
             if let begin, !Task.isCancelled {
                 self.begin = nil

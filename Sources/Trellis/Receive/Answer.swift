@@ -27,11 +27,11 @@ package struct Answer: Sendable {
     /// The request as it was sent, with its session's defaults.
     package var request: Request { storage.request }
     package var response: Response { storage.response }
-    /// The whole body; `nil` while the body has not been received.
+    /// The complete body; `nil` if the body has not been received.
     package var body: Data? { storage.body }
-    /// The observer of the validations and serializations of the answer.
+    /// The observer of the validations and serializations of the response.
     var observer: (any ReadingObserver)? { storage.observer }
-    /// The verdict on the attempt that brought the answer; `nil` if the attempt was not validated.
+    /// The validation result of the attempt that received the response; `nil` if the attempt was not validated.
     var verdict: Verdict? { storage.verdict }
 
     package init(request: Request, response: Response, body: Data?) {
@@ -44,10 +44,10 @@ package struct Answer: Sendable {
         storage = Storage(request, response, body, observer, verdict)
     }
 
-    /// The body and the response, for an answer whose body has been received.
+    /// The body and the response, for a response whose body has been received.
     package var pair: (Data, Response) { (body ?? Data(), response) }
 
-    /// A Boolean value: the body is empty or, before it has been received, the head announces no content.
+    /// Indicates whether the body is empty or, before it has been received, the head announces no content.
     var hasNoContent: Bool {
         if let body { return body.isEmpty }
         // Statuses and methods without content: RFC 9110, section 6.4.1.
@@ -55,9 +55,9 @@ package struct Answer: Sendable {
             || response.headers[.contentLength] == "0"
     }
 
-    /// Checks that the body is whole: if all readers of an answer refused its head, only the beginning of the body was read.
+    /// Checks that the body is complete: if all readers of a response refused its head, only the beginning of the body was read.
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/truncatedBody`` to a reader that came later and accepts the answer.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/truncatedBody`` to a later reader that accepts the response.
     func requireWholeBody() throws {
         guard response.isBodyCut else { return }
         throw error(
@@ -66,10 +66,10 @@ package struct Answer: Sendable {
             ))
     }
 
-    /// Returns an error about this answer, with the response and the beginning of the body.
+    /// Returns an error about this response, with the response and the beginning of the body.
     func error(_ reason: TrellisError.Reason, underlying: (any Error)? = nil) -> TrellisError {
         var error = TrellisError(
-            reason, method: request.method, url: response.url, phase: body == nil ? .receiving : .answered,
+            reason, method: request.method, url: response.url, phase: body == nil ? .receiving : .received,
             metrics: response.metrics, underlying: underlying)
         error.response = response
         error.bodyExcerpt = body.map { TrellisError.BodyExcerpt($0) }

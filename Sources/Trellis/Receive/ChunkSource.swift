@@ -1,29 +1,30 @@
+import CurlEngine
 package import FoundationEssentials
 
 /// A source of the chunks of a body.
 package protocol ChunkSource: AnyObject, Sendable {
     /// The request of the response, as it was sent; `nil` if unknown.
     var request: Request? { get }
-    /// The observer of the validations and serializations of the body; `nil` for none.
+    /// The observer of the validations and serializations of the body; `nil` if there is none.
     var observer: (any ReadingObserver)? { get }
     /// Returns the next chunk; `nil` at the end.
     func next() async throws -> Data?
     /// Returns the response with its trailers and final metrics, once the rest of the body has been read.
     func finalResponse() async throws -> Response
     /// The metrics of the transfer so far; `nil` if unknown.
-    var spent: Metrics? { get async }
+    var metrics: Metrics? { get async }
     /// Ends the transfer, unless it has ended.
     func cancel(explicitly: Bool)
-    /// Stops the traffic of the transfer, or resumes it. The last of several calls takes effect, also if they come from different
+    /// Stops the traffic of the transfer, or resumes it. The last of several calls takes effect, also if they are made on different
     /// threads.
     func hold(_ isHeld: Bool)
 }
 
 extension ChunkSource {
-    /// A default of `nil`: the request is unknown.
+    /// The default, `nil`, because the request is unknown.
     package var request: Request? { nil }
     package var observer: (any ReadingObserver)? { nil }
-    package var spent: Metrics? { get async { nil } }
+    package var metrics: Metrics? { get async { nil } }
 
     /// Does nothing: a reader that does not read has the same effect a little later.
     package func hold(_ isHeld: Bool) {}
@@ -37,4 +38,23 @@ final class TransferToken: Sendable {
     init(_ source: any ChunkSource) { self.source = source }
 
     deinit { source.cancel(explicitly: false) }
+}
+
+/// The reader of a body as a stream of the standard library. A reader that is released ends the transfer if it has asked for a
+/// chunk.
+final class StreamReader: Sendable {
+    /// The token of the response, so that dropping the response alone does not end the transfer.
+    private let response: TransferToken
+    /// The token of the reader; `nil` if no chunk has been asked for.
+    private let token = Locked<TransferToken?>(nil)
+
+    init(_ response: TransferToken) { self.response = response }
+
+    /// Returns the next chunk; `nil` at the end.
+    func next() async throws -> Data? {
+        token.withLock { token in
+            if token == nil { token = TransferToken(response.source) }
+        }
+        return try await response.source.next()
+    }
 }

@@ -38,7 +38,7 @@ public struct DataResponse<Value: Sendable>: Sendable {
     public var redirects: [Redirect] { response.redirects }
 
     /// The number of times that the request was started.
-    public var attempts: Int { metrics.attemptCount }
+    public var attemptCount: Int { metrics.attemptCount }
 
     /// Returns the same response with a value made of the value.
     public func map<Other: Sendable>(_ transform: (Value) -> Other) -> DataResponse<Other> {

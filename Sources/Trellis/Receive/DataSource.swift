@@ -3,7 +3,7 @@ import FoundationEssentials
 
 /// A source for a body that is in memory, for readers of chunks.
 final class DataSource: ChunkSource {
-    /// The body; `nil` once the only chunk has been read or dropped.
+    /// The body; `nil` if the only chunk has been read or dropped.
     private let rest: Locked<Data?>
     private let response: Response
 

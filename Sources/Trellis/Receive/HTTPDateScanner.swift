@@ -52,7 +52,7 @@ struct HTTPDateScanner {
 
     // MARK: Parts
 
-    /// Takes the letters that come next, and returns them in lower case: nine at most, the length of the longest name of a day.
+    /// Removes the letters that follow, and returns them in lower case: nine at most, the length of the longest name of a day.
     mutating func letters() -> String? {
         let letters = rest.prefix(9).prefix { (0x61...0x7a).contains($0 | 0x20) }
         guard !letters.isEmpty else { return nil }
@@ -60,7 +60,7 @@ struct HTTPDateScanner {
         return String(decoding: letters.map { $0 | 0x20 }, as: UTF8.self)
     }
 
-    /// Skips `text` if it comes next, and returns whether it did.
+    /// Skips `text` if the rest begins with it, and returns whether it did.
     mutating func skip(_ text: String) -> Bool {
         guard rest.starts(with: text.utf8) else { return false }
         rest = rest.dropFirst(text.utf8.count)

@@ -80,7 +80,7 @@ struct LineScan {
     enum Line {
         /// A range of bytes of the chunk.
         case inChunk(Range<Int>)
-        /// The whole of ``LineScan/pending``.
+        /// The complete ``LineScan/pending``.
         case joined
     }
 
@@ -91,9 +91,9 @@ struct LineScan {
     private var finder: LineFinder
     /// The offset in the chunk from which on the next line is searched for.
     private var position = 0
-    /// A Boolean value: the last line was ``pending``, which is still to be emptied.
+    /// Indicates whether the last line was ``pending``, which is still to be emptied.
     private var isPendingDone = false
-    /// A Boolean value: the last line ended with a carriage return, so that a line feed that follows at once belongs to that end.
+    /// Indicates whether the last line ended with a carriage return, so that a line feed that follows at once belongs to that end.
     private var mustSkipLineFeed = false
 
     init(endingAt ends: LineEnding, limit: Int) {

@@ -36,9 +36,9 @@ public struct Metrics: Sendable, Hashable {
     public var bytesSent: Int64 = 0
     /// The bytes of all heads and the body that were received, before decoding.
     public var bytesReceived: Int64 = 0
-    /// The version of HTTP; `nil` until a head has been received.
+    /// The version of HTTP; `nil` if no head has been received.
     public var version: HTTPVersion?
-    /// A Boolean value: the request used an existing connection.
+    /// Indicates whether the request used an existing connection.
     public var reusedConnection = false
     /// The address of the peer with its port, such as `192.0.2.1:443` or `[2001:db8::1]:443`; `nil` if unknown.
     public var peerAddress: String? {
@@ -67,6 +67,7 @@ extension Duration {
     fileprivate var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? (seconds < 0 ? .min : .max) : product &+ attoseconds / 1_000_000_000
+        let (sum, sumOverflow) = product.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return overflow || sumOverflow ? (seconds < 0 ? .min : .max) : sum
     }
 }

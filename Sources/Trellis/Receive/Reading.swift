@@ -1,12 +1,12 @@
 import FoundationEssentials
 
-/// The conversion of an answer to a value: validation, then serialization.
+/// The conversion of a response to a value: validation, then serialization.
 struct Reading<Serializer: ResponseSerializer>: Sendable {
-    /// A function that makes the typed error of an answer whose status is not accepted; `nil` if the body cannot be decoded as one.
+    /// A function that makes the typed error of a response whose status is not accepted; `nil` if the body cannot be decoded as one.
     typealias ErrorReader = @Sendable (Answer, TrellisError) -> (any Error)?
 
     let serializer: Serializer
-    /// The conditions that the answer has to meet; `nil` if any answer is accepted.
+    /// The conditions that the response has to meet; `nil` if any response is accepted.
     let conditions: ReadingConditions?
     var errorReader: ErrorReader?
 
@@ -16,9 +16,9 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
         conditions = .of(validation, withDefaults: serializer.validatesByDefault)
     }
 
-    /// Returns the value of an answer.
+    /// Returns the value of a response.
     ///
-    /// - Throws: The typed error of an answer whose status is not accepted, if there is one; else the error of the failed step.
+    /// - Throws: The typed error of a response whose status is not accepted, if there is one; else the error of the failed step.
     func value(of answer: Answer) async throws -> Serializer.Value {
         do {
             try await check(answer)
@@ -29,7 +29,7 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
         return try await timed(answer).value
     }
 
-    /// Returns the value of an answer with the request, the response and the body.
+    /// Returns the value of a response with the request, the response and the body.
     func dataResponse(of answer: Answer) async throws -> DataResponse<Serializer.Value> {
         try await check(answer)
         let (value, duration) = try await timed(answer)
@@ -63,7 +63,7 @@ struct Reading<Serializer: ResponseSerializer>: Sendable {
 }
 
 extension Reading {
-    /// Returns a function that decodes the body of an answer whose status is not accepted as `type`.
+    /// Returns a function that decodes the body of a response whose status is not accepted as `type`.
     static func errorReader<Body: Decodable & Sendable>(
         _ type: Body.Type, _ decoder: some DataDecoder
     ) -> ErrorReader {

@@ -9,7 +9,7 @@ public struct Redirect: Sendable, Hashable {
     /// The URL that was requested next, as it was sent.
     public let to: String
     /// The fragment of ``to``, which is not sent: the fragment of the `Location` or, if that has none, of the URL before it (RFC 9110,
-    /// section 10.2.2); `nil` for none.
+    /// section 10.2.2); `nil` if there is none.
     public let fragment: String?
 
     /// Creates a redirect.
@@ -20,7 +20,7 @@ public struct Redirect: Sendable, Hashable {
         self.fragment = fragment
     }
 
-    /// A Boolean value: the redirect leads to another origin (RFC 6454, section 4).
+    /// Indicates whether the redirect leads to another origin (RFC 6454, section 4).
     var changesOrigin: Bool {
         let (from, to) = (URLReference(from), URLReference(to))
         return from.scheme?.lowercased() != to.scheme?.lowercased()

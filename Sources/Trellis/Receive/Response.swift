@@ -46,7 +46,7 @@ public struct Response: Sendable {
             head, url, informational, trailers, metrics, redirects, isBodyCut: isBodyCut)
     }
 
-    /// A Boolean value: only the beginning of the body was read, because every reader refused the head.
+    /// Indicates whether only the beginning of the body was read, because every reader refused the head.
     var isBodyCut: Bool { storage.isBodyCut }
 
     /// The final head.

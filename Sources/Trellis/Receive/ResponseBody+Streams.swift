@@ -20,7 +20,7 @@ extension ResponseBody {
     }
 
     /// Returns the body as newline-delimited JSON, or as another format with one value per line, each decoded by a closure. Use this
-    /// where `JSONDecoder`, which takes some microseconds for a small object, is too slow.
+    /// if `JSONDecoder`, which takes some microseconds for a small object, is too slow.
     ///
     /// - Parameters:
     ///   - maximumLength: The limit on the bytes of a line, 16 MiB unless given. A longer line is an error of kind
@@ -42,7 +42,7 @@ extension ResponseBody {
     ///   - maximumLength: The limit on the bytes of a text, 16 MiB unless given. A longer text is an error of kind
     ///     ``TrellisError/Kind/bodyTooLarge``.
     ///   - whenUndecodable: The handler for a text that cannot be decoded; with `nil`, such a text ends the stream with an error.
-    ///     Section 2.3 of the RFC advises to continue: pass a closure that records the text.
+    ///     RFC 7464, section 2.3, advises to continue: pass a closure that records the text.
     public func jsonSequence<Value: Decodable & Sendable>(
         of type: Value.Type = Value.self, decoder: JSONDecoder = JSONDecoder(),
         maximumLength: Int = LineSequence.maximumLineLength, whenUndecodable: UndecodableElementHandler? = nil

@@ -8,10 +8,10 @@ extension HTTPResponse.Status {
     /// The transient statuses that are about the server. 408 and 429 are about the client.
     package static let serverFaultCodes: Set<Int> = transientCodes.subtracting([408, 429])
 
-    /// A Boolean value: the same request may soon get another status.
+    /// Indicates whether the same request may soon get another status.
     package var isTransient: Bool { Self.transientCodes.contains(code) }
 
-    /// A Boolean value: the status is a redirect if there is a `Location` (RFC 9110, section 15.4). 300, 304, 305 and 306 are not.
+    /// Indicates whether the status is a redirect if there is a `Location` (RFC 9110, section 15.4). 300, 304, 305 and 306 are not.
     package var isRedirect: Bool {
         switch code {
         case 301, 302, 303, 307, 308: true

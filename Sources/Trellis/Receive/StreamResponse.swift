@@ -24,13 +24,8 @@ public struct StreamResponse: Sendable {
     /// between the end of the body and the cancellation of the task matters, use ``chunks``, ``bytes`` or ``lines-swift.property``, which
     /// throw `CancellationError`, or call `Task.checkCancellation()` after the loop.
     public var body: AsyncThrowingStream<Data, any Error> {
-        let reader = TransferToken(token.source)
-        let response = token
-        return AsyncThrowingStream {
-            // The stream keeps the response alive, so that dropping the response alone does not end the transfer.
-            _ = response
-            return try await reader.source.next()
-        }
+        let reader = StreamReader(token)
+        return AsyncThrowingStream { try await reader.next() }
     }
 
     /// The body in chunks.

@@ -28,7 +28,7 @@ public struct FailedAttempt: Sendable {
     var isNotReplayable: TrellisError {
         let metrics = response?.metrics ?? (error as? TrellisError)?.metrics ?? Metrics()
         var failure = TrellisError(
-            .bodyFailed(.notReplayable), method: request.method, url: request.url, phase: .answered, metrics: metrics,
+            .bodyFailed(.notReplayable), method: request.method, url: request.url, phase: .received, metrics: metrics,
             underlying: error)
         failure.response = response
         if let response { failure.detail = "the status of the response was \(response.status.code)" }

@@ -31,6 +31,10 @@ public final class TransportRequest: Sendable {
     public let request: Request
     /// The normalised absolute URL.
     public var url: String { wire.url.text }
+    /// The method of the request.
+    public var method: HTTPRequest.Method { request.method }
+    /// The fields of the request, with the session's default fields.
+    public var headers: HTTPFields { request.headers }
     /// The request as libcurl needs it.
     package let wire: TransferOptions
 

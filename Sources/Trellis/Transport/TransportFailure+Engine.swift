@@ -59,6 +59,7 @@ extension TransportFailure {
         case .conflictingContentLength: .invalidResponse(.malformed("two different content lengths"))
         case .badContentLength(let value): .invalidResponse(.malformed("content length \"\(value)\""))
         case .tooLarge(let limit): .invalidResponse(.headTooLarge(limit: limit))
+        case .tooManyFields: .invalidResponse(.malformed("more than \(WireFields.maximumCount) header fields"))
         case .secondHead: .invalidResponse(.malformed("a second head after the final one"))
         case .cutShort: .invalidResponse(.malformed("the head was cut short"))
         }

@@ -73,6 +73,18 @@ struct HeadParserFramingTests {
         }
     }
 
+    @Test(arguments: [10_000, 10_001]) func tooManyFieldsAreRefusedInHeadAndTrailers(_ count: Int) throws {
+        let lines = String(repeating: "A:1\r\n", count: count)
+        let head = "HTTP/1.1 200 OK\r\n\(lines)\r\n", trailers = Self.head("B: 2") + lines
+        guard count > WireFields.maximumCount else {
+            #expect(try ParsedLines(head).final?.fields.count == count)
+            #expect(try ParsedLines(trailers).trailers.count == count)
+            return
+        }
+        #expect(throws: HeadFailure.tooManyFields) { try ParsedLines(head) }
+        #expect(throws: HeadFailure.tooManyFields) { try ParsedLines(trailers) }
+    }
+
     @Test func informationalHeadsWithoutEndMeetTheLimitTogether() {
         let heads = String(repeating: "HTTP/1.1 103 x\r\n\r\n", count: 1000)
         #expect(throws: HeadFailure.tooLarge(limit: 1000)) { try ParsedLines(heads, limit: 1000) }

@@ -9,7 +9,7 @@ import TrellisTesting
 struct LimitTests {
     /// Returns a server that counts its requests, and a session with steps.
     private func world(
-        _ answer: @escaping @Sendable (Int) -> LoopbackServer.Answer, _ change: (inout Steps) -> Void
+        _ answer: @escaping @Sendable (Int) -> LoopbackServer.Response, _ change: (inout Steps) -> Void
     ) throws -> (LoopbackServer, Session) {
         let count = Locked(0)
         let server = try LoopbackServer.http { _ in
@@ -65,7 +65,7 @@ struct LimitTests {
     @Test func oneAnswerIsSharedByAllWhoAsk() async throws {
         let gate = LoopbackServer.Gate()
         let server = try LoopbackServer.http { _ in
-            LoopbackServer.Answer(
+            LoopbackServer.Response(
                 body: .chunked { writer in
                     try writer.connection.wait(for: gate)
                     try writer.write("shared")
@@ -91,7 +91,7 @@ struct LimitTests {
         let gate = LoopbackServer.Gate()
         let (server, session) = try world({ number in
             guard number == 1 else { return .text("second") }
-            return LoopbackServer.Answer(
+            return LoopbackServer.Response(
                 body: .chunked { writer in
                     try writer.connection.wait(for: gate)
                     try writer.write("first")

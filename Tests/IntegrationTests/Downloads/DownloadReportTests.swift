@@ -30,7 +30,7 @@ struct DownloadReportTests {
         let server = try FileServer(Self.content) { number, _ in number <= 2 ? .cut(500_000) : .whole }
         let gateway = try gateway(to: server.url)
         let file = try await download(gateway.url("/a")).value
-        #expect(file.interruptions == 2 && file.attempts == 3 && file.metrics.attemptCount == 3)
+        #expect(file.interruptions == 2 && file.attemptCount == 3 && file.metrics.attemptCount == 3)
         #expect(file.redirects.map(\.from) == [gateway.url("/a")] && file.redirects.map(\.to) == [server.url])
         #expect(isAbout(2_000_000, file.metrics))
         #expect(file.metrics.total >= file.metrics.firstByte && file.metrics.firstByte > .zero)
@@ -43,7 +43,7 @@ struct DownloadReportTests {
         var options = DownloadOptions()
         options.connections = 4
         let file = try await download(server.url, options).value
-        #expect(file.attempts == server.server.requests.count && file.interruptions == 1)
+        #expect(file.attemptCount == server.server.requests.count && file.interruptions == 1)
         #expect(file.metrics.bytesReceived >= 16 << 20 && file.response.status == .partialContent)
     }
 
@@ -117,7 +117,7 @@ struct DownloadReportTests {
         let tag = (name: "ETag", value: "\"v1\"")
         let server = try FileServer(Self.content) { number, _ in
             guard number == 1 else { return .whole }
-            let body = LoopbackServer.Answer.Body.chunked { body in
+            let body = LoopbackServer.Response.Body.chunked { body in
                 try body.write(Array(Self.content))
                 body.connection.close()
             }

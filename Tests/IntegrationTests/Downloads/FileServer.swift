@@ -28,7 +28,7 @@ final class FileServer: Sendable {
         /// The given number of bytes of the body, followed by about 20 kB per second.
         case crawling(Int)
         /// Another response.
-        case other(LoopbackServer.Answer)
+        case other(LoopbackServer.Response)
     }
 
     let server: LoopbackServer

@@ -169,7 +169,7 @@ struct InterruptedDownloadTests {
     /// A wrong response to the request for the rest.
     struct Lie: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        let answer: @Sendable () -> LoopbackServer.Answer
+        let answer: @Sendable () -> LoopbackServer.Response
 
         init(_ name: String, status: Int = 206, _ headers: [(name: String, value: String)], _ body: Data) {
             testDescription = name

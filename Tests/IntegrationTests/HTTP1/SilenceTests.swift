@@ -71,7 +71,9 @@ struct SilenceTests {
         Row("body that ends with the connection", "HTTP/1.1 200 OK\r\n\r\n\(String(repeating: "x", count: 10_000))"),
     ])
     func dripCannotOutliveTheDeadline(_ row: Row) async throws {
-        let server = try Misbehaviour { connection, _ in try connection.drip(row.answer, every: .milliseconds(20)) }
+        let server = try Misbehaviour { connection, _ in
+            try connection.writeSlowly(row.answer, every: .milliseconds(20))
+        }
         var request = server.request
         request.timeouts = Timeouts(total: .seconds(1))
         await server.fails(with: .deadline, sending: request)

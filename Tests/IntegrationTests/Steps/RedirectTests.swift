@@ -7,7 +7,7 @@ import TrellisTesting
 /// Redirects lead from one real server to another.
 @Suite(.timeLimit(.minutes(1)))
 struct RedirectTests {
-    typealias Answer = LoopbackServer.Answer
+    typealias Answer = LoopbackServer.Response
 
     private static func redirect(_ status: Int = 302, to location: String) -> Answer {
         Answer(status, headers: [(name: "Location", value: location)], body: Data("elsewhere".utf8))

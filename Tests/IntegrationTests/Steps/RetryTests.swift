@@ -8,7 +8,7 @@ import TrellisTesting
 /// Attempts that fail on real connections are followed by other attempts.
 @Suite(.timeLimit(.minutes(1)))
 struct RetryTests {
-    typealias Answer = LoopbackServer.Answer
+    typealias Answer = LoopbackServer.Response
 
     private func session(_ retryLimit: Int = 2) -> Session {
         var policy = RetryPolicy(retryLimit: retryLimit)

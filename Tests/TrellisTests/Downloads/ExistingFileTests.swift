@@ -20,7 +20,7 @@ struct ExistingFileTests {
         try write("abc")
         let download = world.download(.keepIfItMatches, checksum: Self.checksum)
         let file = try await download.value
-        #expect(file.isExisting && file.path == world.path && file.attempts == 0)
+        #expect(file.isExisting && file.path == world.path && file.attemptCount == 0)
         #expect(file.size == 3 && file.resumedBytes == 3)
         #expect(file.response.status == .notModified && file.response.url == "http://a.example/f")
         #expect(try await download.response.status == .notModified)
@@ -65,7 +65,7 @@ struct ExistingFileTests {
         let attempt = try await world.transport.nextAttempt()
         world.sendHead(attempt)
         let file = try await value
-        #expect(file.isExisting && file.path == path && file.attempts == 1 && file.response.status == .ok)
+        #expect(file.isExisting && file.path == path && file.attemptCount == 1 && file.response.status == .ok)
         try await attempt.wait(for: .cancel)
         #expect(world.folder.names == ["f"])
     }

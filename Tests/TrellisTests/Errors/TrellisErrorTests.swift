@@ -119,7 +119,7 @@ struct TrellisErrorTests {
     @Test(
         arguments: [
             (.composing, false), (.queued, false), (.connecting, false), (.sending, true), (.receiving, true),
-            (.answered, true),
+            (.received, true),
         ] as [(TrellisError.Phase, Bool)])
     func bytesMayHaveBeenSentFromSendingOn(_ phase: TrellisError.Phase, _ maySent: Bool) {
         #expect(TrellisError(.other("x"), phase: phase).mayHaveSentBytes == maySent)
@@ -143,7 +143,7 @@ struct TrellisErrorTests {
             ),
             (
                 .timedOut(.responseHead), .sending, 1_000, nil,
-                "GET http://a.example/: timed out (responseHead) after 1.0 s waiting for the answer"
+                "GET http://a.example/: timed out (responseHead) after 1.0 s waiting for the response"
             ),
             (.cancelled(.explicitly), .receiving, 100, nil, "GET http://a.example/: the request was cancelled"),
             (
@@ -170,5 +170,16 @@ struct TrellisErrorTests {
         struct Cause: Error, CustomStringConvertible { var description: String { "the disk is on fire" } }
         let error = TrellisError(.bodyFailed(.sourceFailed), underlying: Cause())
         #expect(error.description == "the body's source failed (the disk is on fire)")
+    }
+
+    @Test(
+        arguments: [
+            (.zero, "0 ms"), (.milliseconds(999), "999 ms"), (.milliseconds(1000), "1.0 s"),
+            (.milliseconds(9_870), "9.8 s"), (.seconds(Int64.max), "\(Int64.max).0 s"),
+            (.milliseconds(-1500), "-1500 ms"),
+        ] as [(Duration, String)])
+    func aDurationOfAnyLengthHasWords(_ duration: Duration, _ words: String) {
+        #expect(duration.rounded == words)
+        #expect(!Duration.seconds(Int64.min).rounded.isEmpty)
     }
 }

@@ -54,7 +54,7 @@ struct ContinueTests {
         attempt.receiveInformational(status: 103)
         await scripted.session.settle()
         #expect(!begun.isOpen)
-        #expect(attempt.calls.isEmpty)
+        #expect(attempt.commands.isEmpty)
         attempt.receiveInformational(status: 100)
         try await attempt.wait(for: .finishSending)
         #expect(attempt.sentBody == Data("body".utf8))
@@ -95,7 +95,7 @@ struct ContinueTests {
         attempt.end()
         #expect(try await answer.value == status)
         #expect(!begun.isOpen, "the body must not be read")
-        #expect(attempt.calls == [.stopSending])
+        #expect(attempt.commands == [.stopSending])
     }
 
     @Test(arguments: [true, false])
@@ -105,7 +105,7 @@ struct ContinueTests {
         let (answer, attempt) = try await connected(scripted, Self.request(body))
         attempt.receiveHead(status: 417)
         let second = try await scripted.transport.nextAttempt()
-        #expect(attempt.calls == [.cancel])
+        #expect(attempt.commands == [.cancel])
         #expect(second.request.request.headers[.expect] == nil)
         second.connect()
         try await second.wait(for: .finishSending)

@@ -70,7 +70,7 @@ struct StaleConnectionTests {
         #expect(transport.attempts.count == 1, "nothing is sent while it is suspended")
         request.resume()
         let second = try await transport.nextAttempt()
-        #expect(second.calls.isEmpty)
+        #expect(second.commands.isEmpty)
         second.connect()
         second.receiveHead(status: 204)
         second.end()

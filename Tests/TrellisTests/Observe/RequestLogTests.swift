@@ -67,6 +67,17 @@ struct RequestLogTests {
         #expect(!lines.joined().contains("s3cret"))
     }
 
+    @Test func theURLsInFieldsHaveNoSecrets() async throws {
+        let logged = Logged(.headers, until: "201 0 ms") { _ in
+            MockResponse(status: 201, headers: [.location: "http://a.example/b?token=s3cret"])
+        }
+        _ = try await logged.session.data(
+            "http://a.example/", headers: [.referer: "http://ann:s3cret@a.example/?sig=s3cret"])
+        let lines = try await logged.written().joined(separator: "\n")
+        #expect(lines.contains("Location: http://a.example/b?token=REDACTED"))
+        #expect(lines.contains("Referer: http://a.example/?sig=REDACTED") && !lines.contains("s3cret"))
+    }
+
     @Test func theURLIsCompleted() async throws {
         let logged = Logged(.calls, until: "404", baseURL: "http://a.example/v1/") { _ in MockResponse(status: 404) }
         _ = try await logged.session.data(Request("users", method: .post))
@@ -82,6 +93,17 @@ struct RequestLogTests {
         _ = try? await logged.session.data(request)
         let why = "the response could not be received: a\\nb"
         #expect(try await logged.written() == ["GET http://a.example/ failed 0 ms, 2 attempts (call): \(why)"])
+    }
+
+    /// The body of a refused response is not written, even if the refusal is the cause of another error.
+    @Test func bodiesOfCausesAreNotWritten() {
+        var cause = TrellisError(.validationFailed(.status(503)))
+        cause.bodyExcerpt = TrellisError.BodyExcerpt(Data("s3cret".utf8))
+        let error = TrellisError(.bodyFailed(.notReplayable), underlying: cause)
+        let event = RequestEvent(
+            callID: 1, method: .post, url: "http://a.example/", attempt: 1, elapsed: .zero, kind: .failed(error))
+        #expect("\(error)".contains("s3cret"))
+        #expect(event.logLine().contains("503") && !event.logLine().contains("s3cret"))
     }
 
     @Test(arguments: [true, false])

@@ -26,7 +26,7 @@ struct DataResponseTests {
             #expect(mapped.status == .accepted)
             #expect(mapped.headers[.server] == "s")
             #expect(mapped.data == Data("5".utf8))
-            #expect(mapped.attempts == 3)
+            #expect(mapped.attemptCount == 3)
             #expect(mapped.metrics == response.metrics)
             #expect(mapped.serializationDuration == .milliseconds(7))
             #expect(mapped.redirects.map(\.status) == [.found])

@@ -64,4 +64,15 @@ struct MetricsTests {
         metrics.total = duration
         #expect(metrics.total == duration)
     }
+
+    /// The longest durations are limited to the range of nanoseconds, and do not wrap around.
+    @Test func aDurationBeyondTheRangeIsTheLongest() {
+        var metrics = Metrics()
+        for duration in [Duration.seconds(Int64.max), .seconds(9_223_372_036) + .milliseconds(999)] {
+            metrics.total = duration
+            #expect(metrics.total == .nanoseconds(Int64.max))
+            metrics.total = .zero - duration
+            #expect(metrics.total == .nanoseconds(Int64.min))
+        }
+    }
 }

@@ -97,7 +97,7 @@ struct ReadingTests {
         #expect(response.request.headers[.accept] == "application/json")
         #expect(response.status == .ok)
         #expect(response.headers[.contentType] == "application/json")
-        #expect(response.attempts == 1)
+        #expect(response.attemptCount == 1)
         #expect(response.redirects.isEmpty)
         #expect(response.serializationDuration > .zero)
         #expect(response.metrics == response.response.metrics)

@@ -40,7 +40,7 @@ struct MIMETypes: Sendable {
         types.merge(Self.builtIn) { first, _ in first }
     }
 
-    /// Returns the type of a file with a name; `nil`: the extension is unknown.
+    /// Returns the type of a file with a name; `nil` if the extension is unknown.
     func type(ofFileNamed name: String) -> String? {
         guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")) else { return nil }
         return types[name[name.utf8.index(after: dot)...].lowercased()]

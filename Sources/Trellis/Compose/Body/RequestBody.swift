@@ -16,7 +16,8 @@ public struct RequestBody: Sendable {
 
     /// The source of the body's bytes.
     package let source: Source
-    /// The `Content-Type` that is sent unless the request has a field of its own.
+    /// The `Content-Type` that is sent unless the request has a field of its own; `nil` if the body has no type, so that the
+    /// session's default applies.
     public var contentType: String?
 
     package init(_ source: Source, contentType: String?) {
@@ -61,7 +62,7 @@ public struct RequestBody: Sendable {
     /// - Parameters:
     ///   - chunks: The sequence, of `Data`, `[UInt8]` or similar elements. The sequence is iterated once, in a task of its own
     ///     that is cancelled when the request ends. An error that the sequence throws ends the request with an error of kind
-    ///     ``TrellisError/Kind/file`` or ``TrellisError/Kind/other``, as that error's ``TrellisError/underlying``.
+    ///     ``TrellisError/Kind/other``, whose ``TrellisError/underlying`` is the error of the sequence.
     ///   - length: The number of bytes, if known. More or fewer bytes are an error. Without a length, HTTP/1.1 sends the body
     ///     chunked.
     ///   - contentType: The `Content-Type`.
@@ -83,7 +84,15 @@ public struct RequestBody: Sendable {
         makingChunks makeChunks: @escaping @Sendable () async throws -> Chunks
     ) -> RequestBody where Chunks.Element: DataProtocol {
         RequestBody(
-            .stream(length: length, isReplayable: true) { send in try await makeChunks().send(to: send) },
+            .stream(length: length, isReplayable: true) { send in
+                let chunks: Chunks
+                do {
+                    chunks = try await makeChunks()
+                } catch {
+                    throw TrellisError(.bodyFailed(.sourceFailed), underlying: error)
+                }
+                try await chunks.send(to: send)
+            },
             contentType: contentType)
     }
 
@@ -109,7 +118,23 @@ public struct RequestBody: Sendable {
 
 extension AsyncSequence where Element: DataProtocol {
     /// Passes each element to `send` as `Data`.
+    ///
+    /// - Throws: The errors of `send`; ``TrellisError`` of reason ``TrellisError/BodyFailure/sourceFailed`` for an error of the
+    ///   sequence, even if that is a ``TrellisError`` of another request.
     fileprivate func send(to send: (Data) async throws -> Void) async throws {
-        for try await chunk in self { try await send((chunk as? Data) ?? Data(chunk)) }
+        var failure: (any Error)?
+        do {
+            for try await chunk in self {
+                do {
+                    try await send((chunk as? Data) ?? Data(chunk))
+                } catch {
+                    failure = error
+                    break
+                }
+            }
+        } catch {
+            throw TrellisError(.bodyFailed(.sourceFailed), underlying: error)
+        }
+        if let failure { throw failure }
     }
 }

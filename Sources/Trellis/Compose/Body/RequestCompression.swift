@@ -9,7 +9,7 @@ import HTTPTypes
 /// }
 /// ```
 ///
-/// A body in memory is compressed as a whole, in the caller's task, and sent with its length: if the task prefers
+/// A body in memory is compressed completely, in the caller's task, and sent with its length: if the task prefers
 /// ``Session/executor``, the session's other requests wait meanwhile. Files, forms and streams are compressed while they are
 /// sent, off the session's thread, and without a length: HTTP/1.1 sends them chunked, which some servers do not accept. A request
 /// without a body, or with an empty one, is left as it is.
@@ -43,7 +43,7 @@ public struct RequestCompression: Sendable {
 
     /// The content coding.
     public var algorithm: Algorithm
-    /// The compression level, in the coding's own scale: 1 to 9 for gzip and deflate, 0 to 11 for br, 1 to 19 for zstd. `nil`: a
+    /// The compression level, in the coding's own scale: 1 to 9 for gzip and deflate, 0 to 11 for br, 1 to 19 for zstd; if `nil`, a
     /// medium level.
     public var level: Int?
     /// The treatment of a request that has a `Content-Encoding` already.
@@ -55,7 +55,7 @@ public struct RequestCompression: Sendable {
     ///
     /// - Parameters:
     ///   - algorithm: The content coding; gzip by default.
-    ///   - level: The compression level; `nil`: a medium level.
+    ///   - level: The compression level; if `nil`, a medium level.
     ///   - duplicateHeaderBehavior: The treatment of a request that has a `Content-Encoding` already; an error by default.
     ///   - shouldCompress: The closure that returns whether a request with a body is to be compressed; by default every request
     ///     is. The closure is called once for each sending, in the caller's task.

@@ -19,9 +19,9 @@ struct CURLBody {
     }
 
     private let form: Form
-    /// The coding that the command applies to the body; `nil`: none.
+    /// The coding that the command applies to the body; `nil` if there is none.
     private let coding: RequestCompression.Algorithm?
-    /// The body's own type; `nil` for a form, whose type curl adds.
+    /// The body's own type; `nil` if the body is a form, whose type curl adds.
     let contentType: String?
 
     init(_ request: Request, _ options: CURLDescriptionOptions) {
@@ -31,7 +31,8 @@ struct CURLBody {
         case nil: form = request.method.expectsContent ? .empty : .none
         case .data(let data) where options.maximumBodySize.isExceeded(by: data.count): form = .long(data.count)
         case .data(let data):
-            let type = request.headers[.contentType] ?? request.body?.contentType
+            let type =
+                request.headers[.contentType] ?? request.body?.contentType ?? options.defaultHeaders[.contentType]
             form = .data(options.revealsSecrets ? data : Self.redacted(data, ofType: type))
         case .file(let path): form = .file(path)
         case .stream: form = .stream
@@ -80,7 +81,7 @@ struct CURLBody {
         }
     }
 
-    /// Adds the options with which curl reads the output of a command; `nil`: curl reads its standard input.
+    /// Adds the options with which curl reads the output of a command; `nil` if curl reads its standard input.
     private func read(_ source: String?, _ command: inout CURLCommand) {
         if let source { command.input.append(source) }
         switch coding {
@@ -104,10 +105,8 @@ struct CURLBody {
 
     /// Returns a URL-encoded form without the values of its secret items.
     private static func redacted(_ data: Data, ofType type: String?) -> Data {
-        guard let type, type.lowercased().hasBytePrefix("application/x-www-form-urlencoded"),
-            let text = String(validating: data, as: UTF8.self)
-        else { return data }
-        return Data(URLRedaction.redactItems(text[...]).utf8)
+        guard let type, type.lowercased().hasBytePrefix("application/x-www-form-urlencoded") else { return data }
+        return Data(URLRedaction.redactItems(data))
     }
 }
 

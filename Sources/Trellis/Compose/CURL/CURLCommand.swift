@@ -48,7 +48,7 @@ enum ShellQuoting {
             case UInt8(ascii: "%"): format += "%%".utf8
             case UInt8(ascii: "\\"): format += "\\\\".utf8
             case UInt8(ascii: "\n"): format += "\\n".utf8
-            // A leading hyphen would be taken for an option.
+            // A leading hyphen would be mistaken for an option.
             case UInt8(ascii: "-") where format.isEmpty: format += "\\055".utf8
             case UInt8(ascii: "'"), 0..<0x20, 0x7F...: format += octal(byte)
             default: format.append(byte)

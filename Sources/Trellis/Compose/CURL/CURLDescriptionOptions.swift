@@ -2,19 +2,21 @@ public import HTTPTypes
 
 /// The settings of ``Request/cURLDescription(_:)`` besides the request itself.
 public struct CURLDescriptionOptions: Sendable {
-    /// A Boolean value: secrets are shown; `false` by default. Otherwise each secret becomes `REDACTED`: user information in the
-    /// URL, and the values of query items, form items and fields whose names indicate a secret (`Authorization`, `Cookie`,
-    /// `password`, `api_key` and the like). Secrets inside other bodies, such as JSON, are not recognised.
+    /// Indicates whether secrets are shown; `false` by default. Otherwise user information is left out of URLs, and the values of
+    /// query items, form items and fields whose names indicate a secret (`Authorization`, `Cookie`, `password`, `api_key` and the
+    /// like) become `REDACTED`, as do fields that no compression table may hold (`indexingStrategy`). The URLs of fields such as
+    /// `Referer` and `Link` are treated alike. Secrets in other bodies, such as JSON, in files and in
+    /// ``furtherArguments`` are not recognised.
     public var revealsSecrets = false
-    /// A Boolean value: each option is on a line of its own; `false` by default.
+    /// Indicates whether each option is on a line of its own; `false` by default.
     public var isMultiline = false
     /// The fields that are sent unless the request has fields of the same name: the default fields of the session.
     public var defaultHeaders: HTTPFields = [:]
-    /// The limits on time that apply if the request sets none; `nil`: limits are shown only if the request sets some.
+    /// The limits on time that apply if the request sets none; `nil` if limits are shown only for a request that sets some.
     public var timeouts: Timeouts?
     /// The versions of HTTP for a request that does not set its own.
     public var httpVersion = HTTPVersionPolicy.automatic
-    /// A Boolean value: compressed responses are requested if the request does not set its own choice; `false` by default.
+    /// Indicates whether compressed responses are requested if the request does not set its own choice; `false` by default.
     public var decodesContent = false
     /// The limits on the speed of bodies besides the request's own: the limits of the session.
     public var bandwidth = BandwidthLimits()

@@ -6,7 +6,7 @@ import HTTPTypes
 struct CURLForm {
     /// The options, each with its argument.
     private(set) var arguments: [[String]] = []
-    /// The reasons why the options do not express the whole form.
+    /// The reasons why the options do not express the complete form.
     private(set) var remarks: [String] = []
 
     init(_ form: MultipartFormData) { add(form.parts) }
@@ -30,15 +30,15 @@ struct CURLForm {
         return result
     }
 
-    /// Returns a path that curl does not take for its standard input, nor `cat` for an option.
+    /// Returns a path that curl does not mistake for its standard input, nor `cat` for an option.
     static func path(_ path: String) -> String { path.hasBytePrefix("-") ? "./\(path)" : path }
 
     private mutating func add(_ parts: [MultipartFormData.Part]) {
         for part in parts {
             let name = part.name ?? ""
-            // curl takes the text before the first equals sign for the name, and has no escape for an equals sign.
+            // curl treats the text before the first equals sign as the name, and has no escape for an equals sign.
             if name.utf8.contains(UInt8(ascii: "=")) || part.headers.contains(.contentDisposition)
-                || !Self.takes(type: part.effectiveContentType)
+                || !Self.canRead(type: part.effectiveContentType)
             {
                 remarks.append("curl cannot say the part named \(name.debugDescription)")
             } else {
@@ -87,9 +87,9 @@ struct CURLForm {
     private static var longestArgument: Int { 130_000 }
 
     /// Returns `true` if curl reads the type as it is written. curl stops at a type that does not consist of two words with a
-    /// slash between them, takes a comma for the end of a file, and takes a parameter with one of the names below for an option
-    /// of its own.
-    private static func takes(type: String?) -> Bool {
+    /// slash between them, treats a comma as the end of a file, and treats a parameter with one of the names below as an
+    /// option of its own.
+    private static func canRead(type: String?) -> Bool {
         guard let type else { return true }
         let pieces = type.split(atByte: ";", omittingEmptySubsequences: false)
         let words = pieces[0].split(atByte: "/", omittingEmptySubsequences: false)

@@ -11,7 +11,7 @@ extension Request {
     /// ```
     ///
     /// The command line can be given to `sh` as it is: every argument is quoted so that its bytes arrive unchanged. A body in
-    /// memory is an argument if it is text, and comes from `printf` through a pipe otherwise; a compressed body goes through
+    /// memory is an argument if it is text, and is read from `printf` through a pipe otherwise; a compressed body goes through
     /// `gzip`, `zstd`, `brotli` or `pigz --zlib`. A file is `@path`, a form is `--form`. A comment after the command lists the
     /// details that curl's options cannot express.
     ///
@@ -44,7 +44,7 @@ extension Request {
     }
 
     private func addMethod(to command: inout CURLCommand) {
-        // curl sends POST where there is a body, and GET where there is none.
+        // curl sends POST if there is a body, and GET if there is none.
         switch method {
         case .head where body == nil: command.add("--head")
         case .get where body == nil, .post: break
@@ -54,7 +54,10 @@ extension Request {
 
     private func addFields(to command: inout CURLCommand, _ options: CURLDescriptionOptions, _ body: CURLBody) {
         var fields = headers
-        for field in options.defaultHeaders where !headers.contains(field.name) { fields.append(field) }
+        let hasOwnType = self.body?.contentType != nil
+        for field in options.defaultHeaders where !headers.contains(field.name) {
+            if !hasOwnType || field.name != .contentType { fields.append(field) }
+        }
         if bodyWait != nil { fields[.expect] = "100-continue" }
         if let coding = body.contentEncoding { fields[.contentEncoding] = coding }
         if !fields.contains(.contentType), let type = body.contentType { fields[.contentType] = type }
@@ -87,7 +90,7 @@ extension Request {
     private func addExtras(to command: inout CURLCommand, _ options: CURLDescriptionOptions) {
         if let bodyWait { command.add("--expect100-timeout", bodyWait.secondsText) }
         if case .bytes(let limit)? = maximumBodySize {
-            // curl takes 0 for no limit.
+            // curl treats 0 as no limit.
             if limit > 0 {
                 command.add("--max-filesize", "\(limit)")
             } else {
@@ -113,13 +116,16 @@ extension Request {
 extension Duration {
     /// The duration in seconds as text, with milliseconds if there are any.
     fileprivate var secondsText: String {
-        let milliseconds = components.seconds * 1000 + components.attoseconds / 1_000_000_000_000_000
-        guard milliseconds % 1000 != 0 else { return "\(milliseconds / 1000)" }
-        let digits = "\(1000 + milliseconds % 1000)".dropFirst()
-        return "\(milliseconds / 1000).\(digits)"
+        let milliseconds = components.attoseconds / 1_000_000_000_000_000
+        guard milliseconds != 0 else { return "\(components.seconds)" }
+        return "\(components.seconds).\("\(1000 + milliseconds)".dropFirst())"
     }
 
-    fileprivate var roundedUpSeconds: Int64 { components.seconds + (components.attoseconds > 0 ? 1 : 0) }
+    /// The number of seconds, rounded up.
+    fileprivate var roundedUpSeconds: Int64 {
+        let (seconds, attoseconds) = components
+        return attoseconds > 0 && seconds < .max ? seconds + 1 : seconds
+    }
 }
 
 extension String {

@@ -6,7 +6,7 @@ extension MultipartFormData {
     public struct Part: Sendable {
         /// The name of the field. The parts of a form must have a name; the parts of a mixed body have none.
         public var name: String?
-        /// The file name of the part; `nil` for a ``RequestBody/file(_:contentType:)``: the name of that file.
+        /// The file name of the part. If `nil`, the name of the file of a ``RequestBody/file(_:contentType:)``.
         public var fileName: String?
         /// The fields of the part. `Content-Disposition` and `Content-Type` are added unless they are among these fields.
         public var headers: HTTPFields
@@ -24,14 +24,14 @@ extension MultipartFormData {
             self.headers = headers
         }
 
-        /// The file name that is sent; `nil`: none.
+        /// The file name that is sent; `nil` if there is none.
         var effectiveFileName: String? {
             if let fileName { return fileName }
             guard case .file(let path) = body.source else { return nil }
             return String(path.lastPathComponent)
         }
 
-        /// The type that is sent; `nil`: none.
+        /// The type that is sent; `nil` if there is none.
         var effectiveContentType: String? {
             headers[.contentType] ?? body.contentType
                 ?? effectiveFileName.map { MIMETypes.system.type(ofFileNamed: $0) ?? "application/octet-stream" }
@@ -41,24 +41,26 @@ extension MultipartFormData {
         ///
         /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for a form's part without a name, a field whose
         ///   name is invalid, or a value that contains a line break or a NUL.
-        func head(in subtype: MultipartFormData.Subtype) throws(TrellisError) -> String {
+        func head(in subtype: MultipartFormData.Subtype) throws(TrellisError) -> [UInt8] {
             if let name = headers.invalidName { throw .invalidFieldName(name) }
-            var lines = ""
+            var lines: [UInt8] = []
             if !headers.contains(.contentDisposition), let disposition = try disposition(in: subtype) {
-                lines += "Content-Disposition: \(disposition)\r\n"
+                lines += "Content-Disposition: \(disposition)\r\n".utf8
             }
             if !headers.contains(.contentType), let type = effectiveContentType {
                 try Self.check(type, of: .contentType)
-                lines += "Content-Type: \(type)\r\n"
+                lines += "Content-Type: \(type)\r\n".utf8
             }
             for field in headers {
                 try Self.check(field.value, of: field.name)
-                lines += "\(field.name.rawName): \(field.value)\r\n"
+                lines += "\(field.name.rawName): ".utf8
+                lines += field.octetsBeyondUTF8 ?? Array(field.value.utf8)
+                lines += "\r\n".utf8
             }
-            return lines + "\r\n"
+            return lines + Array("\r\n".utf8)
         }
 
-        /// Returns the value of `Content-Disposition`; `nil`: the field is not sent.
+        /// Returns the value of `Content-Disposition`; `nil` if the field is not sent.
         private func disposition(in subtype: MultipartFormData.Subtype) throws(TrellisError) -> String? {
             let file = effectiveFileName.map { "; filename=\"\(MultipartEscaping.fileName($0))\"" } ?? ""
             switch (subtype, name) {

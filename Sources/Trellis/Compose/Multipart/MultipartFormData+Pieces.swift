@@ -21,20 +21,21 @@ extension MultipartFormData {
             throw TrellisError(.invalidRequest(.body("a nested form's boundary begins with the outer form's")))
         }
         for part in parts {
-            pieces.append("--\(boundary)\r\n\(try part.head(in: subtype))")
+            pieces.append("--\(boundary)\r\n".utf8)
+            pieces.append(try part.head(in: subtype))
             if case .multipart(let inner) = part.body.source {
                 try inner.write(to: &pieces, inside: outer + [boundary])
             } else {
                 pieces.append(part.body.source)
             }
-            pieces.append("\r\n")
+            pieces.append("\r\n".utf8)
         }
-        pieces.append("--\(boundary)--\r\n")
+        pieces.append("--\(boundary)--\r\n".utf8)
     }
 }
 
 extension [RequestBody.Source] {
-    /// Returns the bytes of all pieces joined; `nil`: a piece is not in memory.
+    /// Returns the bytes of all pieces joined; `nil` if a piece is not in memory.
     package func joined() -> Data? {
         var all = Data()
         for piece in self {
@@ -56,13 +57,14 @@ private struct PieceList {
 
     var all: [RequestBody.Source] { small.isEmpty ? pieces : pieces + [.data(small)] }
 
-    mutating func append(_ text: String) { small += text.utf8 }
+    mutating func append(_ bytes: some Sequence<UInt8>) { small.append(contentsOf: bytes) }
 
     mutating func append(_ source: RequestBody.Source) {
         if case .data(let data) = source, data.count <= Self.largestCopy {
             small += data
         } else {
-            pieces = all + [source]
+            if !small.isEmpty { pieces.append(.data(small)) }
+            pieces.append(source)
             small = Data()
         }
     }

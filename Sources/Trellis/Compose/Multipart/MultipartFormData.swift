@@ -11,7 +11,7 @@ public import HTTPTypes
 /// let (data, response) = try await session.upload(multipart: form, to: "https://example.com/pictures")
 /// ```
 ///
-/// The value is only a description: files are opened when the request is sent, and streamed from their place; the form as a whole
+/// The value is only a description: files are opened when the request is sent, and streamed from their place; the complete form
 /// is never in memory or in a temporary file. The form can be sent any number of times, unless a part is a stream that can be
 /// read only once. A file that is missing, unreadable or a directory is an error of kind ``TrellisError/Kind/file`` that names
 /// the file, before anything is sent.
@@ -51,8 +51,8 @@ public struct MultipartFormData: Sendable {
     /// Adds bytes in memory.
     ///
     /// - Parameters:
-    ///   - fileName: The file name of the bytes for the server; `nil`: the bytes are a plain value.
-    ///   - mimeType: The part's type; `nil`: the type for the extension of `fileName`, `application/octet-stream` if the
+    ///   - fileName: The file name of the bytes for the server; `nil` if the bytes are a plain value.
+    ///   - mimeType: The part's type; if `nil`, the type for the extension of `fileName`, `application/octet-stream` if the
     ///     extension is unknown, and none without a `fileName`.
     ///   - headers: Additional fields; a field replaces the generated field of the same name.
     public mutating func append(
@@ -66,8 +66,8 @@ public struct MultipartFormData: Sendable {
     /// Adds a file, which is read while it is sent.
     ///
     /// - Parameters:
-    ///   - fileName: The name of the file for the server; `nil`: the last component of its path.
-    ///   - mimeType: The part's type; `nil`: the type for the extension of the file name, `application/octet-stream` if the
+    ///   - fileName: The name of the file for the server; if `nil`, the last component of its path.
+    ///   - mimeType: The part's type; if `nil`, the type for the extension of the file name, `application/octet-stream` if the
     ///     extension is unknown.
     ///   - headers: Additional fields; a field replaces the generated field of the same name.
     public mutating func append(

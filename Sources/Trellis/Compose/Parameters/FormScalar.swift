@@ -2,7 +2,7 @@ import FoundationEssentials
 
 /// A value that a form writes as a single text.
 protocol FormScalar {
-    /// Returns the text; `nil`: the value is written as the type encodes itself.
+    /// Returns the text; `nil` if the value is written as the type encodes itself.
     func formText(_ options: URLEncodedFormEncoder) throws -> String?
 }
 

@@ -30,7 +30,7 @@ struct FormValueEncoder: Encoder {
 
     func singleValueContainer() -> any SingleValueEncodingContainer { FormSingleValueContainer(encoder: self) }
 
-    // MARK: For the containers
+    // MARK: Values of the containers
 
     /// Returns the encoder of a child, for a value or for a nested container. Past the maximum depth, the error is recorded and
     /// the encoder's node is discarded.

@@ -29,7 +29,7 @@ struct FormWriter {
     /// The text written so far, in ASCII.
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
-    /// Writes a node under a name; `nil`: the top-level object. The encoder that made the node has limited the depth.
+    /// Writes a node under a name; `nil` if the node is the top-level object. The encoder that made the node has limited the depth.
     mutating func write(_ node: FormNode, name: String? = nil) {
         switch node.kind {
         case .unset: break

@@ -7,7 +7,7 @@ struct ParameterizedRequest<URL: URLConvertible>: RequestConvertible {
     let method: HTTPRequest.Method
     let headers: HTTPFields
     let modifier: RequestModifier?
-    /// The closure that adds the parameters; `nil`: no parameters.
+    /// The closure that adds the parameters; `nil` if there are none.
     let encode: RequestModifier?
 
     func asRequest() throws -> Request {

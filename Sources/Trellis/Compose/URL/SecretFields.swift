@@ -1,37 +1,93 @@
 import CurlEngine
 import HTTPTypes
 
-/// The rules that recognise names of secret fields and items.
+/// The rules that recognise secret fields and items.
 enum SecretFields {
     /// The names of secret fields, in lower case.
     private static let names: Set<String> = [
         "authorization", "proxy-authorization", "cookie", "set-cookie", "x-auth", "dpop", "x-session",
     ]
-    /// The texts in a name, in lower case with `-`, that mark its value as secret.
+    /// The texts in a name, in lower case and without `-` and `_`, that mark its value as secret.
     private static let parts = [
-        "token", "secret", "password", "passwd", "api-key", "apikey", "access-key", "accesskey", "subscription-key",
-        "signature", "credential", "assertion", "session-id", "sessionid", "jwt",
+        "token", "secret", "password", "passwd", "passphrase", "apikey", "accesskey", "authkey", "functionskey",
+        "privatekey", "subscriptionkey", "signature", "credential", "assertion", "samlresponse", "codeverifier",
+        "sessionid", "jwt",
     ]
+    /// The ends of the names of fields whose values are URLs, in lower case and without `-` and `_`.
+    private static let namesOfURLs = ["location", "referer", "refresh", "destination", "asyncoperation", "url", "uri"]
 
-    /// Returns `true` if the name of a field indicates that its value is a secret.
-    static func isSecret(_ name: HTTPField.Name) -> Bool {
-        let name = name.canonicalName
-        return names.contains(name) || tells(name)
+    /// Returns `true` if a field is a secret, by its name or by its mark: a field that no compression table may hold
+    /// (RFC 7541, section 7.1.3).
+    static func isSecret(_ field: HTTPField) -> Bool {
+        let name = field.name.canonicalName
+        return field.indexingStrategy == .disallow || names.contains(name) || marksSecret(name)
     }
 
     /// Returns `true` if a name, of a field or an item, indicates that its value is a secret.
     ///
-    /// - Parameter name: The name in lower case; `_` and `-` are equivalent.
-    static func tells(_ name: String) -> Bool {
-        let name = name.replacing(byte: "_", with: "-")
+    /// - Parameter name: The name in lower case; `-` and `_` are ignored.
+    static func marksSecret(_ name: String) -> Bool {
+        let name = joined(name)
         return parts.contains { name.containsBytes($0) }
     }
 
-    /// Returns the value without its secret; the scheme of credentials (RFC 9110, section 11.4) is kept.
+    /// Returns the value without its secrets. The scheme of credentials (RFC 9110, section 11.4) is kept, and so is the rest of a
+    /// URL.
     static func redacted(_ field: HTTPField) -> String {
-        guard isSecret(field.name) else { return field.value }
+        guard isSecret(field) else { return redactedURLs(of: field) }
         guard field.name == .authorization || field.name == .proxyAuthorization else { return "REDACTED" }
         let words = field.value.split(atByte: " ", maxSplits: 1)
         return words.count == 2 ? "\(words[0]) REDACTED" : "REDACTED"
+    }
+
+    /// Returns the value of a field that is not a secret itself, without the secrets of its URLs.
+    private static func redactedURLs(of field: HTTPField) -> String {
+        let name = joined(field.name.canonicalName)
+        if name == "link" { return redactedLinks(field.value) }
+        guard namesOfURLs.contains(where: { name.utf8.suffix($0.utf8.count).elementsEqual($0.utf8) }) else {
+            return field.value
+        }
+        // The URL of `Refresh` follows a time: `5; url=https://example.com/`.
+        guard name == "refresh", let start = endOfURLParameterName(field.value) else {
+            return URLRedaction.redact(field.value)
+        }
+        return String(field.value[..<start]) + URLRedaction.redact(String(field.value[start...]))
+    }
+
+    /// Returns the value of a `Link` field (RFC 8288, section 3) without the secrets of its URLs.
+    private static func redactedLinks(_ value: String) -> String {
+        var result = ""
+        var rest = value[...]
+        while let mark = rest.firstIndex(ofByte: "<") {
+            let start = rest.utf8.index(after: mark)
+            let url = rest[start...].prefix(beforeBytes: ">")
+            result += redactedParameters(rest[..<start]) + URLRedaction.redact(String(url))
+            rest = rest[url.endIndex...]
+        }
+        return result + redactedParameters(rest)
+    }
+
+    /// Returns the text between the targets of links without secrets: the parameter `anchor` is a URL as well.
+    private static func redactedParameters(_ text: Substring) -> String {
+        let mayHoldURL = text.utf8.contains { "?@".utf8.contains($0) } || text.lowercased().containsBytes("anchor")
+        return mayHoldURL ? URLRedaction.redact(String(text)) : String(text)
+    }
+
+    /// Returns the index after the first `url=`; `nil` if the value has none.
+    private static func endOfURLParameterName(_ value: String) -> String.Index? {
+        var rest = value.utf8[...]
+        while rest.count >= 4 {
+            let letters = rest.prefix(3).map { $0 | 0x20 }
+            if letters.elementsEqual("url".utf8), rest.dropFirst(3).first == UInt8(ascii: "=") {
+                return rest.index(rest.startIndex, offsetBy: 4)
+            }
+            rest = rest.dropFirst()
+        }
+        return nil
+    }
+
+    /// Returns a name without `-` and `_`.
+    private static func joined(_ name: String) -> String {
+        String(decoding: name.utf8.filter { $0 != UInt8(ascii: "-") && $0 != UInt8(ascii: "_") }, as: UTF8.self)
     }
 }

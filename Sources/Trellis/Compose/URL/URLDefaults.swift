@@ -3,12 +3,12 @@ import FoundationEssentials
 
 /// The additions to the URLs of all requests: a base URL that relative URLs are resolved against, and query items.
 struct URLDefaults: Sendable {
-    /// The base URL, or the error of its conversion; `nil`: no base URL.
+    /// The base URL, or the error of its conversion; `nil` if there is none.
     private let base: Result<URLReference, TrellisError>?
     /// The query items, with their names and their encoded text.
     private let items: [(name: TextBytes, text: String)]
 
-    /// Creates the additions; `nil`: there is nothing to add.
+    /// Creates the additions; `nil` if there is nothing to add.
     init?(baseURL: (any URLConvertible)?, queryItems: [URLQueryItem]) {
         if baseURL == nil, queryItems.isEmpty { return nil }
         base = baseURL.map { base in Result { () throws(TrellisError) in try Self.reference(base) } }

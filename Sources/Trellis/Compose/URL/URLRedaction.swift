@@ -9,28 +9,43 @@ enum URLRedaction {
 
     /// Returns the URL without user information and fragment, and with `REDACTED` for query values whose names indicate a secret.
     static func redact(_ url: String) -> String {
-        // A `#` in a password must not be taken for the beginning of the fragment.
+        // A `#` in a password must not be mistaken for the beginning of the fragment.
         let result = String(withoutUserInformation(url).prefix(beforeBytes: "#"))
         guard let mark = result.firstIndex(ofByte: "?") else { return result }
         let query = result[result.utf8.index(after: mark)...]
-        return result[..<mark] + "?" + redactItems(query)
+        return result[..<mark] + "?" + String(decoding: redactItems(query.utf8), as: UTF8.self)
     }
 
-    /// Returns the items of a query or of a URL-encoded form, with `REDACTED` for the values of secret items.
-    static func redactItems(_ items: Substring) -> String {
-        items.split(atByte: "&", omittingEmptySubsequences: false).map { item -> Substring in
-            guard let equals = item.firstIndex(ofByte: "="), isSecret(item[..<equals]) else { return item }
-            return item[..<equals] + "=REDACTED"
-        }.joined(separator: "&")
+    /// Returns the bytes of the items of a query or of a URL-encoded form, with `REDACTED` for the values of secret items. The
+    /// bytes need not be UTF-8.
+    static func redactItems(_ items: some Collection<UInt8>) -> [UInt8] {
+        var result: [UInt8] = []
+        for item in items.split(separator: UInt8(ascii: "&"), omittingEmptySubsequences: false) {
+            // The separator after the last item is removed at the end.
+            if let equals = item.firstIndex(of: UInt8(ascii: "=")),
+                isSecret(String(decoding: item[..<equals], as: UTF8.self)[...])
+            {
+                result += item[..<equals]
+                result += "=REDACTED".utf8
+            } else {
+                result += item
+            }
+            result.append(UInt8(ascii: "&"))
+        }
+        result.removeLast()
+        return result
     }
 
     /// Returns `true` if a URL has a username or a password.
     static func hasUserInformation(_ url: String) -> Bool { userInformation(of: url) != nil }
 
-    /// Returns `true` if the name of a query or form item, percent-encoded or not, indicates that its value is a secret.
+    /// Returns `true` if the name of a query or form item, percent-encoded or not, indicates that its value is a secret: the
+    /// complete name, or its last segment (`user[pass]`, `user.pass`).
     static func isSecret(_ name: Substring) -> Bool {
         let name = decoded(name).lowercased()
-        return secretNames.contains(name) || SecretFields.tells(name)
+        let segments = name.utf8.split { ".[]".utf8.contains($0) }
+        return secretNames.contains(name) || SecretFields.marksSecret(name)
+            || segments.last.map { secretNames.contains(String(Substring($0))) } ?? false
     }
 
     /// Returns a text with its percent-encoded bytes decoded; malformed escapes stay as they are.
@@ -38,7 +53,7 @@ enum URLRedaction {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
-            if byte == UInt8(ascii: "%"), let value = UInt8(Substring(rest.prefix(2)), radix: 16), rest.count >= 2 {
+            if byte == UInt8(ascii: "%"), let value = Self.byte(ofDigits: rest.prefix(2)) {
                 bytes.append(value)
                 rest = rest.dropFirst(2)
             } else {
@@ -46,6 +61,12 @@ enum URLRedaction {
             }
         }
         return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Returns the byte of two hexadecimal digits; `nil` if the text is anything else, such as a number with a sign.
+    private static func byte(ofDigits text: Substring.UTF8View) -> UInt8? {
+        let digits = text.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
+        return digits.count == 2 ? UInt8(digits[0] << 4 | digits[1]) : nil
     }
 
     private static func withoutUserInformation(_ url: String) -> String {

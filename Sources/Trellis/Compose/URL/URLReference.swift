@@ -91,7 +91,7 @@ struct URLReference: Hashable, Sendable {
         return output.joined()
     }
 
-    /// Removes the first `mark` and the text after it, and returns that text; `nil`: there is no such mark.
+    /// Removes the first `mark` and the text after it, and returns that text; `nil` if there is no such mark.
     private static func split(_ text: inout Substring, at mark: Unicode.Scalar) -> String? {
         guard let index = text.utf8.firstIndex(of: UInt8(ascii: mark)) else { return nil }
         defer { text = text[..<index] }

@@ -11,13 +11,13 @@ public struct DataResponseSerializer: ResponseSerializer {
     ///   - preprocessor: The transformation of the body; none unless given.
     ///   - emptyBodies: The responses that may have no body; all unless given.
     public init(
-        preprocessor: some DataPreprocessor = .passthrough, emptyBodies: EmptyBodyRule = .anywhere
+        preprocessor: some DataPreprocessor = .passthrough, emptyBodies: EmptyBodyRule = .always
     ) {
         self.preprocessor = preprocessor
         self.emptyBodies = emptyBodies
     }
 
-    /// A Boolean value, always `false`: nothing is checked by default.
+    /// Indicates whether the status and the content type are checked by default: always `false`.
     public var validatesByDefault: Bool { false }
 
     /// Returns the body.

@@ -2,8 +2,8 @@ public import HTTPTypes
 
 /// A rule for the responses that may have no body.
 public struct EmptyBodyRule: Sendable, Hashable {
-    /// A Boolean value: every response may have no body.
-    private var isAnywhere = false
+    /// Indicates whether every response may have no body.
+    private var isAlways = false
     /// The statuses with which a response may have no body.
     public var statusCodes: Set<Int>
     /// The methods after which a response may have no body.
@@ -23,15 +23,15 @@ public struct EmptyBodyRule: Sendable, Hashable {
     public static let standard = EmptyBodyRule()
 
     /// The rule that allows no body with any status and after any method.
-    public static let anywhere = {
+    public static let always = {
         var rule = EmptyBodyRule()
-        rule.isAnywhere = true
+        rule.isAlways = true
         return rule
     }()
 
-    /// Returns whether the rule allows no body for the response of an answer.
+    /// Returns whether the rule allows no body for a response.
     func allows(_ answer: Answer) -> Bool {
-        isAnywhere || statusCodes.contains(answer.response.status.code) || methods.contains(answer.request.method)
+        isAlways || statusCodes.contains(answer.response.status.code) || methods.contains(answer.request.method)
     }
 
     /// Checks that the body is not empty, or that the rule allows an empty one.

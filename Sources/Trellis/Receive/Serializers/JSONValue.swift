@@ -52,7 +52,7 @@ extension JSONValue: Codable {
         }
     }
 
-    /// Encodes the value as the same JSON.
+    /// Encodes the value. A number may be written differently from the text that it was decoded from, such as `1.0` as `1`.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

@@ -9,7 +9,7 @@
 /// ```
 ///
 /// Every member is optional, and a member whose value is not of its type is ignored (RFC 9457, section 3.1), so any JSON object
-/// can be decoded.
+/// can be decoded, unless a number in it exceeds the range of `Double`.
 public struct ProblemDetails: Sendable, Hashable {
     /// The kind of problem: a URI reference; `about:blank` if the server sent none, which means no more than the status does.
     public var type = "about:blank"

@@ -15,7 +15,7 @@ public protocol ResponseSerializer<Value>: Sendable {
     /// The type of the value.
     associatedtype Value: Sendable
 
-    /// A Boolean value: the status and the content type are checked before the serializer is called, if the caller named no
+    /// Indicates whether the status and the content type are checked before the serializer is called, if the caller named no
     /// validators for them. `true` unless the serializer says otherwise, because a serializer that interprets a body needs the
     /// requested one, not the body of an error page.
     var validatesByDefault: Bool { get }
@@ -25,7 +25,7 @@ public protocol ResponseSerializer<Value>: Sendable {
     /// - Parameters:
     ///   - request: The request as it was sent, with its session's defaults.
     ///   - response: The response: final head, trailers, metrics.
-    ///   - data: The whole body, decoded as its `Content-Encoding` says; empty where there is none.
+    ///   - data: The complete body, decoded as its `Content-Encoding` says; empty if there is none.
     /// - Throws: Any error that prevents the value from being made; the reader receives the error unchanged.
     func serialize(request: Request, response: Response, data: Data) async throws -> Value
 }

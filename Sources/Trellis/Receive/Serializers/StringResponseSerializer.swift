@@ -18,7 +18,7 @@ public struct StringResponseSerializer: ResponseSerializer {
     ///   - emptyBodies: The responses that may have no body, which is the empty text; all unless given.
     public init(
         encoding: String.Encoding? = nil, preprocessor: some DataPreprocessor = .passthrough,
-        emptyBodies: EmptyBodyRule = .anywhere
+        emptyBodies: EmptyBodyRule = .always
     ) {
         self.encoding = encoding
         self.preprocessor = preprocessor

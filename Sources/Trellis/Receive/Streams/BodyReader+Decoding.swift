@@ -2,7 +2,7 @@ extension BodyReader where Machine.Output == RawElement {
     /// Returns the next value from the bytes received so far, decoded on demand in the reader's task. An element that cannot be
     /// decoded ends the transfer.
     ///
-    /// Inlined where the type of the parser is known, so that the code that finds the elements is not generic, even if the value is.
+    /// Inlined if the type of the parser is known, so that the code that finds the elements is not generic, even if the value is.
     @inline(__always)
     mutating func take<Value>(_ decoder: ElementDecoder<Value>) throws -> Value? {
         while let element = try take() {

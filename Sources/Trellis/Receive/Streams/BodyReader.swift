@@ -9,9 +9,9 @@ struct BodyReader<Machine: IncrementalParser>: BufferedIterator {
     private static var elementsPerCheck: Int { 8 }
 
     private(set) var machine: Machine
-    /// The iterator over the body; `nil` once the body has been released.
+    /// The iterator over the body; `nil` if the body has been released.
     private var chunks: ResponseBody.Iterator?
-    /// A Boolean value: the body has ended, and the parser may have last elements.
+    /// Indicates whether the body has ended, and the parser may have last elements.
     private var isFinishing = false
     private var elementsUntilCheck = 0
 

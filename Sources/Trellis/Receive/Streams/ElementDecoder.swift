@@ -19,7 +19,7 @@ struct ElementDecoder<Value>: Sendable {
         self.decode = decode
     }
 
-    /// Returns the value of an element; `nil` for an element that the handler leaves out.
+    /// Returns the value of an element; `nil` if the handler leaves the element out.
     ///
     /// - Throws: ``TrellisError`` for an element that cannot be decoded if there is no handler; the error that the handler throws.
     func decode(_ element: RawElement) throws -> Value? {

@@ -86,7 +86,7 @@ struct EventBuilder {
 private enum EventField {
     case data, event, id, retry
 
-    /// Creates the field whose name is the first bytes of a line; `nil` for an unknown name. The name is compared byte by byte,
+    /// Creates the field whose name is the first bytes of a line; `nil` if the name is unknown. The name is compared byte by byte,
     /// because a call would cost more.
     init?(_ line: Span<UInt8>, nameLength: Int) {
         switch nameLength {

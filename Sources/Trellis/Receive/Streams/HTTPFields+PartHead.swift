@@ -1,10 +1,12 @@
+import CurlEngine
 import HTTPTypes
 
 extension HTTPFields {
     /// Creates the fields of a part's head, one per line; a line that begins with white space continues the line before it
     /// (RFC 5322, section 2.2.3).
     ///
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` for a line that is not a field.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/serialization`` for a line that is not a field, and for more fields
+    ///   than ``WireFields/maximumCount``.
     init(partHead bytes: ArraySlice<UInt8>) throws(TrellisError) {
         self.init()
         var unfolded: [[UInt8]] = []
@@ -15,6 +17,9 @@ extension HTTPFields {
             } else {
                 unfolded.append(Array(line))
             }
+        }
+        guard unfolded.count <= WireFields.maximumCount else {
+            throw .malformedStream("the head of a part has more than \(WireFields.maximumCount) header fields")
         }
         for line in unfolded {
             guard let colon = line.firstIndex(of: UInt8(ascii: ":")),

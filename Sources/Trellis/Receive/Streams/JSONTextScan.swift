@@ -5,7 +5,7 @@ struct JSONTextScan {
     private var depth = 0
     private var isInString = false
     private var isEscaped = false
-    /// A Boolean value: the text has only white space so far.
+    /// Indicates whether the text has only white space so far.
     private(set) var isBlank = true
 
     /// Takes the next byte, and returns whether the text has ended with that byte.
@@ -35,7 +35,7 @@ struct JSONTextScan {
 }
 
 extension Span<UInt8> {
-    /// A Boolean value: all bytes are JSON white space (RFC 8259, section 2).
+    /// Indicates whether all bytes are JSON white space (RFC 8259, section 2).
     var isBlankJSON: Bool {
         for offset in 0..<count where !self[offset].isBlankJSON { return false }
         return true
@@ -43,6 +43,6 @@ extension Span<UInt8> {
 }
 
 extension UInt8 {
-    /// A Boolean value: the byte is JSON white space, which is space, tab, LF and CR.
+    /// Indicates whether the byte is JSON white space, which is space, tab, LF and CR.
     var isBlankJSON: Bool { self == 0x20 || self == 0x09 || self == 0x0A || self == 0x0D }
 }

@@ -8,7 +8,7 @@ import FoundationEssentials
 struct ServerSentEventParser: IncrementalParser {
     private var splitter: LineSplitter
     private var block: EventBuilder
-    /// A Boolean value: the next line is the first line of the stream.
+    /// Indicates whether the next line is the first line of the stream.
     private var isAtStart = true
 
     /// Creates a parser for one stream.

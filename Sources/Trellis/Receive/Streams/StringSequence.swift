@@ -4,7 +4,7 @@ import FoundationEssentials
 /// A body as pieces of UTF-8 text, as they are received.
 ///
 /// A piece never ends within a code point: the pieces together are the text, however the network cut the body. Bytes that are not
-/// UTF-8 become U+FFFD, as they would in the text as a whole. A character on the screen may still be cut, if the character has
+/// UTF-8 become U+FFFD, as they would in the complete text. A character on the screen may still be cut, if the character has
 /// more than one code point. A piece is as long as the bytes that have been received, up to 256 KiB.
 public struct StringSequence: AsyncSequence, Sendable {
     /// A piece of the text, never empty.

@@ -5,7 +5,7 @@ enum UTF8Tail {
     /// Returns the number of bytes at the end, three at most, that are the beginning of a code point and can still be completed.
     ///
     /// Only bytes that can still be completed are counted, as table 3-7 of the Unicode Standard lists them: if the pieces are cut
-    /// before such bytes and repaired one by one, they make the same text as the whole.
+    /// before such bytes and repaired one by one, they make the same text as all bytes together.
     static func length(of bytes: Span<UInt8>) -> Int {
         let count = bytes.count
         var length = 1

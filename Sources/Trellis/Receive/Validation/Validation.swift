@@ -4,7 +4,7 @@
 /// naming acceptable content types does not make a 404 page a model.
 package struct Validation: Sendable {
     private var validators: [Validator] = []
-    /// A Boolean value: all checks are off, including the defaults.
+    /// Indicates whether all checks are off, including the defaults.
     private(set) var isOff = false
 
     /// Creates a validation without validators.
@@ -25,7 +25,7 @@ package struct Validation: Sendable {
         return validation
     }
 
-    /// A Boolean value: no validators were named.
+    /// Indicates whether no validators were named.
     package var isSilent: Bool { validators.isEmpty }
 
     /// Returns the validators that apply, in this order: the defaults that no named validator replaces, then the named ones.
@@ -35,7 +35,7 @@ package struct Validation: Sendable {
         return Self.defaults.filter { standard in !validators.contains { $0.replaces(standard) } } + validators
     }
 
-    /// Checks an answer, and throws the first failure.
+    /// Checks a response, and throws the first failure.
     package func validate(_ answer: Answer, withDefaults hasDefaults: Bool) async throws {
         for validator in validators(withDefaults: hasDefaults) { try await validator.validate(answer) }
     }

@@ -10,15 +10,15 @@ private import HTTPTypes
 /// let page = try await session.request(url).validate(notStale).decode(Page.self)
 /// ```
 public struct Validator: Sendable {
-    /// A check of the user's own. The arguments are the request as it was sent, the response, and the whole body, which is `nil` for
-    /// a stream, whose body has not been received yet. The reader receives an error that the check throws unchanged.
+    /// A check of the user's own. The arguments are the request as it was sent, the response, and the complete body; `nil` if the
+    /// response is a stream, whose body has not been received yet. The reader receives an error that the check throws unchanged.
     public typealias Check =
         @Sendable (_ request: Request, _ response: Response, _ body: Data?) async throws -> Void
 
     /// The property that is checked, and the accepted values.
     enum Rule: Sendable {
         case status(StatusCodes)
-        /// The accepted content types; `nil` for the types in the `Accept` of the request.
+        /// The accepted content types; `nil` if they are those in the `Accept` of the request.
         case contentType(AcceptableTypes?)
         case check(Check)
     }
@@ -56,7 +56,7 @@ public struct Validator: Sendable {
         Validator(.contentType(AcceptableTypes(types)))
     }
 
-    /// Checks an answer, and reports the result to the observer of the answer.
+    /// Checks a response, and reports the result to its observer.
     func validate(_ answer: Answer) async throws {
         guard let observer = answer.observer else { return try await check(answer) }
         do {

@@ -17,7 +17,7 @@ final class StreamSource: ChunkSource {
 
     var observer: (any ReadingObserver)? { exchange.prepared.history?.observer }
 
-    var spent: Metrics? { get async { await exchange.finalMetrics } }
+    var metrics: Metrics? { get async { await exchange.finalMetrics } }
 
     func next() async throws -> Data? { try await inbox.next() }
 

@@ -6,7 +6,7 @@ public typealias UploadRequest = DataRequest
 
 extension DataRequest {
     /// The progress of the request's body, for any number of readers, at any time: the bytes that were passed to the network, and
-    /// their total, if it is known. Progress starts over when the request is sent once more, after a redirect or for a retry, and
+    /// their total, if it is known. Progress starts over when the request is sent again, after a redirect or for a retry, and
     /// ends with the request, whether it succeeds or fails.
     ///
     /// ```swift
@@ -21,7 +21,7 @@ extension DataRequest {
         return call.uploadProgress.values
     }
 
-    /// The progress of the response's body, in the same way: bytes on the wire, before decoding, and their total where the head
+    /// The progress of the response's body, in the same way: bytes on the wire, before decoding, and their total if the head
     /// announces it.
     public var downloadProgress: TransferProgressSequence {
         guard case .success(let call) = owner.call else { return .ended }

@@ -3,7 +3,7 @@ public import FoundationEssentials
 /// The forms in which the response is read. Each method sends the request if it has not been sent; all methods read the same
 /// response, which can be read any number of times, in any number of forms.
 ///
-/// All methods throw ``TrellisError`` if no response comes, and `CancellationError` in a cancelled task. A task that is cancelled
+/// All methods throw ``TrellisError`` if no response is received, and `CancellationError` in a cancelled task. A task that is cancelled
 /// leaves the response to the other readers; with the last of them the request ends. The checks before each reading are in
 /// <doc:Validation>.
 extension DataRequest {
@@ -46,7 +46,7 @@ extension DataRequest {
     ///   - type: The type of the value.
     ///   - errorType: The type of the body with a status that is not accepted: a type of yours, or ``ProblemDetails``.
     ///   - decoder: The decoder of both; a `JSONDecoder` unless given.
-    /// - Throws: ``ErrorResponse`` of `errorType`; otherwise as ``serialize(with:)``.
+    /// - Throws: ``ErrorResponse`` of `errorType`. Everything else is as in ``serialize(with:)``.
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, orError errorType: Failure.Type, decoder: some DataDecoder = .json
     ) async throws -> Value {
@@ -59,7 +59,7 @@ extension DataRequest {
     /// Returns the value that a serializer makes of the response.
     ///
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/unacceptableStatus``, ``TrellisError/Kind/unacceptableContentType``
-    ///   or ``TrellisError/Kind/serialization``, and of other kinds if no response comes; an error that a validator or serializer
+    ///   or ``TrellisError/Kind/serialization``, and of other kinds if no response is received; an error that a validator or serializer
     ///   of your own throws; `CancellationError` in a cancelled task.
     public func serialize<Serializer: ResponseSerializer>(
         with serializer: Serializer

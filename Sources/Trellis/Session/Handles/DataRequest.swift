@@ -31,7 +31,7 @@ public struct DataRequest: Sendable {
         get throws { try owner.request() }
     }
 
-    /// The number of the call in its process: ``RequestEvent/callID`` of its events, and ``Response/callID``; `nil` where the request
+    /// The number of the call in its process: ``RequestEvent/callID`` of its events, and ``Response/callID``; `nil` if the request
     /// could not be made.
     public var callID: UInt64? { try? owner.call.get().call.id }
 
@@ -55,7 +55,7 @@ public struct DataRequest: Sendable {
     /// Starts the request, or resumes it after ``suspend()``.
     public func resume() { try? owner.call.get().resume(.of(validation, withDefaults: false)) }
 
-    /// Suspends the request: a request that waits leaves the queue, a request in flight stops its traffic. The time limits go on,
+    /// Suspends the request: a request that waits leaves the queue, a request in flight stops its traffic. The time limits continue,
     /// except ``Timeouts/idle`` and ``Timeouts/responseHead``.
     public func suspend() { try? owner.call.get().suspend() }
 

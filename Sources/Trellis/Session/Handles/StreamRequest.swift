@@ -20,7 +20,7 @@ public struct StreamRequest: Sendable {
         self.validation = validation
     }
 
-    /// The response as soon as its head has come, validated if ``validate()`` or its like was called. The body can be read once:
+    /// The response as soon as its head has been received, validated if ``validate()`` or its like was called. The body can be read once:
     /// all readers of the response share it.
     ///
     /// - Throws: ``TrellisError``; an error that a validator throws; `CancellationError` in a cancelled task.
@@ -39,7 +39,7 @@ public struct StreamRequest: Sendable {
         get throws { try owner.request() }
     }
 
-    /// The number of the call in its process: ``RequestEvent/callID`` of its events, and ``Response/callID``; `nil` where the request
+    /// The number of the call in its process: ``RequestEvent/callID`` of its events, and ``Response/callID``; `nil` if the request
     /// could not be made.
     public var callID: UInt64? { try? owner.call.get().call.id }
 
@@ -52,7 +52,7 @@ public struct StreamRequest: Sendable {
     /// The number of attempts after the first one.
     public var retryCount: Int { (exchanges.map(\.attempt).max() ?? 1) - 1 }
 
-    /// The state of the request at this moment. A stream is `finished` when its head has come; its body is the response's.
+    /// The state of the request at this moment. A stream is `finished` when its head has been received; its body is the response's.
     public var state: RequestState {
         get async {
             guard case .success(let call) = owner.call else { return .finished }
@@ -60,7 +60,7 @@ public struct StreamRequest: Sendable {
         }
     }
 
-    /// The progress of the response's body: bytes on the wire, before decoding, and their total where the head announces it.
+    /// The progress of the response's body: bytes on the wire, before decoding, and their total if the head announces it.
     public var downloadProgress: TransferProgressSequence {
         guard case .success(let call) = owner.call else { return .ended }
         return call.downloadProgress.values

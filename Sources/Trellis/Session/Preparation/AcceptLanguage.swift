@@ -8,7 +8,7 @@ public enum AcceptLanguage {
     /// Returns the value of an `Accept-Language` field for the languages of an environment.
     ///
     /// The locale is the first of `LC_ALL`, `LC_MESSAGES` and `LANG` that is not empty; with `C`, `POSIX` or none there are no
-    /// languages. Otherwise the languages of `LANGUAGE`, a list separated by colons as in GNU gettext, come before the locale's.
+    /// languages. Otherwise the languages of `LANGUAGE`, a list separated by colons as in GNU gettext, precede the locale's.
     /// The first six become tags of BCP 47 (`sr_RS@latin` becomes `sr-Latn-RS`) with falling weights (RFC 9110, section 12.5.4):
     /// `de-AT, de;q=0.9, en;q=0.8`.
     ///

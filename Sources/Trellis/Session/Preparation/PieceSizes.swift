@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The largest pieces in bytes that move at once under limited bandwidth, so that a transfer can be paused in time; `nil`: not
+/// The largest pieces in bytes that move at once under limited bandwidth, so that a transfer can be paused in time; `nil` if not
 /// limited.
 struct PieceSizes {
     let send: Int?

@@ -4,13 +4,13 @@ import HTTPTypes
 
 /// The defaults that a session adds to its requests, and the checks that every request has to pass. Runs in the caller's task.
 struct RequestPreparation: Sendable {
-    /// The size in bytes up to which bodies are passed to the transport whole; larger ones are passed in slices.
+    /// The size in bytes up to which bodies are passed to the transport in one piece; larger ones are passed in slices.
     static let inlineBodyLimit = 64 << 10
 
     private let configuration: SessionConfiguration
     /// The fields of a request without fields of its own, except for `Accept-Encoding`.
     let defaultFields: HTTPFields
-    /// An invalid name among the configuration's default fields; `nil`: all names are valid.
+    /// An invalid name among the configuration's default fields; `nil` if all names are valid.
     private let invalidDefaultName: String?
     /// The header lines of a request without fields of its own.
     let defaultLines: HeaderLines
@@ -19,7 +19,7 @@ struct RequestPreparation: Sendable {
     /// The time limits of a stream or upload without limits of its own.
     private let openLimits: TimeLimits
     private let urls = WireURLCache()
-    /// The base URL and the default query items; `nil`: the configuration has neither.
+    /// The base URL and the default query items; `nil` if the configuration has neither.
     let urlDefaults: URLDefaults?
 
     init(_ configuration: SessionConfiguration) {
@@ -33,11 +33,14 @@ struct RequestPreparation: Sendable {
         if let language = configuration.acceptLanguage, fields[.acceptLanguage] == nil {
             fields[.acceptLanguage] = language
         }
+        // The framing follows from the body.
+        fields[.contentLength] = nil
+        fields[.transferEncoding] = nil
         defaultFields = fields
         var lines = HeaderLines()
         for field in fields { _ = lines.append(field) }
         // libcurl would write the same line, but takes three times as long.
-        if configuration.decodesContent { _ = lines.append(.acceptEncoding) }
+        if configuration.decodesContent, !fields.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
         defaultLines = lines
     }
 
@@ -46,8 +49,8 @@ struct RequestPreparation: Sendable {
     /// - Parameters:
     ///   - delivery: The way in which the body is delivered; the session's limit on bodies applies to bodies in memory.
     ///   - start: The instant at which the call was made.
-    ///   - isDeferred: A Boolean value: the request belongs to a handle, which starts it later.
-    ///   - history: The earlier attempts and hops of the call; `nil` for the only exchange of a call.
+    ///   - isDeferred: Indicates whether the request belongs to a handle, which starts it later.
+    ///   - history: The earlier attempts and hops of the call; `nil` if the call has only one exchange.
     ///   - sizes: The sizes of the body's files.
     func prepare(
         _ request: Request, delivery: Delivery, start: EngineInstant, isDeferred: Bool = false,
@@ -75,6 +78,10 @@ struct RequestPreparation: Sendable {
         let url = try parse(request.url)
         try Self.check(request)
         if let name = request.headers.invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
+        // A form that is put into memory stays an upload.
+        let timeLimits =
+            history.map { limits(of: request, delivery: .stream).within($0.limit) }
+            ?? limits(of: request, delivery: delivery)
         var request = request
         try Self.resolveBody(of: &request, defaults: defaultFields, sizes)
         let bandwidth =
@@ -96,8 +103,7 @@ struct RequestPreparation: Sendable {
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize)
         return PreparedRequest(
             transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
-            limits: history.map { limits(of: request, delivery: .stream).within($0.limit) }
-                ?? limits(of: request, delivery: delivery),
+            limits: timeLimits,
             maximumBodySize: request.maximumBodySize
                 ?? (delivery == .memory ? configuration.maximumBodySize : .unlimited),
             start: start, isDeferred: isDeferred, expectContinueTimeout: expectContinueTimeout, history: history,
@@ -228,7 +234,7 @@ struct RequestPreparation: Sendable {
         }
         if decodes, !request.headers.contains(.acceptEncoding) { _ = lines.append(.acceptEncoding) }
         if hasBody {
-            // libcurl would add a content type of its own, and wait for a response of status 100 that may never come.
+            // libcurl would add a content type of its own, and wait for a response of status 100 that may never be received.
             if request.headers[.contentType] == nil { lines.suppress("Content-Type") }
             if request.headers[.expect] == nil { lines.suppress("Expect") }
         }
@@ -237,22 +243,27 @@ struct RequestPreparation: Sendable {
 
     /// Adds the default fields, the content type and the URL's credentials to a request.
     ///
-    /// - Parameter hasLeft: A Boolean value: a redirect has led to an origin that the session's secrets are not meant for.
+    /// - Parameter hasLeft: Indicates whether a redirect has led to an origin that the session's secrets are not meant for.
     private func complete(_ request: inout Request, _ url: WireURL, hasLeft: Bool) throws(TrellisError) {
         let policy = request.steps?.redirects ?? configuration.steps.redirects ?? RedirectPolicy()
-        for field in defaultFields where !request.headers.contains(field.name) {
+        let type = request.body?.contentType
+        let own = request.headers
+        var fields = own
+        // A default field may be repeated, as a field of the request.
+        for field in defaultFields where !own.contains(field.name) {
             if hasLeft, policy.isBoundToOrigin(field) { continue }
-            request.headers.append(field)
+            // The body's own type describes the body, with the boundary of a form.
+            if type != nil, field.name == .contentType { continue }
+            fields.append(field)
         }
-        if let type = request.body?.contentType, !request.headers.contains(.contentType) {
-            request.headers[.contentType] = type
-        }
+        if let type, !fields.contains(.contentType) { fields[.contentType] = type }
         // User information in a URL stands for Basic authentication (RFC 7617, section 2).
-        if let user = url.user, !request.headers.contains(.authorization) {
+        if let user = url.user, !fields.contains(.authorization) {
             try CredentialText.check(username: user, password: url.password ?? "")
             let credentials = Data("\(user):\(url.password ?? "")".utf8).base64EncodedString()
-            request.headers[.authorization] = "Basic \(credentials)"
+            fields[.authorization] = "Basic \(credentials)"
         }
+        request.headers = fields
     }
 }
 
@@ -263,10 +274,11 @@ extension TransferOptions.Body {
 extension HeaderLines {
     /// Adds a field. Returns `false` if a byte of the field would end its line.
     fileprivate mutating func append(_ field: HTTPField) -> Bool {
+        let name = field.name.rawName
+        if let octets = field.octetsBeyondUTF8 { return append(name: name, value: octets) }
         // A cookie is sent back with the same octets that were received.
-        field.name == .cookie
-            ? append(name: field.name.rawName, value: OctetText.octets(field.value))
-            : append(name: field.name.rawName, value: field.value.utf8)
+        return field.name == .cookie
+            ? append(name: name, value: OctetText.octets(field.value)) : append(name: name, value: field.value.utf8)
     }
 }
 

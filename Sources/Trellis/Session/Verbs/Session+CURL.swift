@@ -12,7 +12,8 @@ extension Session {
         of request: some RequestConvertible, _ options: CURLDescriptionOptions = CURLDescriptionOptions()
     ) throws -> String {
         var options = options
-        for field in preparation.defaultFields where !options.defaultHeaders.contains(field.name) {
+        let own = options.defaultHeaders
+        for field in preparation.defaultFields where !own.contains(field.name) {
             options.defaultHeaders.append(field)
         }
         options.timeouts = options.timeouts?.completed(by: configuration.timeouts) ?? configuration.timeouts

@@ -31,7 +31,7 @@ public struct RequestEvents: AsyncSequence, Sendable {
     public struct Iterator: AsyncIteratorProtocol {
         var base: AsyncStream<RequestEvent>.Iterator
 
-        /// Returns the next event; `nil` when the session has ended or the task was cancelled.
+        /// Returns the next event; `nil` if the session has ended or the task was cancelled.
         public mutating func next(isolation actor: isolated (any Actor)?) async -> RequestEvent? {
             await base.next(isolation: actor)
         }

@@ -18,7 +18,7 @@ extension Session {
         try await upload(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Sends a form that a closure builds: otherwise as ``upload(multipart:to:headers:timeouts:interceptor:)``.
+    /// Sends a form that a closure builds. Everything else is as in ``upload(multipart:to:headers:timeouts:interceptor:)``.
     ///
     /// ```swift
     /// let (data, response) = try await session.upload(to: "https://example.com/pictures") { form in
@@ -44,7 +44,7 @@ extension MultipartFormData {
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` if a part's file is missing, unreadable or a directory.
     public func contentLength() throws(TrellisError) -> Int64? { try PieceChunks(pieces()).length }
 
-    /// Returns the whole form in memory, for tests and for small forms that are not sent in a request.
+    /// Returns the complete form in memory, for tests and for small forms that are not sent in a request.
     ///
     /// - Throws: ``TrellisError``; an error that a stream throws.
     public func encode() async throws -> Data {

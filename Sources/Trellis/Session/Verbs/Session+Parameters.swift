@@ -30,7 +30,7 @@ extension Session {
     /// - Parameters:
     ///   - url: The URL.
     ///   - method: The method, any token.
-    ///   - parameters: The parameters; `nil` for none.
+    ///   - parameters: The parameters; `nil` if there are none.
     ///   - encoder: The encoder that puts the parameters into the request; unless given, as a form, by the method in the query or
     ///     the body.
     ///   - headers: The fields. A `Content-Type` among them takes precedence over the encoder's.
@@ -51,7 +51,7 @@ extension Session {
     /// - Parameters:
     ///   - url: The URL.
     ///   - method: The method, any token.
-    ///   - parameters: The parameters; `nil` for none.
+    ///   - parameters: The parameters; `nil` if there are none.
     ///   - encoding: The encoding that puts the parameters into the request; unless given, as a form, by the method in the query
     ///     or the body.
     ///   - headers: The fields. A `Content-Type` among them takes precedence over the encoding's.
@@ -70,7 +70,7 @@ extension Session {
 
 /// Requests from their parts, with a list of fields: `headers: [.accept("text/html"), .authorization(bearerToken: token)]`.
 extension Session {
-    /// Returns a handle on a request without parameters, with a list of fields: otherwise as
+    /// Returns a handle on a request without parameters, with a list of fields. Everything else is as in
     /// ``request(_:method:headers:timeouts:interceptor:modifier:)-(_,_,HTTPFields,_,_,_)``.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: [HTTPField],
@@ -81,7 +81,7 @@ extension Session {
             interceptor: interceptor, modifier: modifier)
     }
 
-    /// Returns a handle on a request with parameters and a list of fields: otherwise as
+    /// Returns a handle on a request with parameters and a list of fields. Everything else is as in
     /// ``request(_:method:parameters:encoder:headers:timeouts:interceptor:modifier:)-(_,_,_,_,HTTPFields,_,_,_)``.
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
@@ -93,7 +93,7 @@ extension Session {
             timeouts: timeouts, interceptor: interceptor, modifier: modifier)
     }
 
-    /// Returns a handle on a request with a dictionary of parameters and a list of fields: otherwise as
+    /// Returns a handle on a request with a dictionary of parameters and a list of fields. Everything else is as in
     /// ``request(_:method:parameters:encoding:headers:timeouts:interceptor:modifier:)-(_,_,_,_,HTTPFields,_,_,_)``.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,

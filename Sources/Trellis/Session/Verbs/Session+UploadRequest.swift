@@ -26,7 +26,7 @@ extension Session {
             interceptor: interceptor)
     }
 
-    /// Returns a handle on a request with bytes in memory as its body: otherwise as
+    /// Returns a handle on a request with bytes in memory as its body. Everything else is as in
     /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
         _ data: Data, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
@@ -35,7 +35,7 @@ extension Session {
         uploadRequest(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Returns a handle on a request with a file as its body: otherwise as
+    /// Returns a handle on a request with a file as its body. Everything else is as in
     /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
         fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:],
@@ -45,8 +45,8 @@ extension Session {
         uploadRequest(.file(path), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Returns a handle on a request with chunks from an asynchronous sequence, which can be sent once, as its body: otherwise as
-    /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
+    /// Returns a handle on a request with chunks from an asynchronous sequence, which can be sent once, as its body. Everything
+    /// else is as in ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     ///
     /// - Parameter length: The number of bytes, if it is known.
     public func uploadRequest<Chunks: AsyncSequence & Sendable>(
@@ -59,7 +59,7 @@ extension Session {
         )
     }
 
-    /// Returns a handle on a request with a form as its body: otherwise as
+    /// Returns a handle on a request with a form as its body. Everything else is as in
     /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
         multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:],
@@ -69,7 +69,7 @@ extension Session {
         uploadRequest(.multipart(form), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Returns a handle on a request with a form that a closure builds: otherwise as
+    /// Returns a handle on a request with a form that a closure builds. Everything else is as in
     /// ``uploadRequest(multipart:to:headers:timeouts:interceptor:)``. An error that the closure throws is thrown when the response is
     /// asked for.
     public func uploadRequest(

@@ -28,7 +28,7 @@ extension Session {
         try await pair(request.asRequest().adjusted(headers, timeouts, interceptor)).0
     }
 
-    /// Sends a request and returns when the head of the response has come; the body follows at the pace of its reader.
+    /// Sends a request and waits until the head of the response has been received; the body follows at the pace of its reader.
     ///
     /// Releasing the result, or leaving the loop over its body, ends the transfer.
     ///
@@ -54,7 +54,7 @@ extension Session {
             RequestWithBody(body: body, request: request).asRequest().adjusted(headers, timeouts, interceptor))
     }
 
-    /// Sends a request with bytes in memory as its body: otherwise as
+    /// Sends a request with bytes in memory as its body. Everything else is as in
     /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func upload(
         _ data: Data, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
@@ -63,7 +63,7 @@ extension Session {
         try await upload(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Sends a request with a file as its body: otherwise as
+    /// Sends a request with a file as its body. Everything else is as in
     /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func upload(
         fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:],
@@ -73,7 +73,7 @@ extension Session {
         try await upload(.file(path), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
     }
 
-    /// Sends a request with chunks from an asynchronous sequence as its body: otherwise as
+    /// Sends a request with chunks from an asynchronous sequence as its body. Everything else is as in
     /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     ///
     /// - Parameter length: The number of bytes, if it is known.
@@ -87,8 +87,8 @@ extension Session {
         )
     }
 
-    /// Sends a request and passes the head and the body of its response to `handle`; the transfer has always ended when this
-    /// method returns or throws.
+    /// Sends a request and passes the head and the body of its response to `handle`. A transfer that has not ended is
+    /// cancelled when `handle` returns or throws; its connection is closed shortly after this method returns.
     ///
     /// - Throws: An error that `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
     public func withResponse<Value>(

@@ -14,7 +14,7 @@ import CurlEngine
 /// ```
 ///
 /// A request waits as long as its deadline allows: a request whose turn would come too late fails at once. The wait counts in
-/// ``Metrics/queued``, and ``RequestEvent/Kind/limited(host:wait:)`` reports the wait. Requests of a higher ``Request/priority``
+/// ``Metrics/queued``, and ``RequestEvent/Kind/rateLimited(host:wait:)`` reports the wait. Requests of a higher ``Request/priority``
 /// go first. A request that ends before it was sent, for example while it waits for a connection, gives its turn back, and the
 /// next request may be sent.
 public final class RateLimiter: Sendable, WaitReporter {
@@ -129,7 +129,7 @@ public final class RateLimiter: Sendable, WaitReporter {
         case .admitted: return .admitted(token: token)
         case .refused(let wait): throw refusal(of: host, wait, context)
         case .waiting(let wait):
-            context.call.observer?.tell(.limited(host: host, wait: wait), attempt: context.attempt)
+            context.call.observer?.tell(.rateLimited(host: host, wait: wait), attempt: context.attempt)
             let ticket = lastTicket.withLock { ticket in
                 ticket += 1
                 return ticket

@@ -95,7 +95,7 @@ public final class SingleFlight: ResponseForwardingStep {
             return (call, known == nil)
         }
         context.call.record.withLock { $0.wait = .sharedAnswer(since: context.now) }
-        context.call.observer?.tell(.joined(callID: call.id))
+        context.call.observer?.tell(.coalesced(callID: call.id))
         if isNew { depart(key, call) }
     }
 

@@ -18,7 +18,6 @@ enum RedirectFields {
 
     /// Returns whether a field was written for one origin (RFC 9110, section 15.4), or is a secret by its name or its mark.
     static func isBoundToOrigin(_ field: HTTPField) -> Bool {
-        ofOrigin.contains(field.name.canonicalName) || SecretFields.isSecret(field.name)
-            || field.indexingStrategy == .disallow
+        ofOrigin.contains(field.name.canonicalName) || SecretFields.isSecret(field)
     }
 }

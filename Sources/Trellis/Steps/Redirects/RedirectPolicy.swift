@@ -143,7 +143,7 @@ extension HTTPFields {
 extension TrellisError {
     fileprivate func adding(_ response: Response, to request: Request) -> TrellisError {
         var error = TrellisError(
-            reason, method: request.method, url: response.url, phase: .answered, metrics: response.metrics)
+            reason, method: request.method, url: response.url, phase: .received, metrics: response.metrics)
         error.response = response
         return error
     }

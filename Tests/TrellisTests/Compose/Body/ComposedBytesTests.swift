@@ -61,7 +61,7 @@ struct ComposedBytesTests {
         let part = MultipartFormData.Part(.string("x"), name: "\"\(scalar)\r\n\(scalar)", fileName: "\"\(scalar)")
         let head = try part.head(in: .form)
         #expect(
-            head.utf8.starts(
+            head.starts(
                 with:
                     "Content-Disposition: form-data; name=\"%22\(scalar)%0D%0A\(scalar)\"; filename=\"%22\(scalar)\"\r\n"
                     .utf8))

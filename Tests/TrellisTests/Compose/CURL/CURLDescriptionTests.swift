@@ -148,6 +148,29 @@ struct CURLDescriptionTests {
         #expect(Request(Self.url).cURLDescription(options) == "curl http://localhost/ # one; two")
     }
 
+    @Test func theBodysTypeWinsOverTheDefaults() async {
+        var form = MultipartFormData(boundary: "B")
+        form.append("x", withName: "a")
+        let rows: [(RequestBody, String?)] = [
+            (.multipart(form), nil), (.string("x"), "text/plain; charset=utf-8"),
+            (.data(Data([65])), "application/json"),
+        ]
+        for (body, type) in rows {
+            let request = Request(Self.url, method: .post, body: body)
+            let arguments = await Self.arguments(request) { $0.defaultHeaders = [.contentType: "application/json"] }
+            #expect(arguments.filter { $0.hasPrefix("Content-Type") } == (type.map { ["Content-Type: \($0)"] } ?? []))
+        }
+    }
+
+    @Test func aLimitMayBeOfAnyLength() {
+        var request = Request(Self.url)
+        let longest = Duration.seconds(Int64.max)
+        request.timeouts = Timeouts(connect: .milliseconds(1500), idle: longest, total: longest)
+        let text = request.cURLDescription()
+        #expect(text.contains("--connect-timeout 1.500 ") && text.contains("--max-time \(Int64.max) "))
+        #expect(text.contains("--speed-time \(Int64.max) "))
+    }
+
     @Test func itCanHaveManyLines() async {
         let request = Request(Self.url, method: .put, body: .string("a\nb"))
         let text = request.cURLDescription(.init(revealingSecrets: false, isMultiline: true))
@@ -206,5 +229,20 @@ struct CURLDescriptionTests {
             #expect(text.contains("REDACTED"))
             #expect(!text.contains("hush"))
         }
+    }
+
+    @Test func secretsInURLsOfFieldsAreLeftOut() {
+        let request = Request(Self.url, headers: [.referer: "http://ann:hush@localhost/?token=hush&a=b"])
+        let text = request.cURLDescription()
+        #expect(text.contains("Referer: http://localhost/?token=REDACTED&a=b") && !text.contains("hush"))
+    }
+
+    /// A form is recognised by the type of the session too, and also if its bytes are not UTF-8.
+    @Test func secretsInFormsOfBytesAreLeftOut() {
+        var options = CURLDescriptionOptions()
+        options.defaultHeaders = [.contentType: "application/x-www-form-urlencoded"]
+        let body = Data([UInt8]("password=hush&a=".utf8) + [0xFF])
+        let text = Request(Self.url, method: .post, body: .data(body)).cURLDescription(options)
+        #expect(text.contains("password=REDACTED&a=\\377") && !text.contains("hush"))
     }
 }

@@ -44,6 +44,14 @@ struct MultipartFormDataTests {
         #expect(try form.contentLength() == Int64(try await form.encode().count))
     }
 
+    @Test func theBytesOfAFieldsValueAreSent() async throws {
+        let field = HTTPField(name: .contentLanguage, value: [0x61, 0xE9, 0xFF] as [UInt8])
+        var form = MultipartFormData(boundary: "B")
+        form.append(.init(.string("x", contentType: nil), name: "a", headers: HTTPFields([field])))
+        let bytes = [UInt8](try await form.encode())
+        #expect(bytes.firstRange(of: Array("Content-Language: a".utf8) + [0xE9, 0xFF, 13, 10]) != nil)
+    }
+
     @Test func aFormWithoutPartsIsItsEnd() async throws {
         #expect(try await Self.text(MultipartFormData(boundary: "B")) == "--B--\n")
     }

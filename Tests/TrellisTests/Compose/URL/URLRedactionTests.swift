@@ -1,3 +1,4 @@
+import HTTPTypes
 import Testing
 import TrellisTesting
 
@@ -33,6 +34,15 @@ struct URLRedactionTests {
                 "https://example.com/?refresh_token=REDACTED&pwd=REDACTED&session_id=REDACTED"
             ),
             ("https://example.com/?tokyo=a&keyboard=b", "https://example.com/?tokyo=a&keyboard=b"),
+            (
+                "https://example.com/?user[pass]=a&user.pwd=b&keys[sid][]=c&pass[user]=d",
+                "https://example.com/?user[pass]=REDACTED&user.pwd=REDACTED&keys[sid][]=REDACTED&pass[user]=d"
+            ),
+            (
+                "https://example.com/?SAMLResponse=a&code_verifier=b&pass-phrase=c&private_key=d",
+                "https://example.com/?SAMLResponse=REDACTED&code_verifier=REDACTED&pass-phrase=REDACTED"
+                    + "&private_key=REDACTED"
+            ),
             ("https://example.com:8443/a@b", "https://example.com:8443/a@b"),
             ("not a url", "not a url"),
             ("", ""),
@@ -81,8 +91,43 @@ struct URLRedactionTests {
         }
     }
 
+    @Test(arguments: [("a%20b", "a b"), ("a%+1b", "a%+1b"), ("a%-0b", "a%-0b"), ("%2", "%2"), ("%", "%")])
+    func onlyTwoDigitsAreAnEscape(_ text: String, _ decoded: String) {
+        #expect(URLRedaction.decoded(text[...]) == decoded)
+    }
+
     @Test func redactingTwiceIsRedactingOnce() {
         let once = URLRedaction.redact("https://ann:secret@example.com/?token=abc&q=1")
         #expect(URLRedaction.redact(once) == once)
+    }
+
+    @Test(
+        arguments: [
+            ("Location", "https://ann:hush@h.example/a?token=hush#hush", "https://h.example/a?token=REDACTED"),
+            ("Content-Location", "/a?q=1&sig=hush", "/a?q=1&sig=REDACTED"),
+            ("Referer", "https://h.example/?api_key=hush", "https://h.example/?api_key=REDACTED"),
+            ("Operation-Location", "https://h.example/?code=hush", "https://h.example/?code=REDACTED"),
+            ("Refresh", "5; URL=//ann:hush@h.example/?token=hush", "5; URL=//h.example/?token=REDACTED"),
+            ("Refresh", "5", "5"),
+            (
+                "Link", "<https://ann:hush@h.example/?token=hush&a=b>; rel=\"next\", </b?sig=hush>; title=\"C#\"",
+                "<https://h.example/?token=REDACTED&a=b>; rel=\"next\", </b?sig=REDACTED>; title=\"C#\""
+            ),
+            ("Link", "</a>; anchor=\"/?token=hush", "</a>; anchor=\"/?token=REDACTED"),
+            ("Link", "https://ann:hush@h.example/?token=hush", "https://h.example/?token=REDACTED"),
+            ("User-Agent", "bot (https://h.example/?token=x#y)", "bot (https://h.example/?token=x#y)"),
+            ("X-Auth-Key", "hush", "REDACTED"), ("X-Functions-Key", "hush", "REDACTED"),
+            ("X-Private_Key", "hush", "REDACTED"),
+        ] as [(String, String, String)])
+    func aFieldIsShownWithoutItsSecrets(_ name: String, _ value: String, _ shown: String) throws {
+        let field = HTTPField(name: try #require(HTTPField.Name(name)), value: value)
+        #expect(SecretFields.redacted(field) == shown)
+    }
+
+    @Test func aFieldThatNoTableMayHoldIsASecret() {
+        var field = HTTPField(name: .accept, value: "hush")
+        #expect(SecretFields.redacted(field) == "hush")
+        field.indexingStrategy = .disallow
+        #expect(SecretFields.redacted(field) == "REDACTED")
     }
 }

@@ -25,15 +25,15 @@ struct BandwidthTests {
         let request = Request("http://slow.example/").withBandwidth(download: Self.limit)
         let (answer, attempt) = try await answer(scripted, request)
         attempt.receiveBody(Data(count: 49))
-        #expect(attempt.calls == [], "one is left of what it may")
+        #expect(attempt.commands == [], "one is left of what it may")
         attempt.receiveBody(Data(count: 951))
         await scripted.session.settle()
-        #expect(attempt.calls == [.pauseReceiving(true)])
+        #expect(attempt.commands == [.pauseReceiving(true)])
         // 1,000 bytes are spent, of which 100 were a burst; the next turn needs 50 more.
         await scripted.advance(by: .milliseconds(949))
-        #expect(attempt.calls == [.pauseReceiving(true)])
+        #expect(attempt.commands == [.pauseReceiving(true)])
         await scripted.advance(by: .milliseconds(1))
-        #expect(attempt.calls == [.pauseReceiving(true), .pauseReceiving(false)])
+        #expect(attempt.commands == [.pauseReceiving(true), .pauseReceiving(false)])
         attempt.receiveBody(Data(count: 10))
         attempt.end()
         #expect(try await answer.value == 1010)
@@ -68,14 +68,14 @@ struct BandwidthTests {
         let (first, one) = try await answer(scripted)
         one.receiveBody(Data(count: 1000))
         let (second, two) = try await answer(scripted)
-        #expect(two.calls == [.pauseReceiving(true)])
+        #expect(two.commands == [.pauseReceiving(true)])
         one.end()
         #expect(try await first.value == 1000)
         // The next transfers pay for the bytes that the first one has spent in advance.
         await scripted.advance(by: .milliseconds(949))
-        #expect(two.calls == [.pauseReceiving(true)])
+        #expect(two.commands == [.pauseReceiving(true)])
         await scripted.advance(by: .milliseconds(1))
-        #expect(two.calls == [.pauseReceiving(true), .pauseReceiving(false)])
+        #expect(two.commands == [.pauseReceiving(true), .pauseReceiving(false)])
         two.end()
         #expect(try await second.value == 0)
         await scripted.session.shutdown()
@@ -93,7 +93,7 @@ struct BandwidthTests {
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
         // The source runs on another executor: the clock stands still until the source has delivered the permitted bytes.
-        let chunk = ScriptedAttempt.Call.send(Data(count: 100))
+        let chunk = ScriptedAttempt.Command.send(Data(count: 100))
         try await attempt.wait(for: chunk)
         var (now, times) = (0, [0])
         for count in 2...5 {
@@ -137,12 +137,12 @@ struct BandwidthTests {
         let response = try await stream.value
         attempt.receiveBody(Data(count: 2 << 20))
         await scripted.advance(by: .seconds(10))
-        #expect(attempt.calls == [.pauseReceiving(true)], "the limit would let it go on, its reader does not")
+        #expect(attempt.commands == [.pauseReceiving(true)], "the limit would let it go on, its reader does not")
         var iterator = response.body.makeAsyncIterator()
         var rest = 2 << 20
         while rest > 0 { rest -= try #require(try await iterator.next()).count }
         await scripted.session.settle()
-        #expect(attempt.calls == [.pauseReceiving(true), .pauseReceiving(false)])
+        #expect(attempt.commands == [.pauseReceiving(true), .pauseReceiving(false)])
         response.cancel()
     }
 

@@ -35,8 +35,8 @@ struct EmptyBodyTests {
         await fails(row, .decodable(Empty.self), "Empty", !row.isStandard)
         await fails(row, .decodable(Model?.self), "Optional<Model>", !row.isStandard)
         await fails(row, .decodable(Model.self), "Model", true)
-        await fails(row, .decodable(Empty.self, emptyBodies: .anywhere), "Empty", false)
-        await fails(row, .decodable(Model.self, emptyBodies: .anywhere), "Model", true)
+        await fails(row, .decodable(Empty.self, emptyBodies: .always), "Empty", false)
+        await fails(row, .decodable(Model.self, emptyBodies: .always), "Model", true)
     }
 
     @Test(arguments: rows)

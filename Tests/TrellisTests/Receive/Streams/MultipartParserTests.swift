@@ -198,4 +198,14 @@ struct MultipartParserTests {
         let error = #expect(throws: TrellisError.self) { try MultipartDelimiter(contentType: type) }
         #expect(error?.kind == failure)
     }
+
+    /// `HTTPFields` traps beyond 65,535 fields.
+    @Test func aHeadWithTooManyFieldsIsAnError() throws {
+        let line = Array("a:\n".utf8)
+        let head = { (count: Int) in (0..<count).flatMap { _ in line } }
+        #expect(try HTTPFields(partHead: head(10_000)[...]).count == 10_000)
+        #expect { try HTTPFields(partHead: head(70_000)[...]) } throws: {
+            ($0 as? TrellisError)?.kind == .serialization
+        }
+    }
 }

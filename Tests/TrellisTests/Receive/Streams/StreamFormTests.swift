@@ -242,6 +242,17 @@ struct StreamFormTests {
         #expect(error?.kind == .unacceptableContentType)
         #expect(try await reader.next() == nil)
     }
+
+    @Test func aStreamThatIsNotReadDoesNotEndTheTransfer() async throws {
+        let (stream, attempt) = try await open()
+        _ = stream.body
+        await scripted.session.settle()
+        attempt.receiveBody("element")
+        attempt.end()
+        var text = ""
+        for try await chunk in stream.body { text += String(decoding: chunk, as: UTF8.self) }
+        #expect(text == "element")
+    }
 }
 
 extension Outcome {

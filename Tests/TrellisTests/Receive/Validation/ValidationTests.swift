@@ -135,7 +135,7 @@ struct ValidationTests {
         let error = await error(.successfulStatus, .test(503, text: "Down for\r\n maintenance\u{1B}[31m until noon"))
         #expect(error?.response?.status.code == 503)
         #expect(error?.bodyExcerpt?.data == Data("Down for\r\n maintenance\u{1B}[31m until noon".utf8))
-        #expect(error?.phase == .answered)
+        #expect(error?.phase == .received)
         #expect(
             error?.description
                 == "GET http://a.example/: the status 503 (Service Unavailable) is not accepted; "

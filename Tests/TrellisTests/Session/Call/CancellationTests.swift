@@ -119,7 +119,7 @@ struct CancellationTests {
         handle.cancel()
         #expect(String(decoding: try await handle.data().0, as: UTF8.self) == "hello")
         #expect(await handle.state == .finished)
-        #expect(attempt.calls.isEmpty)
+        #expect(attempt.commands.isEmpty)
     }
 
     @Test func aCancelledReaderLeavesTheAnswerToTheOthers() async throws {

@@ -73,6 +73,19 @@ struct DefaultTotalTests {
         #expect(await outcome == .answer(String(repeating: "x", count: 12)))
     }
 
+    /// A small form is sent from memory, and stays an upload.
+    @Test func aSmallFormHasNoEnd() throws {
+        var form = MultipartFormData()
+        form.append("x", withName: "a")
+        let request = Request("http://localhost/", method: .post, body: .multipart(form))
+        let prepared = try RequestPreparationTests.prepare(request)
+        guard case .bytes = prepared.transportRequest.wire.body else {
+            Issue.record("the form is not in memory")
+            return
+        }
+        #expect(prepared.limits.total == nil)
+    }
+
     @Test func anUploadThatIsRedirectedHasNoEndBehindTheRedirect() async throws {
         let scripted = Scripted()
         let session = scripted.session

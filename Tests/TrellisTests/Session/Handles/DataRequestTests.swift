@@ -59,7 +59,7 @@ struct DataRequestTests {
         if let attempt { #expect(attempt.count(of: .cancel) == (wasCancelled ? 1 : 0)) }
         // The transport receives each change once, and the last one matches the final state.
         let pauses =
-            attempt?.calls.compactMap { call -> Bool? in if case .suspend(let on) = call { on } else { nil } } ?? []
+            attempt?.commands.compactMap { call -> Bool? in if case .suspend(let on) = call { on } else { nil } } ?? []
         #expect(zip(pauses, pauses.dropFirst()).allSatisfy { $0 != $1 })
         if row.phase == .suspended, row.attempts == 1 { #expect(pauses.last == true) }
         if row.phase == .resumed { #expect(pauses.last != true) }

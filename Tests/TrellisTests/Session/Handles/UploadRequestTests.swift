@@ -145,6 +145,21 @@ struct UploadRequestTests {
         #expect(try request.request.method == .put)
         #expect(try await request.string() == "5")
     }
+
+    /// An error of another request, whose response is the body, is not mistaken for an error of this request.
+    @Test(arguments: [true, false])
+    func anErrorOfTheSourceIsTheCause(_ isMadeForEachSending: Bool) async throws {
+        let cause = TrellisError(.timedOut(.total), url: "http://source.example/")
+        let body: RequestBody =
+            isMadeForEachSending
+            ? .stream(makingChunks: { () async throws -> AsyncStream<Data> in throw cause })
+            : .stream(AsyncThrowingStream<Data, any Error> { $0.finish(throwing: cause) })
+        let session = Session(configuration: SessionConfiguration(), transport: MockTransport { _ in .text("") })
+        let request = Request("http://upload.example/", method: .post, body: body)
+        let error = await #expect(throws: TrellisError.self) { try await session.data(request) }
+        #expect(error?.reason == .bodyFailed(.sourceFailed) && error?.url == "http://upload.example/")
+        #expect((error?.underlying as? TrellisError)?.reason == .timedOut(.total))
+    }
 }
 
 private struct Once: RequestRetrier {

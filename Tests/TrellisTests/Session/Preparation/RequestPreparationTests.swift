@@ -78,9 +78,30 @@ struct RequestPreparationTests {
             ])
     }
 
+    @Test(arguments: [nil, "*/*"] as [String?])
+    func repeatedDefaultFieldsStayRepeated(_ accept: String?) throws {
+        var request = Request("http://localhost/")
+        request.headers[.accept] = accept
+        let defaults = HTTPFields(["a", "b"].map { HTTPField(name: .from, value: $0) })
+        let lines = try Self.lines(request) { $0.defaultHeaders = defaults }
+        #expect(lines == (accept.map { ["Accept: \($0)"] } ?? []) + ["From: a", "From: b"])
+    }
+
     @Test func anEmptyValueIsSentAsOne() throws {
         // libcurl sends an empty value for `Name;`; `Name:` would remove the field.
         #expect(try Self.lines(Request("http://localhost/", headers: [.accept: ""])) == ["Accept;"])
+    }
+
+    /// A value that is not UTF-8 is sent as its bytes, and one of UTF-8 as well.
+    @Test(arguments: [[0x61, 0xE9, 0xFF], Array("aé\u{FFFD}".utf8), Array("plain".utf8), []] as [[UInt8]])
+    func theBytesOfAValueAreSent(_ value: [UInt8]) throws {
+        for name in [HTTPField.Name.accept, .cookie] {
+            var request = Request("http://localhost/")
+            request.headers.append(HTTPField(name: name, value: value))
+            let prepared = try Self.prepare(request)
+            let line = value.isEmpty ? Array("\(name.rawName);".utf8) : Array("\(name.rawName): ".utf8) + value
+            #expect(prepared.transportRequest.wire.headerLines?.bytes == line + [0])
+        }
     }
 
     @Test func framingFollowsFromTheBodyAndFramingFieldsAreIgnored() throws {
@@ -103,6 +124,18 @@ struct RequestPreparationTests {
         #expect(try Self.lines(plain) { $0.decodesContent = true } == ["Accept: */*"])
     }
 
+    /// The default fields of a plain request are those of any other request.
+    @Test(arguments: [nil, "*/*"] as [String?])
+    func defaultsAboutCodingsAndFramingAreTheSameForEveryRequest(_ accept: String?) throws {
+        var request = Request("http://localhost/")
+        request.headers[.accept] = accept
+        let lines = try Self.lines(request) {
+            $0.decodesContent = true
+            $0.defaultHeaders = [.acceptEncoding: "identity", .contentLength: "7", .transferEncoding: "chunked"]
+        }
+        #expect(lines == (accept.map { ["Accept: \($0)"] } ?? []) + ["Accept-Encoding: identity"])
+    }
+
     @Test func aRequestThatDoesNotDecodeDoesNotAskForCodings() throws {
         var request = Request("http://localhost/")
         request.decodesContent = false
@@ -118,6 +151,19 @@ struct RequestPreparationTests {
         #expect(try Self.lines(request).contains("Content-Type: application/json"))
         request.headers[.contentType] = "text/json"
         #expect(try Self.lines(request).filter { $0.hasPrefix("Content-Type") } == ["Content-Type: text/json"])
+    }
+
+    @Test func theBodysTypeWinsOverTheSessions() throws {
+        let change: (inout SessionConfiguration) -> Void = { $0.defaultHeaders = [.contentType: "application/json"] }
+        var form = MultipartFormData(boundary: "B")
+        form.append("x", withName: "a")
+        var request = Request("http://localhost/", method: .post, body: .multipart(form))
+        let type = "Content-Type: multipart/form-data; boundary=B"
+        #expect(try Self.lines(request, change).filter { $0.hasPrefix("Content-Type") } == [type])
+        request.body = .data(Data("{}".utf8))
+        #expect(try Self.lines(request, change).contains("Content-Type: application/json"))
+        request.headers[.contentType] = "a/b"
+        #expect(try Self.lines(request, change).filter { $0.hasPrefix("Content-Type") } == ["Content-Type: a/b"])
     }
 
     // MARK: User information

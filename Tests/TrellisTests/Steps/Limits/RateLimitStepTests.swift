@@ -228,6 +228,6 @@ struct RateLimitStepTests {
             words.append(event.word)
             if event.word == "finished 200" { break }
         }
-        #expect(words.prefix(3) == ["created", "limited a.example 1.0 seconds", "queued"])
+        #expect(words.prefix(3) == ["created", "rate limited a.example 1.0 seconds", "queued"])
     }
 }

@@ -199,11 +199,11 @@ struct SingleFlightTests {
         var (ownID, sharedID) = (UInt64?.none, UInt64?.none)
         for await event in events {
             ownID = ownID ?? event.callID
-            if case .joined(let id) = event.kind { sharedID = id }
+            if case .coalesced(let id) = event.kind { sharedID = id }
             if event.callID == ownID { own.append(event.word) } else { shared.append(event.word) }
             if event.callID == ownID, event.word == "finished 200" { break }
         }
-        #expect(own == ["created", "joined", "finished 200"])
+        #expect(own == ["created", "coalesced", "finished 200"])
         #expect(shared == ["created", "queued", "admitted", "connected", "head 200", "ended", "finished 200"])
         #expect(sharedID != ownID)
     }

@@ -39,7 +39,7 @@ struct RetryPolicyTests {
     func theseStatusesSpeakOfTheMoment(_ status: Int, _ isRetried: Bool) {
         #expect((Self.delay(Self.answer(.get, status)) != nil) == isRetried)
         // The result is the same for the error of a failed validation.
-        #expect((Self.delay(Self.failure(.get, .validationFailed(.status(status)), .answered)) != nil) == isRetried)
+        #expect((Self.delay(Self.failure(.get, .validationFailed(.status(status)), .received)) != nil) == isRetried)
     }
 
     @Test(arguments: [
@@ -149,7 +149,7 @@ struct RetryPolicyTests {
     func retryAfterIsWaitedForUpToALimit(_ value: String, _ random: Double, _ delay: Duration?) {
         let fields: HTTPFields = [.retryAfter: value]
         #expect(Self.delay(Self.answer(.get, 429, fields), random: random) == delay)
-        var error = TrellisError(.validationFailed(.status(429)), method: .get, phase: .answered)
+        var error = TrellisError(.validationFailed(.status(429)), method: .get, phase: .received)
         error.response = Self.answer(.get, 429, fields).response
         let failed = FailedAttempt(request: Request("http://a.example/"), error: error)
         #expect(Self.delay(failed, random: random) == delay)

@@ -1,0 +1,25 @@
+import FoundationEssentials
+import HTTPTypes
+
+extension HTTPField {
+    /// The bytes of a value that is not UTF-8, in which ``value`` has replacement characters; `nil` if the value is UTF-8, so that its
+    /// bytes are those of ``value``.
+    ///
+    /// The encoded form of a field is its only safe interface that keeps such bytes: one scalar for each byte (ISO 8859-1).
+    var octetsBeyondUTF8: [UInt8]? {
+        let text = value
+        // The counts of an ASCII text are equal, and known without a scan.
+        guard text.utf16.count != text.utf8.count, text.unicodeScalars.contains("\u{FFFD}"),
+            let encoded = try? JSONEncoder().encode(self),
+            let scalars = try? JSONDecoder().decode(EncodedField.self, from: encoded).value.unicodeScalars
+        else { return nil }
+        let octets = scalars.compactMap { UInt8(exactly: $0.value) }
+        // The value may contain a replacement character of its own.
+        return String(validating: octets, as: UTF8.self) == nil && octets.count == scalars.count ? octets : nil
+    }
+}
+
+/// The encoded form of a field.
+private struct EncodedField: Decodable {
+    let value: String
+}
