@@ -16,7 +16,7 @@ public enum RetryResult: Sendable {
     /// Starts another attempt at once.
     case retry
     /// Starts another attempt after a delay.
-    case retryAfter(Duration)
+    case retryWithDelay(Duration)
     /// Asks the next retrier; after the last one, the caller gets the response or the error unchanged.
     case doNotRetry
     /// Ends the call with this error.

@@ -31,7 +31,7 @@ extension Pipeline {
             case .doNotRetry: continue
             case .doNotRetryWithError(let error): throw error
             case .retry: return try mayRetry(failed, of: request, after: .zero)
-            case .retryAfter(let delay): return try mayRetry(failed, of: request, after: max(delay, .zero))
+            case .retryWithDelay(let delay): return try mayRetry(failed, of: request, after: max(delay, .zero))
             }
         }
         return nil

@@ -79,7 +79,7 @@ public struct RetryPolicy: RequestInterceptor {
         return request.withHeader(.idempotencyKey, keys.key(ofCall: context.id))
     }
 
-    /// Returns ``RetryResult/retryAfter(_:)`` for a request that is sent again, and ``RetryResult/doNotRetry`` otherwise.
+    /// Returns ``RetryResult/retryWithDelay(_:)`` for a request that is sent again, and ``RetryResult/doNotRetry`` otherwise.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
         // Hedges count as attempts, but not as retries.
         let delay = delay(after: attempt, attempt: context.attempt - context.hedges, random: random(), now: .now)
@@ -87,6 +87,6 @@ public struct RetryPolicy: RequestInterceptor {
         // Checked before the budget, so that a retry that never begins is not counted.
         if let remaining = context.remainingTime, delay >= remaining { return .doNotRetry }
         if let budget, !budget.withdraw(for: attempt.request) { return .doNotRetry }
-        return .retryAfter(delay)
+        return .retryWithDelay(delay)
     }
 }

@@ -9,7 +9,7 @@ struct RetryPolicyStepTests {
     static let unavailable = RetryPolicyTests.answer(.get, 503)
 
     static func delay(_ result: RetryResult) -> Duration? {
-        if case .retryAfter(let delay) = result { delay } else { nil }
+        if case .retryWithDelay(let delay) = result { delay } else { nil }
     }
 
     static func key(
