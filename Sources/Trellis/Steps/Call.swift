@@ -90,8 +90,8 @@ struct CallRecord: Sendable {
     var traffic = EarlierTraffic.none
     /// The exchanges that have ended, for a handle to show; `nil`: the call has no handle.
     var exchanges: [RequestExchange]?
-    /// The versions of the credentials with which the call was retried, by the keepers that renewed them.
-    var renewals: [ObjectIdentifier: Int] = [:]
+    /// The records about the credentials of the call, by the stores that hold the credentials.
+    var credentials: [ObjectIdentifier: CredentialRecord] = [:]
 }
 
 /// An exchange of a request: a request on the wire, in one of its attempts.

@@ -10,6 +10,8 @@
 /// - A refresh can come ahead of expiry: ``AuthenticationCredential/requiresRefresh`` is read before each attempt.
 /// - A refresh that fails fails every call that waits for it, and every call that had been sent before and is refused later: none
 ///   of these calls begins another refresh. Calls that are made later do, as often as the ``RefreshWindow`` allows.
+/// - A refusal concerns the credential only if ``Authenticator/apply(_:to:)`` changed the request, and only at the origin that the
+///   request was made for: any other response with a status of 401 is returned as it is.
 /// - A call that is sent again with a new credential and refused once more gets the response as it is.
 /// - The refresh sends its requests with the ``RefreshSession`` that it is given: they do not wait for the refresh, and go out while
 ///   the session drains.
@@ -22,7 +24,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
 {
     private let authenticator: AuthenticatorType
     /// The holder of the credential and of the calls that wait for a refresh.
-    private let keeper: CredentialStore<AuthenticatorType>
+    private let store: CredentialStore<AuthenticatorType>
 
     /// Creates an interceptor.
     ///
@@ -39,7 +41,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         refreshTimeout: Duration? = .seconds(60), clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.authenticator = authenticator
-        keeper = CredentialStore(
+        store = CredentialStore(
             authenticator, credential: credential, window: refreshWindow, timeout: refreshTimeout, clock: clock)
     }
 
@@ -48,8 +50,8 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     /// Setting another credential, or `nil`, discards the result of a refresh under way: the calls that wait for the refresh go
     /// on with the credential that was set, and earlier failures are forgotten.
     public var credential: AuthenticatorType.Credential? {
-        get { keeper.credential }
-        set { keeper.credential = newValue }
+        get { store.credential }
+        set { store.credential = newValue }
     }
 
     /// Returns the request with the credential added, after waiting for a refresh if one is needed or under way.
@@ -57,29 +59,38 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     /// - Throws: ``AuthenticationError``, or the error of the authenticator.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
         guard !isPartOfRefresh else { return request }
-        return try await apply(keeper.credential(for: context.call), to: request)
+        return try await apply(store.credential(for: context.call), to: request, context.call)
     }
 
     /// Adds the credential to a copy of the request. Separate from `adapt`, so that a call that waits for the credential holds no
     /// copy of its request.
     @inline(never)
-    private func apply(_ credential: AuthenticatorType.Credential, to request: Request) async throws -> Request {
-        var request = request
-        try await authenticator.apply(credential, to: &request)
-        return request
+    private func apply(
+        _ credential: AuthenticatorType.Credential, to request: Request, _ call: Call
+    ) async throws -> Request {
+        var authenticated = request
+        try await authenticator.apply(credential, to: &authenticated)
+        // A credential that replaces an equal one counts as added: any change makes a new storage.
+        let isAdded = !authenticated.isSame(as: request)
+        call.changeCredentialRecord(of: ObjectIdentifier(store)) { $0.isAdded = isAdded }
+        return authenticated
     }
 
     /// Asks for another attempt with another credential, if the attempt failed because of its credential.
+    ///
+    /// Returns ``RetryResult/doNotRetry`` for a request that ``Authenticator/apply(_:to:)`` left as it was, and for a request to
+    /// another origin, to which a redirect has led without the credential.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
-        guard !isPartOfRefresh, let response = attempt.response ?? (attempt.error as? TrellisError)?.response,
+        let record = context.call.credentialRecord(of: ObjectIdentifier(store))
+        guard !isPartOfRefresh, record.isAdded, !context.hasLeftOrigin, let response = attempt.response ?? (attempt.error as? TrellisError)?.response,
             authenticator.didRequest(attempt.request, with: response, failDueToAuthenticationError: attempt.error)
         else { return .doNotRetry }
-        guard let (credential, version) = keeper.versioned else {
+        guard let (credential, version) = store.versioned else {
             return .doNotRetryWithError(AuthenticationError.missingCredential)
         }
         let isCurrent = await authenticator.isRequest(attempt.request, authenticatedWith: credential)
         do {
-            let isRenewed = try await keeper.renew(for: context.call, isCurrent: isCurrent, version: version)
+            let isRenewed = try await store.renew(for: context.call, isCurrent: isCurrent, version: version)
             return isRenewed ? .retry : .doNotRetry
         } catch {
             return .doNotRetryWithError(error)
@@ -87,5 +98,5 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     }
 
     /// Indicates whether the running task is part of the refresh, whose own requests would otherwise wait for themselves.
-    private var isPartOfRefresh: Bool { RefreshScope.refreshes.contains(ObjectIdentifier(keeper)) }
+    private var isPartOfRefresh: Bool { RefreshScope.refreshes.contains(ObjectIdentifier(store)) }
 }

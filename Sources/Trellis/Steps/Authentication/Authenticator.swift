@@ -20,7 +20,8 @@ public protocol Authenticator<Credential>: Sendable {
     associatedtype Credential: AuthenticationCredential
 
     /// Adds the credential to a request. The interceptor of a session sees all requests of the session: if they go to more than
-    /// one party, check the request's URL, or the other parties learn the credential.
+    /// one party, check the request's URL, or the other parties learn the credential. The refusal of a request that the method
+    /// leaves as it is begins no refresh.
     ///
     /// - Throws: An error that keeps the request from being sent; the caller gets it unchanged.
     func apply(_ credential: Credential, to request: inout Request) async throws

@@ -124,21 +124,21 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     /// Returns whether a refused call is sent again, after waiting for a refresh if needed.
     func renew(for call: Call, isCurrent: Bool, version: Int) async throws -> Bool {
-        let (now, keeper) = (now(), ObjectIdentifier(self))
-        let repeated = call.record.withLock { $0.renewals[keeper] }
+        let (now, id) = (now(), ObjectIdentifier(self))
+        let repeated = call.credentialRecord(of: id).renewal
         let (step, present) = try state.withLock { state in
             let decision = state.machine.refuse(
                 call.id, isCurrent: isCurrent, ofVersion: version, repeatedWith: repeated, at: now)
             return (try follow(decision, of: call, &state), state.machine.version)
         }
         switch step {
-        case .goOn: call.record.withLock { $0.renewals[keeper] = present }
+        case .goOn: call.changeCredentialRecord(of: id) { $0.renewal = present }
         case .leave: return false
         case .wait(let ticket):
             try await line.wait(with: ticket)
             // A credential that was set, and did not come from the refresh, has not been tried yet.
             let renewed = state.withLock { $0.machine.isRenewed ? $0.machine.version : nil }
-            if let renewed { call.record.withLock { $0.renewals[keeper] = renewed } }
+            if let renewed { call.changeCredentialRecord(of: id) { $0.renewal = renewed } }
         }
         return true
     }
