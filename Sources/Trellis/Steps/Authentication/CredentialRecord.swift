@@ -5,6 +5,14 @@ struct CredentialRecord: Sendable {
     var isAdded = false
     /// The version of the credential with which the call was sent again after its last refusal; `nil` if it was not sent again.
     var renewal: Int?
+    /// The failed refresh with which the call failed before its request was sent; `nil` if there is none.
+    var failure: Failure?
+
+    /// A failed refresh, which concerns one version of the credential: another version may be good.
+    struct Failure: Sendable {
+        let error: any Error
+        let version: Int
+    }
 }
 
 extension Call {

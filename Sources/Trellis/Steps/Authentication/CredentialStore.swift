@@ -104,9 +104,34 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
     }
 
     /// Returns the credential that a call is sent with, after waiting for a refresh if needed.
+    ///
+    /// - Throws: The error of a failed refresh. The error is also recorded with the call, whose further attempts fail with it: a
+    ///   retrier that asks for another attempt begins no other refresh.
     func credential(for call: Call) async throws -> Credential {
-        if let ticket = try ticket(for: call) { try await line.wait(with: ticket) }
+        if let failure = failure(of: call) { throw failure }
+        if let ticket = try ticket(for: call) {
+            do {
+                try await line.wait(with: ticket)
+            } catch let failure as RefreshFailure {
+                throw record(failure, of: call)
+            }
+        }
         return try state.withLock { try $0.current }
+    }
+
+    /// Returns the error of the refresh with which a call failed before its request was sent; `nil` if there is no such error, or
+    /// another credential has arrived since.
+    func failure(of call: Call) -> (any Error)? {
+        guard let failure = call.credentialRecord(of: ObjectIdentifier(self)).failure else { return nil }
+        return failure.version == state.withLock({ $0.machine.version }) ? failure.error : nil
+    }
+
+    /// Records a failed refresh with a call, and returns the error of the refresh.
+    @inline(never)
+    private func record(_ failure: RefreshFailure, of call: Call) -> any Error {
+        let record = CredentialRecord.Failure(error: failure.error, version: failure.version)
+        call.changeCredentialRecord(of: ObjectIdentifier(self)) { $0.failure = record }
+        return failure.error
     }
 
     /// Returns the ticket to wait with; `nil` if the call need not wait.
@@ -135,7 +160,11 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         case .goOn: call.changeCredentialRecord(of: id) { $0.renewal = present }
         case .leave: return false
         case .wait(let ticket):
-            try await line.wait(with: ticket)
+            do {
+                try await line.wait(with: ticket)
+            } catch let failure as RefreshFailure {
+                throw failure.error
+            }
             // A credential that was set, and did not come from the refresh, has not been tried yet.
             let renewed = state.withLock { $0.machine.isRenewed ? $0.machine.version : nil }
             if let renewed { call.changeCredentialRecord(of: id) { $0.renewal = renewed } }
@@ -209,11 +238,20 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         let leftovers: ReleasedValues? = state.withLock { state in
             guard state.machine.refreshFailed(number) else { return nil }
             let refresh = cancels ? state.refresh : nil
-            var leftovers = end(&state, .failure(error))
+            let failure = RefreshFailure(error: error, version: state.machine.version)
+            var leftovers = end(&state, .failure(failure))
             (leftovers.cancelled, leftovers.failure) = (refresh, state.failure)
             state.failure = error
             return leftovers
         }
         leftovers?.letGo()
     }
+}
+
+/// The end of a refresh that has failed, as the calls that wait for the refresh receive it.
+private struct RefreshFailure: Error {
+    /// The error of the refresh.
+    let error: any Error
+    /// The version of the credential that was not renewed.
+    let version: Int
 }
