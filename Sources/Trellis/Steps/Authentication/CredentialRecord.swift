@@ -5,6 +5,8 @@ struct CredentialRecord: Sendable {
     var isAdded = false
     /// The version of the credential with which the call was sent again after its last refusal; `nil` if it was not sent again.
     var renewal: Int?
+    /// The number of the last refresh that had begun when the call was authenticated: the call was sent before any later refresh.
+    var lastRefresh = 0
     /// The failed refresh with which the call failed before its request was sent; `nil` if there is none.
     var failure: Failure?
 

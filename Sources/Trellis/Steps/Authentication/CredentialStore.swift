@@ -140,20 +140,23 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         // Read outside the lock: `requiresRefresh` is code of the user's.
         let expired = versioned.flatMap { $0.credential.requiresRefresh ? $0.version : nil }
         let now = now()
-        let step = try state.withLock { state in
+        let (step, lastRefresh) = try state.withLock { state in
             let requiresRefresh = expired == state.machine.version
-            return try follow(state.machine.adapt(call.id, requiresRefresh: requiresRefresh, at: now), of: call, &state)
+            let decision = state.machine.adapt(requiresRefresh: requiresRefresh, at: now)
+            return (try follow(decision, of: call, &state), state.machine.lastRefresh)
         }
+        call.changeCredentialRecord(of: ObjectIdentifier(self)) { $0.lastRefresh = lastRefresh }
         return if case .wait(let ticket) = step { ticket } else { nil }
     }
 
     /// Returns whether a refused call is sent again, after waiting for a refresh if needed.
     func renew(for call: Call, isCurrent: Bool, version: Int) async throws -> Bool {
         let (now, id) = (now(), ObjectIdentifier(self))
-        let repeated = call.credentialRecord(of: id).renewal
+        let record = call.credentialRecord(of: id)
         let (step, present) = try state.withLock { state in
             let decision = state.machine.refuse(
-                call.id, isCurrent: isCurrent, ofVersion: version, repeatedWith: repeated, at: now)
+                isCurrent: isCurrent, ofVersion: version, repeatedWith: record.renewal,
+                sentAfter: record.lastRefresh, at: now)
             return (try follow(decision, of: call, &state), state.machine.version)
         }
         switch step {
