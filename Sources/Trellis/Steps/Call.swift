@@ -172,7 +172,7 @@ protocol CallOrigin: Sendable {
 }
 
 /// The sender of requests that belong to a call in flight: the call's session.
-protocol RequestSender: Sendable {
+protocol RequestSender: AnyObject, Sendable {
     /// Returns the response to a step's own request, with its whole body. The request is a call without the steps that could wait
     /// for the call that sends it, and is sent even while the session drains.
     func answer(inFlight request: Request) async throws -> Answer

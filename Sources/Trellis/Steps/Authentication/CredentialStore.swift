@@ -109,11 +109,13 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
     ///   retrier that asks for another attempt begins no other refresh.
     func credential(for call: Call) async throws -> Credential {
         if let failure = failure(of: call) { throw failure }
-        if let ticket = try ticket(for: call) {
+        while let ticket = try ticket(for: call) {
             do {
                 try await line.wait(with: ticket)
+                break
             } catch let failure as RefreshFailure {
-                throw record(failure, of: call)
+                guard failure.isAbandoned(for: call) else { throw record(failure, of: call) }
+                try call.checkCancellation()
             }
         }
         return try state.withLock { try $0.current }
@@ -151,6 +153,31 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     /// Returns whether a refused call is sent again, after waiting for a refresh if needed.
     func renew(for call: Call, isCurrent: Bool, version: Int) async throws -> Bool {
+        var hasWaited = false
+        while true {
+            switch try step(ofRefused: call, isCurrent: isCurrent, version: version) {
+            case .goOn: return true
+            case .leave: return hasWaited
+            case .wait(let ticket):
+                hasWaited = true
+                do {
+                    try await line.wait(with: ticket)
+                } catch let failure as RefreshFailure {
+                    guard failure.isAbandoned(for: call) else { throw failure.error }
+                    try call.checkCancellation()
+                    continue
+                }
+                // A credential that was set, and did not come from the refresh, has not been tried yet.
+                let renewed = state.withLock { $0.machine.isRenewed ? $0.machine.version : nil }
+                if let renewed { call.changeCredentialRecord(of: ObjectIdentifier(self)) { $0.renewal = renewed } }
+                return true
+            }
+        }
+    }
+
+    /// Returns the next step of a refused call, and records the credential with which the call is sent again at once.
+    @inline(never)
+    private func step(ofRefused call: Call, isCurrent: Bool, version: Int) throws -> Step {
         let (now, id) = (now(), ObjectIdentifier(self))
         let record = call.credentialRecord(of: id)
         let (step, present) = try state.withLock { state in
@@ -159,20 +186,8 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
                 sentAfter: record.lastRefresh, at: now)
             return (try follow(decision, of: call, &state), state.machine.version)
         }
-        switch step {
-        case .goOn: call.changeCredentialRecord(of: id) { $0.renewal = present }
-        case .leave: return false
-        case .wait(let ticket):
-            do {
-                try await line.wait(with: ticket)
-            } catch let failure as RefreshFailure {
-                throw failure.error
-            }
-            // A credential that was set, and did not come from the refresh, has not been tried yet.
-            let renewed = state.withLock { $0.machine.isRenewed ? $0.machine.version : nil }
-            if let renewed { call.changeCredentialRecord(of: id) { $0.renewal = renewed } }
-        }
-        return true
+        if case .goOn = step { call.changeCredentialRecord(of: id) { $0.renewal = present } }
+        return step
     }
 
     /// Carries out a decision of the state machine about a call.
@@ -211,7 +226,8 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
                 do {
                     refreshed(number, try await authenticator.refresh(credential, using: session))
                 } catch {
-                    failed(number, error is CancellationError ? AuthenticationError.refreshCancelled : error)
+                    let cause: any Error = error is CancellationError ? AuthenticationError.refreshCancelled : error
+                    failed(number, cause, endedSession: session.endedSession)
                 }
             }
         }
@@ -237,11 +253,16 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         leftovers?.letGo()
     }
 
-    private func failed(_ number: Int, _ error: any Error, cancelling cancels: Bool = false) {
+    private func failed(
+        _ number: Int, _ error: any Error, cancelling cancels: Bool = false, endedSession: ObjectIdentifier? = nil
+    ) {
         let leftovers: ReleasedValues? = state.withLock { state in
-            guard state.machine.refreshFailed(number) else { return nil }
+            let isWanted =
+                endedSession == nil ? state.machine.refreshFailed(number) : state.machine.refreshAbandoned(number)
+            guard isWanted else { return nil }
             let refresh = cancels ? state.refresh : nil
-            let failure = RefreshFailure(error: error, version: state.machine.version)
+            let failure = RefreshFailure(
+                error: error, version: state.machine.version, endedSession: endedSession)
             var leftovers = end(&state, .failure(failure))
             (leftovers.cancelled, leftovers.failure) = (refresh, state.failure)
             state.failure = error
@@ -257,4 +278,12 @@ private struct RefreshFailure: Error {
     let error: any Error
     /// The version of the credential that was not renewed.
     let version: Int
+    /// The session of the refresh, if the refresh failed because the session was shut down; `nil` otherwise.
+    let endedSession: ObjectIdentifier?
+
+    /// Returns whether a call asks for a refresh again, because the refresh failed with a session that is not the call's own.
+    func isAbandoned(for call: Call) -> Bool {
+        guard let endedSession else { return false }
+        return call.sender.map { ObjectIdentifier($0) } != endedSession
+    }
 }

@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 
 /// The session of the call that began a refresh, as ``Authenticator/refresh(_:using:)`` uses it: a sender of requests that cannot
@@ -11,11 +12,14 @@ public import FoundationEssentials
 /// (``Session/shutdown(drainingFor:)``), until the drain is over.
 public struct RefreshSession: Sendable {
     private let send: @Sendable (Request) async throws -> Answer
+    /// The mark of a session that was shut down before a request of the refresh was answered.
+    private let end: End
 
     /// Creates a session of a closure, for tests of authenticators.
     ///
     /// - Parameter respond: Returns the body and the response to a request. Its errors reach the authenticator unchanged.
     public init(_ respond: @escaping @Sendable (Request) async throws -> (Data, Response)) {
+        end = End(of: nil)
         send = { request in
             let (data, response) = try await respond(request)
             return Answer(request: request, response: response, body: data)
@@ -25,10 +29,28 @@ public struct RefreshSession: Sendable {
     /// Creates the session of a call.
     init(of call: Call) {
         let sender = call.sender
+        let end = End(of: sender.map { ObjectIdentifier($0) })
+        self.end = end
         send = { request in
             guard let sender else { throw TrellisError(.cancelled(.sessionShutDown)) }
-            return try await sender.answer(inFlight: request)
+            do {
+                return try await sender.answer(inFlight: request)
+            } catch let error as TrellisError where error.reason == .cancelled(.sessionShutDown) {
+                end.isReached.withLock { $0 = true }
+                throw error
+            }
         }
+    }
+
+    /// The identity of the session, if it was shut down before a request of the refresh was answered; `nil` otherwise.
+    var endedSession: ObjectIdentifier? { end.isReached.withLock { $0 } ? end.session : nil }
+
+    /// The end of a session, as the requests of a refresh observe it.
+    private final class End: Sendable {
+        let session: ObjectIdentifier?
+        let isReached = Locked(false)
+
+        init(of session: ObjectIdentifier?) { self.session = session }
     }
 
     /// Sends a request and collects the response in memory. Any status is a response.

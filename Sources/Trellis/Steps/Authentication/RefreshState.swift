@@ -109,6 +109,14 @@ struct RefreshState: Sendable {
         return true
     }
 
+    /// Records that the session of a refresh has ended before the refresh; returns `false` if the refresh is not wanted any more.
+    /// The next call that needs another credential begins a refresh with its own session.
+    mutating func refreshAbandoned(_ refresh: Int) -> Bool {
+        guard refresh == lastRefresh, phase == .refreshing else { return false }
+        phase = .idle
+        return true
+    }
+
     /// Records that the user has set a credential, or removed it. The refreshes of the window stay counted.
     mutating func replace(hasCredential: Bool) {
         takeCredential(hasCredential)

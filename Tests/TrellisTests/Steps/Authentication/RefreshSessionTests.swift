@@ -224,4 +224,30 @@ struct RefreshSessionTests {
         #expect(failure.withLock { $0 } == .cancelled(.sessionShutDown))
         #expect(scripted.transport.attempts.isEmpty)
     }
+
+    /// The calls of other sessions that share the interceptor begin the refresh again, with a session of theirs.
+    @Test func theEndOfASessionDoesNotFailTheCallsOfAnother() async throws {
+        let interceptor = Self.interceptor(requiresRefresh: true, Self.token)
+        let first = Scripted { $0.steps.intercept(with: interceptor) }
+        let second = Scripted { $0.steps.intercept(with: interceptor) }
+        let ending = outcome { [session = first.session] in try await Self.get(session) }
+        _ = try await first.transport.nextAttempt()
+        let staying = outcome { [session = second.session] in try await Self.get(session) }
+        while await second.session.liveRequests.isEmpty, !Task.isCancelled { await second.session.settle() }
+        await first.session.shutdown()
+        #expect(await ending.value == .failed(.cancelled(.sessionShutDown)))
+        let token = try await second.transport.nextAttempt()
+        #expect(token.request.url == "http://a.example/token")
+        token.connect()
+        token.receiveHead()
+        token.receiveBody("token-1")
+        token.end()
+        let request = try await second.transport.nextAttempt()
+        #expect(request.request.request.headers[.authorization] == "Bearer token-1")
+        request.connect()
+        request.receiveHead()
+        request.receiveBody("yes")
+        request.end()
+        #expect(await staying.value == .answer("yes"))
+    }
 }

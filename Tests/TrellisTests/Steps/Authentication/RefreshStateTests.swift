@@ -13,6 +13,8 @@ struct RefreshStateTests {
         case refuse(UInt64, isCurrent: Bool = true, of: Int? = nil, at: Int = 0, Decision)
         case refreshed(Int, expired: Bool = false, isWanted: Bool = true)
         case failed(Int, isWanted: Bool = true)
+        /// The session of the refresh has ended.
+        case abandoned(Int, isWanted: Bool = true)
         case replace(Bool)
     }
 
@@ -72,6 +74,10 @@ struct RefreshStateTests {
             "a refresh ahead of expiry that failed is tried again by the next call",
             .adapt(1, expired: true, .refresh(1)), .failed(1), .adapt(2, expired: true, .refresh(2))),
         Story(
+            "a refresh that ended with its session is begun again by the next call",
+            .adapt(1, expired: true, .refresh(1)), .adapt(2, .wait), .abandoned(1), .refreshed(1, isWanted: false),
+            .adapt(2, expired: true, .refresh(2)), .abandoned(1, isWanted: false), .refreshed(2), .adapt(3, .proceed)),
+        Story(
             "too many refreshes in the window, and again after it",
             .refuse(1, .refresh(1)), .refreshed(1), .refuse(2, at: 1, .refresh(2)), .refreshed(2),
             .refuse(3, at: 30, .fail(.excessiveRefresh)), .adapt(4, expired: true, at: 30, .fail(.excessiveRefresh)),
@@ -130,6 +136,9 @@ struct RefreshStateTests {
                 waiting = []
             case .failed(let number, let isWanted):
                 #expect(state.refreshFailed(number) == isWanted, "step \(index)")
+                if isWanted { waiting = [] }
+            case .abandoned(let number, let isWanted):
+                #expect(state.refreshAbandoned(number) == isWanted, "step \(index)")
                 if isWanted { waiting = [] }
             case .replace(let hasCredential):
                 state.replace(hasCredential: hasCredential)
