@@ -56,13 +56,14 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
         return try await perform(request, context, next).answer
     }
 
-    /// Sends a request that has no credentials of its own. Returns the response, and whether a challenge was answered.
+    /// Sends a request that has no credentials of its own. Returns the response, and whether its origin has been sent, now or
+    /// earlier, a response to a Digest challenge.
     func perform(
         _ request: Request, _ context: CallContext, _ next: NextStep
     ) async throws -> (answer: StepResponse, hasAnswered: Bool) {
         try CredentialText.check(digestName: username, for: request)
         var (authorized, space) = try await ahead(of: request, context) ?? (request, nil)
-        var (answer, hasAnswered) = try await (next(authorized), false)
+        var (answer, hasAnswered) = try await (next(authorized), space != nil)
         // At most twice: with the nonce of the challenge, and with another nonce if the first was out of date by then.
         for isFirst in [true, false] {
             guard answer.response.status.code == 401,
@@ -81,6 +82,7 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
             answer = try await next(authorized)
         }
         await remember(answer.response, space)
+        if !hasAnswered, let url = targets.url(answer.response.url) { hasAnswered = await memory.knows(url.origin) }
         return (answer, hasAnswered)
     }
 

@@ -58,6 +58,9 @@ actor DigestSessionCache {
         return use(origin)
     }
 
+    /// Returns whether an origin has sent a challenge.
+    func knows(_ origin: String) -> Bool { spaces[origin] != nil }
+
     /// Returns the state to send a request with after the server has refused it with a challenge; `nil` where the state cannot be
     /// used.
     func answer(_ challenge: DigestChallenge, for origin: String, hasFinalURLs: Bool) -> DigestSession? {

@@ -9,9 +9,9 @@
 ///
 /// The step sends nothing before the server has refused a request with a challenge. It answers Digest where the server offers it,
 /// in whatever order, and Basic where the server offers no Digest that is understood; other schemes are not answered. Credentials
-/// that are refused are not sent again, and a server whose Digest was answered does not get the password. After a Digest challenge
-/// later requests to its origin are sent with an answer at once, as with ``DigestAuthentication``; Basic is asked for anew each
-/// time. ``BasicAuthentication`` sends the password without being asked.
+/// that are refused are not sent again with the same request. After a Digest challenge later requests to its origin are sent with
+/// a response to it at once, as with ``DigestAuthentication``, and the origin does not get the password, even if it asks for Basic
+/// later. Basic is asked for with each request. ``BasicAuthentication`` sends the password without being asked.
 ///
 /// Challenges of another origin than the step's own are not answered, and neither are those of a proxy. A request with an
 /// `Authorization` field or with a name and password in its URL keeps its own credentials. A request whose body cannot be sent
