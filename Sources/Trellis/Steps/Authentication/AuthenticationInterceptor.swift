@@ -19,7 +19,7 @@
 ///   more.
 ///
 /// An interceptor of a session adds the credential to each request of the session, an interceptor of one request to that request
-/// alone.
+/// alone. A request that proves a name and a password of its own (``Request/withCredentials(username:password:)``) gets no credential.
 public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor, RedactedDescription
 {
     private let authenticator: AuthenticatorType
@@ -58,7 +58,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     ///
     /// - Throws: ``AuthenticationError``, or the error of the authenticator.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        guard !isPartOfRefresh else { return request }
+        guard !isPartOfRefresh, !context.hasOwnCredentials else { return request }
         return try await apply(store.credential(for: context.call), to: request, context.call)
     }
 

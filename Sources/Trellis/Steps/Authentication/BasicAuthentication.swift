@@ -27,6 +27,6 @@ public struct BasicAuthentication: RequestAdapter, RedactedDescription {
 
     /// Returns the request with the credentials.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        credentials.authenticated(request)
+        try await credentials.adapt(request, context: context)
     }
 }

@@ -28,6 +28,6 @@ public struct BearerAuthentication: RequestAdapter, RedactedDescription {
 
     /// Returns the request with the token.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        credentials.authenticated(request)
+        try await credentials.adapt(request, context: context)
     }
 }

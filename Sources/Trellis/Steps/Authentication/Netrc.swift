@@ -58,7 +58,7 @@ extension Netrc: RequestAdapter {
     /// with a password in its URL keeps its own credentials; a request with only a name in its URL gets the password of that
     /// user.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        guard let url = CredentialTargets().target(of: request),
+        guard !context.hasOwnCredentials, let url = CredentialTargets().target(of: request),
             let credential = credential(for: url.host, user: url.user)
         else { return request }
         return credential.added(to: request)

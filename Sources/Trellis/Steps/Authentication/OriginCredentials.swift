@@ -39,9 +39,8 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
     }
 
     /// Returns the request with the credential of its origin.
-    public func adapt(_ request: Request, context: CallContext) async throws -> Request { authenticated(request) }
-
-    func authenticated(_ request: Request) -> Request {
+    public func adapt(_ request: Request, context: CallContext) async throws -> Request {
+        guard !context.hasOwnCredentials else { return request }
         if let everywhere {
             // The credential is also added to requests whose URL cannot be parsed here.
             return request.hasCredentials ? request : everywhere.added(to: request)
