@@ -169,6 +169,8 @@ protocol CallOrigin: Sendable {
     ///
     /// - Parameter depth: The number of steps around the call that have run.
     func sharedCall(for request: Request, depth: Int) -> any SharedCall
+    /// The sum of the epochs of the credentials of the call: the sum changes whenever the user sets one of these credentials.
+    var credentialEpoch: Int { get }
 }
 
 /// The sender of requests that belong to a call in flight: the call's session.

@@ -47,3 +47,22 @@ public struct Interceptor: RequestInterceptor {
         return .doNotRetry
     }
 }
+
+/// An adapter that adds a credential which the user can replace while requests are under way.
+protocol CredentialHolder {
+    /// A number that grows whenever the user sets another credential.
+    var credentialEpoch: Int { get }
+}
+
+extension Interceptor: CredentialHolder {
+    var credentialEpoch: Int { adapters.credentialEpoch }
+}
+
+extension AttachedInterceptor: CredentialHolder {
+    var credentialEpoch: Int { (interceptor as? any CredentialHolder)?.credentialEpoch ?? 0 }
+}
+
+extension [any RequestAdapter] {
+    /// The sum of the epochs of all credentials that the adapters hold.
+    var credentialEpoch: Int { reduce(0) { $0 + (($1 as? any CredentialHolder)?.credentialEpoch ?? 0) } }
+}

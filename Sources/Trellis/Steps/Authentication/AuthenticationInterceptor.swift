@@ -103,3 +103,7 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     /// Indicates whether the running task is part of the refresh, whose own requests would otherwise wait for themselves.
     private var isPartOfRefresh: Bool { RefreshScope.refreshes.contains(ObjectIdentifier(store)) }
 }
+
+extension AuthenticationInterceptor: CredentialHolder {
+    var credentialEpoch: Int { store.epoch }
+}

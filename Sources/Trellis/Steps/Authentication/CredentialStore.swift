@@ -9,6 +9,8 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     private struct State {
         var credential: Credential?
+        /// The number of times that the user has set the credential.
+        var epoch = 0
         /// The state machine that decides about the calls.
         var machine: RefreshState
         /// The error of the last refresh.
@@ -87,6 +89,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         set {
             let leftovers = state.withLock { state in
                 let (refresh, old) = (state.refresh, state.credential)
+                state.epoch += 1
                 state.machine.replace(hasCredential: newValue != nil)
                 var leftovers = end(
                     &state, newValue == nil ? .failure(AuthenticationError.missingCredential) : .success(()))
@@ -97,6 +100,10 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
             leftovers.letGo()
         }
     }
+
+    /// The number of times that the user has set the credential. A refresh does not change the number: its credential is that of
+    /// the same user.
+    var epoch: Int { state.withLock { $0.epoch } }
 
     /// The credential and its version number.
     var versioned: (credential: Credential, version: Int)? {

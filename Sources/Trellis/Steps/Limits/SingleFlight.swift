@@ -12,8 +12,9 @@ import CurlEngine
 /// Responses that are collected in memory are shared; streams are sent separately.
 ///
 /// Put the step first among ``Steps/aroundCall``, so that the steps behind it run once for all callers. Adapters run once too,
-/// with the task-local values of the first caller: where an adapter takes a user's credentials from task-local values, there must
-/// be no single flight.
+/// with the task-local values of the first caller: if an adapter reads a user's credentials from task-local values, or from any
+/// other place that changes, there must be no single flight. Calls that begin after ``AuthenticationInterceptor/credential`` was set
+/// share no request with calls that began before.
 ///
 /// The shared request is a call of its own, with its own ``RequestEvent/callID``, and belongs to no caller in particular:
 ///
@@ -34,6 +35,9 @@ public final class SingleFlight: ResponseForwardingStep {
         let extras: ObjectIdentifier?
         /// The number of steps around the call that have run.
         let depth: Int
+        /// The epoch of the credentials that adapters add to the request: a request with the credential that was replaced is not the
+        /// same.
+        let credentialEpoch: Int
     }
 
     /// A shared call under way, with its waiters.
@@ -62,7 +66,8 @@ public final class SingleFlight: ResponseForwardingStep {
         let key = Key(
             request: requestKey, session: ObjectIdentifier(context.call.engine),
             steps: request.attachment.map { ObjectIdentifier($0) },
-            extras: request.extras.map { ObjectIdentifier($0) }, depth: depth)
+            extras: request.extras.map { ObjectIdentifier($0) }, depth: depth,
+            credentialEpoch: origin.credentialEpoch)
         defer { context.call.record.withLock { $0.wait = nil } }
         let ticket = state.withLock { state in
             state.lastTicket += 1
