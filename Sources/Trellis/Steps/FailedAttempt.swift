@@ -15,6 +15,8 @@ public struct FailedAttempt: Sendable {
     /// The error of the exchange, or the error that refuses the response; `nil`: the response is not refused by any known
     /// condition.
     public let error: (any Error)?
+    /// Ends the transfer of the response, if its body is still to come; `nil` if there is no such response.
+    var discard: (@Sendable () async -> Void)?
 
     /// Creates a failed attempt, for tests of retriers.
     public init(request: Request, response: Response? = nil, body: Data? = nil, error: (any Error)? = nil) {

@@ -16,11 +16,20 @@ extension Pipeline {
 
     @inline(never)
     func decision(on end: AttemptEnd, of request: Request) async throws -> Duration? {
-        guard let failed = self.request.failedAttempt(end.result), !end.isAnswered || failed.request.mayBeRepeated,
+        guard let failed = failedAttempt(end), !end.isAnswered || failed.request.mayBeRepeated,
             let wait = try await wait(behind: failed, of: request)
         else { return nil }
         tell { .retrying(after: wait, because: end.result.failure) }
         return wait
+    }
+
+    /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
+    private func failedAttempt(_ end: AttemptEnd) -> FailedAttempt? {
+        guard var failed = self.request.failedAttempt(end.result) else { return nil }
+        if case .success(let answer) = end.result, answer.data == nil {
+            failed.discard = { [context] in await answer.discard(context) }
+        }
+        return failed
     }
 
     /// Asks the retriers in order for the time to wait before the next attempt; `nil`: none asks for one.

@@ -93,7 +93,8 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
         }
         let isCurrent = await authenticator.isRequest(attempt.request, authenticatedWith: credential)
         do {
-            let isRenewed = try await store.renew(for: context.call, isCurrent: isCurrent, version: version)
+            let isRenewed = try await store.renew(
+                for: context.call, isCurrent: isCurrent, version: version, beforeWait: attempt.discard)
             return isRenewed ? .retry : .doNotRetry
         } catch {
             return .doNotRetryWithError(error)

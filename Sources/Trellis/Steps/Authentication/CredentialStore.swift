@@ -159,13 +159,19 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
     }
 
     /// Returns whether a refused call is sent again, after waiting for a refresh if needed.
-    func renew(for call: Call, isCurrent: Bool, version: Int) async throws -> Bool {
+    ///
+    /// - Parameter discard: Ends the transfer of the refused response before a wait. After a wait the response is never delivered,
+    ///   and until then it would keep the connection slot that the refresh may need.
+    func renew(
+        for call: Call, isCurrent: Bool, version: Int, beforeWait discard: (@Sendable () async -> Void)? = nil
+    ) async throws -> Bool {
         var hasWaited = false
         while true {
             switch try step(ofRefused: call, isCurrent: isCurrent, version: version) {
             case .goOn: return true
             case .leave: return hasWaited
             case .wait(let ticket):
+                if !hasWaited { await discard?() }
                 hasWaited = true
                 do {
                     try await line.wait(with: ticket)

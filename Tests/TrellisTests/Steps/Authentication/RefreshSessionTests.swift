@@ -157,6 +157,31 @@ struct RefreshSessionTests {
         #expect(try await Self.get(session) == "yes")
     }
 
+    /// A refused stream does not keep the connection slot that the request of the refresh waits for.
+    @Test func aRefusedStreamLeavesItsSlotToTheRefresh() async throws {
+        let never = LoopbackServer.Gate()
+        let transport = MockTransport { request in
+            switch request.request.headers[.authorization] {
+            case nil: .text("token-1")
+            case "Bearer token-1": .text("yes")
+            default:
+                MockResponse(status: 401, headers: [.contentLength: "1000000"]) { writer in
+                    try await writer.write("no")
+                    try await never.opened()
+                }
+            }
+        }
+        let configuration = Self.configuration {
+            $0.limits.perOrigin = 1
+            $0.steps.intercept(with: Self.interceptor(Self.token))
+        }
+        let session = Session(configuration: configuration, transport: transport)
+        let response = try await session.stream("http://a.example/")
+        #expect(response.response.status == .ok)
+        #expect(try await response.chunks.collect(upTo: 100) == Data("yes".utf8))
+        never.open()
+    }
+
     @Test func anAuthenticatorIsTestedWithoutASession() async throws {
         let asked = Locked<[String]>([])
         let session = RefreshSession { request in
