@@ -9,7 +9,8 @@ import CurlEngine
 /// A host's circuit is closed as long as the host is well. When ``minimumRequests`` and more were sent to it within ``window``,
 /// and ``failureRatio`` of them failed, the circuit opens: for ``openDuration`` every request to the host fails at once with
 /// ``TrellisError/Kind/circuitOpen``. Then one request is let through. If this request succeeds, the circuit closes, with a clean
-/// record; if it fails, the circuit stays open for the same time again.
+/// record; if it fails, the circuit stays open for the same time again. If it has not ended after this time, the next request is let
+/// through in its place, and its outcome no longer counts.
 ///
 /// Failures are connections that cannot be made or are lost, a server that is silent, and the statuses 500, 502, 503 and 504. Any
 /// other response is a success, including 404 and 429; a stream has succeeded when its head has come. The end of the call's own
@@ -74,8 +75,8 @@ public final class CircuitBreaker: Sendable {
 
     /// Admits a request to a host.
     ///
-    /// - Returns: The permit to report the outcome with, by ``leave(_:_:host:at:)``. The outcome must be reported: the circuit
-    ///   may admit no other request until then.
+    /// - Returns: The permit to report the outcome with, by ``leave(_:_:host:at:)``. The outcome must be reported: a circuit that is
+    ///   tested admits no other request until then, or until the open duration has passed.
     /// - Throws: The reason ``TrellisError/LimitFailure`` where the request may not be sent.
     @inline(never)
     func enter(host: String, at now: EngineInstant) throws -> Circuit.Permit {
