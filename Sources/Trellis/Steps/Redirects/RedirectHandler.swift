@@ -11,7 +11,8 @@ public protocol RedirectHandler: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request that would be sent, with the method, the body and the fields that the ``RedirectPolicy`` leaves
-    ///     it. Fields that the handler puts back are sent to any target of the redirect.
+    ///     it. Fields that the handler adds are sent to any target. If the handler changes the URL to one of another origin, the
+    ///     fields that were meant for the old origin (see ``RedirectPolicy``) are removed, unless the handler has changed them.
     ///   - response: The redirect.
     /// - Returns: The request, changed or not; `nil` makes `response` the final response.
     /// - Throws: The error that the caller gets, unchanged.
