@@ -97,9 +97,11 @@ final class RedirectedHop: Sendable {
 
 /// The result of an attempt, and the context of the hop at which the attempt ended.
 struct AttemptEnd: Sendable {
-    let result: Result<StepResponse, any Error>
+    var result: Result<StepResponse, any Error>
     /// The context of the last hop of the attempt.
-    let context: CallContext
+    var context: CallContext
+    /// The last request of the attempt; `nil` if it was not sent, or no attempts run concurrently: then it is that of the call.
+    var sent: PreparedRequest?
     /// A Boolean value: the hop was answered with a redirect that could not be followed, so that sending its request again would
     /// repeat a request that was answered.
     var isAnswered = false

@@ -13,6 +13,8 @@ public struct StepResponse: Sendable {
     let content: Content
     /// The verdict of the reader's conditions on the response; `nil`: the response was not validated.
     var verdict: Verdict?
+    /// The request that was answered; `nil` if it is the last request of the call.
+    var sent: PreparedRequest?
 
     init(response: Response, content: Content) {
         self.response = response

@@ -5,7 +5,9 @@ extension Pipeline {
     /// Validates a response in memory as part of its attempt, so that retriers are asked about a response that is refused.
     func judged(_ end: AttemptEnd) async -> AttemptEnd {
         guard case .success(let answer) = end.result, call.delivery == .memory else { return end }
-        return AttemptEnd(result: .success(await self.request.judged(answer)), context: end.context)
+        var end = end
+        end.result = .success(await self.request.judged(answer))
+        return end
     }
 
     /// Returns the time to wait before the next attempt; `nil`: there is none, and the result is final.
@@ -25,7 +27,7 @@ extension Pipeline {
 
     /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
     private func failedAttempt(_ end: AttemptEnd) -> FailedAttempt? {
-        guard var failed = self.request.failedAttempt(end.result) else { return nil }
+        guard var failed = self.request.failedAttempt(end) else { return nil }
         if case .success(let answer) = end.result, answer.data == nil {
             failed.discard = { [context] in await answer.discard(context) }
         }

@@ -19,6 +19,9 @@ final class Pipeline: Sendable {
     let session: Session
     let request: RequestActor
     let context: CallContext
+    /// The last request that this pipeline has sent; `nil` if the call's attempts go out one after the other, so that its record has
+    /// the request.
+    let lastSent: Locked<PreparedRequest?>?
 
     var call: Call { context.call }
 
@@ -33,6 +36,7 @@ final class Pipeline: Sendable {
         self.request = request
         session = request.session
         context = CallContext(request.call)
+        lastSent = request.call.starts.map { _ in Locked<PreparedRequest?>(nil) }
     }
 
     /// Creates the same pipeline in the context of a later attempt or hop.
@@ -40,6 +44,7 @@ final class Pipeline: Sendable {
         session = pipeline.session
         request = pipeline.request
         self.context = context
+        lastSent = context.call.starts.map { _ in Locked<PreparedRequest?>(nil) }
     }
 
     /// Performs the call, once.
@@ -131,7 +136,7 @@ final class Pipeline: Sendable {
             let adapted = try await adapted(context.hop?.asked ?? request)
             return await hops(adapted, asked: steps.adapters.isEmpty ? nil : request)
         } catch {
-            return AttemptEnd(result: .failure(error), context: context)
+            return end(.failure(error))
         }
     }
 
@@ -159,7 +164,7 @@ final class Pipeline: Sendable {
         do {
             let answer = try await hop(request)
             guard answer.response.status.isRedirect else {
-                return AttemptEnd(result: .success(answer), context: context)
+                return end(.success(answer))
             }
             return await followed(answer, to: request, asked)
         } catch {
@@ -177,7 +182,7 @@ final class Pipeline: Sendable {
                 answer = try await pipeline.hop(request)
                 isAnswered = true
             }
-            return AttemptEnd(result: .success(answer), context: pipeline.context)
+            return pipeline.end(.success(answer))
         } catch {
             return pipeline.failed(error, isAnswered: isAnswered)
         }
@@ -190,7 +195,21 @@ final class Pipeline: Sendable {
             error.followed = context.redirects
             failure = error
         }
-        return AttemptEnd(result: .failure(failure), context: context, isAnswered: isAnswered)
+        return end(.failure(failure), isAnswered: isAnswered)
+    }
+
+    /// Returns the end of the attempt at this hop, with the request that the attempt has sent.
+    @inline(never)
+    private func end(_ result: Result<StepResponse, any Error>, isAnswered: Bool = false) -> AttemptEnd {
+        guard let lastSent, let sent = lastSent.withLock({ $0 }) else {
+            return AttemptEnd(result: result, context: context, isAnswered: isAnswered)
+        }
+        let result = result.map { answer in
+            var answer = answer
+            answer.sent = sent
+            return answer
+        }
+        return AttemptEnd(result: result, context: context, sent: sent, isAnswered: isAnswered)
     }
 
     /// Returns the request that a redirect leads to, with the pipeline in its context; `nil`: the response is no redirect to follow.

@@ -39,14 +39,14 @@ extension RequestActor {
 
 extension RequestActor {
     /// Returns the failed attempt that is passed to retriers; `nil`: there is nothing to retry.
-    nonisolated func failedAttempt(_ result: Result<StepResponse, any Error>) -> FailedAttempt? {
-        switch result {
-        case .failure(let error): return FailedAttempt(request: sentRequest, error: error)
+    nonisolated func failedAttempt(_ end: AttemptEnd) -> FailedAttempt? {
+        let request = sentRequest(end.sent)
+        switch end.result {
+        case .failure(let error): return FailedAttempt(request: request, error: error)
         case .success(let answer):
             let error = answer.verdict?.error
             guard error != nil || answer.response.status.code >= 400 else { return nil }
-            return FailedAttempt(
-                request: sentRequest, response: answer.response, body: answer.data, error: error)
+            return FailedAttempt(request: request, response: answer.response, body: answer.data, error: error)
         }
     }
 
@@ -55,22 +55,23 @@ extension RequestActor {
         guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else {
             return answer
         }
-        var whole = Answer(request: sentRequest, response: answer.response, body: body)
+        var whole = Answer(request: sentRequest(answer.sent), response: answer.response, body: body)
         whole.observer = call.observer
         var judged = answer
         judged.verdict = await conditions.verdict(on: whole)
         return judged
     }
 
-    /// The last request that was sent; before any was, the call's request.
-    private nonisolated var sentRequest: Request {
-        (call.record.withLock { $0.sent } ?? first?.prepared)?.transportRequest.request ?? call.request
+    /// Returns the request of an attempt; if it is not known, the last request of the call, and before any was sent the caller's.
+    private nonisolated func sentRequest(_ prepared: PreparedRequest?) -> Request {
+        let prepared = prepared ?? call.record.withLock { $0.sent } ?? first?.prepared
+        return prepared?.transportRequest.request ?? call.request
     }
 
     /// Returns the response of a call for memory, with its whole body and the request that it answers.
     nonisolated func answer(of response: StepResponse) async throws -> Answer {
         var whole = Answer(
-            request: sentRequest, response: response.response, body: try await response.wholeBody())
+            request: sentRequest(response.sent), response: response.response, body: try await response.wholeBody())
         whole.observer = call.observer
         whole.verdict = response.verdict
         return whole

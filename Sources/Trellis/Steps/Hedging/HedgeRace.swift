@@ -84,9 +84,9 @@ struct HedgeRace: Sendable {
 extension AttemptEnd {
     /// Returns the same end, with the counts of all attempts.
     fileprivate func counting(_ all: CallContext) -> AttemptEnd {
-        var context = context
-        context.attempt = all.attempt
-        context.hedges = all.hedges
-        return AttemptEnd(result: result, context: context, isAnswered: isAnswered)
+        var end = self
+        end.context.attempt = all.attempt
+        end.context.hedges = all.hedges
+        return end
     }
 }
