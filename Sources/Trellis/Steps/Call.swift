@@ -90,6 +90,8 @@ struct CallRecord: Sendable {
     var traffic = EarlierTraffic.none
     /// The exchanges that have ended, for a handle to show; `nil`: the call has no handle.
     var exchanges: [RequestExchange]?
+    /// The hosts for which retry budgets have recorded a request of the call last, by budget.
+    var budgetHosts: [ObjectIdentifier: String] = [:]
     /// The records about the credentials of the call, by the stores that hold the credentials.
     var credentials: [ObjectIdentifier: CredentialRecord] = [:]
 }

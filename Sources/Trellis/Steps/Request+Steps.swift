@@ -59,9 +59,13 @@ final class AttachedSteps: RequestAttachment {
     /// A Boolean value: user code runs in the calls, which need tasks that can be cancelled at the deadline.
     let haveUserCode: Bool
 
+    /// The retry budgets of the steps, which count the requests to each host.
+    let budgets: [RetryBudget]
+
     init(_ given: Steps) {
         self.given = given
         steps = given.withWholeInterceptors
+        budgets = steps.budgets
         mayReplaceResponses = steps.mayReplaceResponses
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
     }
@@ -70,6 +74,7 @@ final class AttachedSteps: RequestAttachment {
     init(_ session: AttachedSteps, followedBy request: AttachedSteps) {
         steps = session.steps.followed(by: request.steps)
         given = steps
+        budgets = steps.budgets
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         haveUserCode = session.haveUserCode || request.haveUserCode
     }

@@ -121,8 +121,7 @@ final class Pipeline: Sendable {
     @inline(never)
     private func nextAttempt(_ request: Request, _ hedged: Bool) async -> AttemptEnd {
         guard hedged, let policy = steps.hedging else { return await attempt(request) }
-        return await HedgeRace(policy: policy, request: context.hop?.asked ?? request, adapters: steps.adapters) {
-            [self] context in
+        return await HedgeRace(policy: policy, request: context.hop?.asked ?? request) { [self] context in
             await Pipeline(self, context).attempt(request)
         }.run(context)
     }
@@ -146,6 +145,7 @@ final class Pipeline: Sendable {
         if context.hasLeftOrigin, let hop = context.hop { return hop.adapted }
         var request = request
         for index in steps.adapters.indices { request = try await adapted(request, index) }
+        if isFirst { recordInBudgets(request) }
         return request
     }
 
@@ -155,6 +155,12 @@ final class Pipeline: Sendable {
         let adapted = try await steps.adapters[index].adapt(request, context: context)
         tell { .adapted(adapted) }
         return adapted
+    }
+
+    /// Records a request in the retry budgets, if its host is another than that of the last request that was recorded.
+    @inline(never)
+    private func recordInBudgets(_ request: Request) {
+        for budget in self.request.steps.budgets { budget.recordRequest(request, of: call) }
     }
 
     /// Sends a request, and follows the redirects that answer it.
@@ -226,6 +232,7 @@ final class Pipeline: Sendable {
                 context: context)
         else { return nil }
         tell { .redirected(redirect) }
+        recordInBudgets(hop.adapted)
         await answer.discard(context)
         var context = context
         context.follow(redirect, to: hop)

@@ -10,8 +10,6 @@ struct HedgeRace: Sendable {
 
     let policy: HedgingPolicy
     let request: Request
-    /// The call's adapters: a ``RetryPolicy`` among them that has the same budget records the request itself.
-    let adapters: [any RequestAdapter]
     let attempt: @Sendable (CallContext) async -> AttemptEnd
 
     /// Runs attempts until one of them has a response.
@@ -73,11 +71,9 @@ struct HedgeRace: Sendable {
             && policy.budget?.withdraw(for: request) ?? true
     }
 
-    /// Records the request in the budget, unless a retry policy with the same budget does.
+    /// Records the request in the budget. A retry policy with the same budget does not record it again.
     private func recordRequest(_ context: CallContext) {
-        guard context.attempt == 1, let budget = policy.budget else { return }
-        let isRecorded = adapters.contains { ($0 as? RetryPolicy)?.budget === budget }
-        if !isRecorded { budget.recordRequest(request) }
+        if context.attempt == 1 { policy.budget?.recordRequest(request, of: context.call) }
     }
 }
 

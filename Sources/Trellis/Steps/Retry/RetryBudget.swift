@@ -6,6 +6,9 @@ package import CurlEngine
 /// requests: a host that does not respond any more gets a tenth more requests than usual, not three times as many. Further
 /// retries are not begun, and the caller gets the failure. The numbers are those of one process.
 ///
+/// A call counts once for its host, and once for each other host to which an adapter or a redirect leads it. The ``RetryPolicy`` and
+/// the ``HedgingPolicy`` of the ``Steps`` record the requests; a retrier of your own that has a budget calls ``recordRequest(_:)``.
+///
 /// A budget is shared by all its holders: by the copies of a ``RetryPolicy``, and so by the requests of a session. A budget that
 /// is made for each request limits nothing.
 public final class RetryBudget: Sendable {
@@ -42,6 +45,14 @@ public final class RetryBudget: Sendable {
     public func recordRequest(_ request: Request) {
         let now = clock.now()
         accounts.withLock { $0.withState(of: request.limitedHost, at: now) { $0.recordRequest(at: now) } }
+    }
+
+    /// Records the request of a call, unless the last request of the call that was recorded went to the same host: the first request,
+    /// and the first request to each host that an adapter or a redirect leads to. Retries are withdrawn from the budget of that host.
+    func recordRequest(_ request: Request, of call: Call) {
+        let host = request.limitedHost
+        let last = call.record.withLock { $0.budgetHosts.updateValue(host, forKey: ObjectIdentifier(self)) }
+        if last != host { recordRequest(request) }
     }
 
     /// Takes another sending of a request from the budget: a retry, or a hedge beside the first attempt.
@@ -83,5 +94,35 @@ extension RetryBudget {
             window.advance(to: now)
             return window.total == 0 && window.marked == 0
         }
+    }
+}
+
+/// An adapter with a budget that counts the requests of calls.
+protocol RetryBudgetHolder {
+    var budgets: [RetryBudget] { get }
+}
+
+extension RetryPolicy: RetryBudgetHolder {
+    var budgets: [RetryBudget] { budget.map { [$0] } ?? [] }
+}
+
+extension ConnectionLostRetryPolicy: RetryBudgetHolder {
+    var budgets: [RetryBudget] { policy.budgets }
+}
+
+extension Interceptor: RetryBudgetHolder {
+    var budgets: [RetryBudget] { adapters.budgets }
+}
+
+extension [any RequestAdapter] {
+    /// The budgets of the retry policies among the adapters.
+    var budgets: [RetryBudget] { flatMap { ($0 as? any RetryBudgetHolder)?.budgets ?? [] } }
+}
+
+extension Steps {
+    /// The budgets of the retry policies among the adapters, and that of the hedging policy.
+    var budgets: [RetryBudget] {
+        guard let budget = hedging?.budget else { return adapters.budgets }
+        return adapters.budgets + [budget]
     }
 }

@@ -72,7 +72,7 @@ public struct RetryPolicy: RequestInterceptor {
 
     /// Returns the request, with an `Idempotency-Key` where ``addsIdempotencyKey`` asks for one.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        if context.attempt == 1 { budget?.recordRequest(request) }
+        if context.attempt == 1 { budget?.recordRequest(request, of: context.call) }
         guard addsIdempotencyKey, !retryableHTTPMethods.contains(request.method), !request.hasIdempotencyKey else {
             return request
         }
