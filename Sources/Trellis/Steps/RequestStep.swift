@@ -13,7 +13,8 @@
 ///
 /// In ``Steps/aroundCall`` a step runs once for a call, outside of everything: it gets the caller's request and the final
 /// response. In ``Steps/aroundHop`` it runs for each hop, retries and redirects included, inside of everything except cookies and
-/// limits. A step runs on the pool, never on the session's thread, and is cancelled with its call.
+/// limits. A step runs as a ``RequestAdapter`` does: it begins on the caller's thread and continues on the pool after a suspension, or
+/// runs on the pool, and never on the session's thread. A step is cancelled with its call.
 public protocol RequestStep: Sendable {
     /// Returns the response to a request: the response of `next`, or another one.
     ///

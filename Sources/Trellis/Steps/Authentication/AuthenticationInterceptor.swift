@@ -5,17 +5,18 @@
 /// configuration.steps.intercept(with: interceptor)
 /// ```
 ///
-/// - A single refresh serves all calls that are refused at once or find the credential expired. They wait for the refresh,
-///   together with all calls that begin meanwhile, and are then sent with the new credential in the order in which they came.
-/// - A refresh can come ahead of expiry: ``AuthenticationCredential/requiresRefresh`` is read before each attempt.
-/// - A refresh that fails fails every call that waits for it, and every call that had been sent before and is refused later: none
-///   of these calls begins another refresh. Calls that are made later do, as often as the ``RefreshWindow`` allows.
+/// - A single refresh serves all calls that are refused, or find the credential expired, while it is under way. These calls wait for
+///   the refresh, together with all calls that begin meanwhile, and are then resumed in the order of their arrival.
+/// - A refresh can begin ahead of expiry: ``AuthenticationCredential/requiresRefresh`` is read before each attempt.
+/// - A refresh that fails ends every call that waits for it, and every call that was authenticated before it began and is refused
+///   later: none of these calls begins another refresh. Other calls do, as often as the ``RefreshWindow`` allows. A refresh that
+///   ends because its session was shut down is begun again by the waiting calls of other sessions.
 /// - A refusal concerns the credential only if ``Authenticator/apply(_:to:)`` changed the request, and only at the origin that the
 ///   request was made for: any other response with a status of 401 is returned as it is.
-/// - A call that is sent again with a new credential and refused once more gets the response as it is.
+/// - A call that is sent again with a new credential and is refused again gets the response as it is.
 /// - The refresh sends its requests with the ``RefreshSession`` that it is given: they do not wait for the refresh, and go out while
 ///   the session drains.
-/// - A call that is cancelled ends at once; the refresh goes on, and its credential is kept even if no call waits for it any
+/// - A call that is cancelled ends at once; the refresh continues, and its credential is kept even if no call waits for it any
 ///   more.
 ///
 /// An interceptor of a session adds the credential to each request of the session, an interceptor of one request to that request

@@ -5,8 +5,9 @@ public import FoundationEssentials
 /// wait for the refresh that sends them.
 ///
 /// The requests share the session's connections, defaults, cookies, redirects, limits, steps around each hop and observers. The
-/// session's steps around the call, adapters, retriers and hedging are left out, so that the requests carry no credential and
-/// wait for none. A request's own steps (``Request/steps``) run.
+/// session's steps around the call, adapters, retriers and hedging are left out, so that no adapter or interceptor adds a credential
+/// to the requests, and they wait for none. Credentials of other kinds are sent: the session's default fields, its cookies, and those
+/// that a step around the hop adds. A request's own steps (``Request/steps``) run.
 ///
 /// The requests belong to the calls that wait for the refresh: they go out while the session drains
 /// (``Session/shutdown(drainingFor:)``), until the drain is over.

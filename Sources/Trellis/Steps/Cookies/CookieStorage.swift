@@ -1,7 +1,7 @@
 /// A storage of cookies between requests: ``CookieJar`` in memory, ``CookieFile`` in a file, or your own.
 ///
-/// A session asks the storage before each attempt and passes to it the fields of each response, on the pool and never on the
-/// engine thread. The storage may take its time: the request waits for it.
+/// A session asks the storage before each exchange, retries and redirects included, and passes to it the fields of each response,
+/// never on the engine thread. The storage may take its time: the request waits for it.
 ///
 /// A program has no site that a request comes from: every request is same-site and top-level, and cookies are sent regardless of
 /// their ``Cookie/sameSite``.

@@ -14,9 +14,9 @@ import CurlEngine
 ///
 /// Failures are connections that cannot be made or are lost, a server that is silent, and the statuses 500, 502, 503 and 504. Any
 /// other response is a success, including 404 and 429; a stream has succeeded when its head has come. The end of the call's own
-/// time (``Timeouts/total``) is a failure if the request is on the wire without a response by then, however much of that time was
-/// the host's. Outcomes that say nothing about the host count as neither: a cancellation, and the end of the call's time before
-/// the request was sent or while the body of the response was coming.
+/// time (``Timeouts/total``) is a failure if the request is connecting, or on the wire without a response, at that moment, however
+/// much of that time was the host's. Outcomes that say nothing about the host count as neither: a cancellation, and the end of the
+/// call's time while the request is queued or the body of the response is received.
 ///
 /// ``RequestEvent/Kind/circuitOpened(host:for:)`` and ``RequestEvent/Kind/circuitClosed(host:)`` report the changes of a circuit.
 ///

@@ -8,7 +8,7 @@ import CurlEngine
 /// ```
 ///
 /// Requests are equal if their method is `GET` or `HEAD` and they have no body, and if their URLs, fields, limits and options are
-/// equal; credentials are fields like others. A request with steps of its own (``Request/steps``) is equal to its copies alone.
+/// equal; the credentials of a request are fields like others. A request with steps of its own (``Request/steps``) is equal to its copies alone.
 /// Responses that are collected in memory are shared; streams are sent separately.
 ///
 /// Put the step first among ``Steps/aroundCall``, so that the steps behind it run once for all callers. Adapters run once too,
