@@ -8,9 +8,9 @@
 /// }
 /// ```
 ///
-/// The session's adapters run first, then the request's; each gets the result of the one before. The adapters of a call that a verb
-/// makes begin on the caller's thread and continue on the pool after a suspension; those of a handle's call run on the pool. No
-/// adapter runs on the session's thread. Adapters are cancelled with their call.
+/// The session's adapters run first, then the request's; each gets the result of the one before. The adapters of a call that a
+/// verb makes begin on the caller's thread and continue on the pool after a suspension; those of a handle's call run on the
+/// pool. No adapter runs on the session's thread. Adapters are cancelled with their call.
 public protocol RequestAdapter: Sendable {
     /// Returns the request to send instead.
     ///

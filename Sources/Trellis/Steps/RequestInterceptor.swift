@@ -14,7 +14,7 @@ extension RequestInterceptor {
 /// retriers.
 ///
 /// A ``RequestInterceptor`` in one of the lists alone, such as a ``RetryPolicy`` among the retriers, is installed in both, as in
-/// ``Steps``: its other half comes last in the other list.
+/// ``Steps``: its other half is the last in the other list.
 public struct Interceptor: RequestInterceptor {
     /// The adapters, which run in this order; the first error ends the attempt.
     public let adapters: [any RequestAdapter]

@@ -1,8 +1,8 @@
 /// A step that decides whether the request is sent again after a failed attempt.
 ///
 /// The session's retriers are asked first, then the request's, each once for a failed attempt; the first result other than
-/// ``RetryResult/doNotRetry`` decides. Retriers run as a ``RequestAdapter`` does, on the caller's thread or on the pool and never on
-/// the session's thread, may take as long as the call's deadline allows, and are cancelled with their call.
+/// ``RetryResult/doNotRetry`` decides. Retriers run as a ``RequestAdapter`` does, on the caller's thread or on the pool and
+/// never on the session's thread, may take as long as the call's deadline allows, and are cancelled with their call.
 public protocol RequestRetrier: Sendable {
     /// Returns the decision on another attempt.
     ///

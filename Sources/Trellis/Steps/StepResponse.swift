@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// A response on its way back through the steps: its head, and its body in memory or still to come.
+/// A response on its way back through the steps: its head, and its body in memory or still to be received.
 public struct StepResponse: Sendable {
     enum Content: Sendable {
         case data(Data)
@@ -11,7 +11,7 @@ public struct StepResponse: Sendable {
     /// The response.
     public let response: Response
     let content: Content
-    /// The verdict of the reader's conditions on the response; `nil`: the response was not validated.
+    /// The result of the validation by the reader's conditions; `nil` if the response was not validated.
     var verdict: Verdict?
     /// The request that was answered; `nil` if it is the last request of the call.
     var sent: PreparedRequest?
@@ -37,10 +37,10 @@ public struct StepResponse: Sendable {
     /// reads it must return a new response.
     public var body: ResponseBody { ResponseBody(reader) }
 
-    /// The body, if it is in memory; `nil`: the body is still to come.
+    /// The body, if it is in memory; `nil` if the body is still to be received.
     public var data: Data? { if case .data(let data) = content { data } else { nil } }
 
-    /// Returns the whole body, read to its end if it is still to come.
+    /// Returns the complete body, read to its end if it is still to be received.
     func wholeBody() async throws -> Data {
         if let data { return data }
         return try await body.collect(upTo: .max)
@@ -62,7 +62,7 @@ extension StepResponse {
     private static let discardTimeout = Duration.seconds(1)
 
     /// Ends the transfer of an unwanted body. A short body that arrives at once is read, so that its connection can be kept; any
-    /// other is cut off, so that a slow or long one neither delays the call nor keeps its connection slot.
+    /// other body is cut off, so that a slow or long one neither delays the call nor keeps its connection slot.
     func discard(_ context: CallContext) async {
         guard case .source(let token) = content else { return }
         defer { token.source.cancel(explicitly: false) }

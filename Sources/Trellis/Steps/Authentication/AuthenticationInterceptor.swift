@@ -5,22 +5,23 @@
 /// configuration.steps.intercept(with: interceptor)
 /// ```
 ///
-/// - A single refresh serves all calls that are refused, or find the credential expired, while it is under way. These calls wait for
-///   the refresh, together with all calls that begin meanwhile, and are then resumed in the order of their arrival.
+/// - A single refresh serves all calls that are refused, or find the credential expired, while it is under way. These calls
+///   wait for the refresh, together with all calls that begin meanwhile, and are then resumed in the order of their arrival.
 /// - A refresh can begin ahead of expiry: ``AuthenticationCredential/requiresRefresh`` is read before each attempt.
 /// - A refresh that fails ends every call that waits for it, and every call that was authenticated before it began and is refused
 ///   later: none of these calls begins another refresh. Other calls do, as often as the ``RefreshWindow`` allows. A refresh that
 ///   ends because its session was shut down is begun again by the waiting calls of other sessions.
-/// - A refusal concerns the credential only if ``Authenticator/apply(_:to:)`` changed the request, and only at the origin that the
-///   request was made for: any other response with a status of 401 is returned as it is.
+/// - A refusal concerns the credential only if ``Authenticator/apply(_:to:)`` changed the request, and only at the origin that
+///   the request was made for: any other response with a status of 401 is returned as it is.
 /// - A call that is sent again with a new credential and is refused again gets the response as it is.
-/// - The refresh sends its requests with the ``RefreshSession`` that it is given: they do not wait for the refresh, and go out while
-///   the session drains.
+/// - The refresh sends its requests with the ``RefreshSession`` that it is given: they do not wait for the refresh, and go out
+///   while the session drains.
 /// - A call that is cancelled ends at once; the refresh continues, and its credential is kept even if no call waits for it any
 ///   more.
 ///
-/// An interceptor of a session adds the credential to each request of the session, an interceptor of one request to that request
-/// alone. A request that proves a name and a password of its own (``Request/withCredentials(username:password:)``) gets no credential.
+/// An interceptor of a session adds the credential to each request of the session, an interceptor of one request to that
+/// request alone. A request that proves a name and a password of its own (``Request/withCredentials(username:password:)``) gets
+/// no credential.
 public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor, RedactedDescription
 {
     private let authenticator: AuthenticatorType
@@ -30,12 +31,13 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     /// Creates an interceptor.
     ///
     /// - Parameters:
-    ///   - authenticator: Adds credentials to requests and renews them.
+    ///   - authenticator: The authenticator, which adds credentials to requests and renews them.
     ///   - credential: The first credential. Without one, calls fail with ``AuthenticationError/missingCredential``.
-    ///   - refreshWindow: The limit on the number of refreshes within a span of time; `nil`: no limit.
+    ///   - refreshWindow: The limit on the number of refreshes within a span of time; `nil` if there is no limit.
     ///   - refreshTimeout: The longest time that a refresh may take. After that the refresh is cancelled, and its calls fail with
-    ///     ``AuthenticationError/refreshTimedOut``; a credential that the refresh returns all the same is used. `nil`: no limit.
-    ///   - clock: Measures the window and the timeout.
+    ///     ``AuthenticationError/refreshTimedOut``; a credential that the refresh returns nevertheless is used. `nil` if there
+    ///     is no limit.
+    ///   - clock: The clock that measures the window and the timeout.
     public init(
         authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow(),

@@ -32,9 +32,10 @@ public protocol Authenticator<Credential>: Sendable {
     ///
     /// - Parameters:
     ///   - credential: The credential that has expired or was refused.
-    ///   - session: The session of the call that began the refresh. Requests that are sent with it get no credential from adapters
-    ///     and interceptors, do not wait for the refresh, and are sent while the session drains. The interceptor ignores requests by
-    ///     the verbs of the ``Session`` itself, too, but the session's other steps do not, and a draining session refuses them.
+    ///   - session: The session of the call that began the refresh. Requests that are sent with it get no credential from
+    ///     adapters and interceptors, do not wait for the refresh, and are sent while the session drains. The interceptor
+    ///     ignores requests by the verbs of the ``Session`` itself, too, but the session's other steps do not, and a draining
+    ///     session refuses them.
     /// - Throws: The error that all waiting requests fail with, unchanged.
     func refresh(_ credential: Credential, using session: RefreshSession) async throws -> Credential
 
@@ -43,7 +44,7 @@ public protocol Authenticator<Credential>: Sendable {
     /// - Parameters:
     ///   - request: The request as it was sent.
     ///   - response: The response to the request.
-    ///   - error: The error that a step made of the response; `nil` for a response that no step refused.
+    ///   - error: The error that a step made of the response; `nil` if no step refused the response.
     func didRequest(
         _ request: Request, with response: Response, failDueToAuthenticationError error: (any Error)?
     ) -> Bool

@@ -32,8 +32,8 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         }
     }
 
-    /// The values that the end of a refresh leaves behind. They are released outside the lock: cancellation handlers and the
-    /// deinitializers of a credential or an error are code of the user's, which may ask for the credential.
+    /// The values that remain after a refresh. The values are released outside the lock: cancellation handlers and the
+    /// deinitializers of a credential or an error are the user's code, which may ask for the credential.
     private struct ReleasedValues {
         let waiting: RefreshQueue.Waiting
         let timer: Task<Void, Never>?
@@ -83,7 +83,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     // MARK: Calls
 
-    /// The current credential. Setting it ends the refresh under way, whose calls go on with the credential that was set.
+    /// The current credential. Setting it ends the refresh under way, whose calls continue with the credential that was set.
     var credential: Credential? {
         get { state.withLock { $0.credential } }
         set {
@@ -146,7 +146,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
     /// Returns the ticket to wait with; `nil` if the call need not wait.
     @inline(never)
     private func ticket(for call: Call) throws -> Int? {
-        // Read outside the lock: `requiresRefresh` is code of the user's.
+        // Read outside the lock: `requiresRefresh` is the user's code.
         let expired = versioned.flatMap { $0.credential.requiresRefresh ? $0.version : nil }
         let now = now()
         let (step, lastRefresh) = try state.withLock { state in
@@ -160,8 +160,8 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     /// Returns whether a refused call is sent again, after waiting for a refresh if needed.
     ///
-    /// - Parameter discard: Ends the transfer of the refused response before a wait. After a wait the response is never delivered,
-    ///   and until then it would keep the connection slot that the refresh may need.
+    /// - Parameter discard: Ends the transfer of the refused response before a wait. After a wait the response is never
+    ///   delivered, and until then it would keep the connection slot that the refresh may need.
     func renew(
         for call: Call, isCurrent: Bool, version: Int, beforeWait discard: (@Sendable () async -> Void)? = nil
     ) async throws -> Bool {
@@ -180,7 +180,7 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
                     try call.checkCancellation()
                     continue
                 }
-                // A credential that was set, and did not come from the refresh, has not been tried yet.
+                // A credential that was set, and is not that of the refresh, has not been tried yet.
                 let renewed = state.withLock { $0.machine.isRenewed ? $0.machine.version : nil }
                 if let renewed { call.changeCredentialRecord(of: ObjectIdentifier(self)) { $0.renewal = renewed } }
                 return true

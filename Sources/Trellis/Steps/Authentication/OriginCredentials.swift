@@ -32,7 +32,7 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
     /// Sets the credential of an origin, or removes it with `nil`.
     ///
     /// - Parameter origin: A URL; its scheme, host and port count.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where the URL has no origin; the error of the URL's
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin; the error of the URL's
     ///   own conversion.
     public mutating func set(_ credential: HTTPCredential?, for origin: some URLConvertible) throws {
         byOrigin[try CredentialTargets.origin(of: origin)] = credential

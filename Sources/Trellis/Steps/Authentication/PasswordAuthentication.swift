@@ -5,13 +5,13 @@
 ///     try PasswordAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
 /// ```
 ///
-/// For a single request there is ``Request/withCredentials(username:password:)``.
+/// For a single request, use ``Request/withCredentials(username:password:)``.
 ///
-/// The step sends nothing before the server has refused a request with a challenge. It answers Digest where the server offers it,
-/// in whatever order, and Basic where the server offers no Digest that is understood; other schemes are not answered. Credentials
-/// that are refused are not sent again with the same request. After a Digest challenge later requests to its origin are sent with
-/// a response to it at once, as with ``DigestAuthentication``, and the origin does not get the password, even if it asks for Basic
-/// later. Basic is asked for with each request. ``BasicAuthentication`` sends the password without being asked.
+/// The step sends nothing before the server has refused a request with a challenge. It answers Digest if the server offers it,
+/// in whatever order, and Basic if the server offers no Digest that is understood; other schemes are not answered. Credentials
+/// that are refused are not sent again with the same request. After a Digest challenge later requests to its origin are sent
+/// with an answer to it at once, as with ``DigestAuthentication``, and the origin does not get the password, even if it asks
+/// for Basic later. Basic is asked for with each request. ``BasicAuthentication`` sends the password without being asked.
 ///
 /// Challenges of another origin than the step's own are not answered, and neither are those of a proxy. A request with an
 /// `Authorization` field or with a name and password in its URL keeps its own credentials. A request whose body cannot be sent
@@ -33,7 +33,7 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
     /// Creates a step for the requests to one origin.
     ///
     /// - Parameter origin: A URL; its scheme, host and port count.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where the URL has no origin.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public convenience init(username: String, password: String, origin: some URLConvertible) throws {
         let digest = try DigestAuthentication(username: username, password: password, origin: origin)
         self.init(username, password, digest)
@@ -85,8 +85,8 @@ extension Request {
 }
 
 extension CallContext {
-    /// Indicates whether the call's request has a step of its own that proves a name and a password. Adapters and interceptors add
-    /// no credential to such a request, because the credential would hide the server's challenge from the step.
+    /// Indicates whether the call's request has a step of its own that proves a name and a password. Adapters and interceptors
+    /// add no credential to such a request, because the credential would hide the server's challenge from the step.
     var hasOwnCredentials: Bool { !ownCredentialSteps.isEmpty }
 
     /// Returns whether the call's request proves a name and a password with steps of its own, and a step is not one of them.

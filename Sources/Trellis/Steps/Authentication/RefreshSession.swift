@@ -5,9 +5,9 @@ public import FoundationEssentials
 /// wait for the refresh that sends them.
 ///
 /// The requests share the session's connections, defaults, cookies, redirects, limits, steps around each hop and observers. The
-/// session's steps around the call, adapters, retriers and hedging are left out, so that no adapter or interceptor adds a credential
-/// to the requests, and they wait for none. Credentials of other kinds are sent: the session's default fields, its cookies, and those
-/// that a step around the hop adds. A request's own steps (``Request/steps``) run.
+/// session's steps around the call, adapters, retriers and hedging are left out, so that no adapter or interceptor adds a
+/// credential to the requests, and they wait for none. Credentials of other kinds are sent: the session's default fields, its
+/// cookies, and those that a step around the hop adds. A request's own steps (``Request/steps``) run.
 ///
 /// The requests belong to the calls that wait for the refresh: they go out while the session drains
 /// (``Session/shutdown(drainingFor:)``), until the drain is over.
@@ -56,8 +56,8 @@ public struct RefreshSession: Sendable {
 
     /// Sends a request and collects the response in memory. Any status is a response.
     ///
-    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` after the end of the session; the error of the request's
-    ///   conversion; `CancellationError` in a cancelled task, such as that of a refresh that took too long.
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` after the session was shut down; the error of the
+    ///   request's conversion; `CancellationError` in a cancelled task, such as that of a refresh that took too long.
     public func data(_ request: some RequestConvertible) async throws -> (Data, Response) {
         try await send(request.asRequest()).pair
     }

@@ -64,8 +64,8 @@ struct RefreshState: Sendable {
     ///
     /// - Parameters:
     ///   - isCurrent: Whether the call was sent with the credential of `version`.
-    ///   - repeated: The version of the credential that the call was sent again with the last time that it was refused; `nil`:
-    ///     the call was not sent again. Once with each credential is enough.
+    ///   - repeated: The version of the credential that the call was sent again with the last time that it was refused; `nil`
+    ///     if the call was not sent again. Once with each credential is enough.
     ///   - refresh: The number of the last refresh that had begun when the call was authenticated.
     mutating func refuse(
         isCurrent: Bool, ofVersion version: Int, repeatedWith repeated: Int? = nil, sentAfter refresh: Int,
@@ -92,8 +92,8 @@ struct RefreshState: Sendable {
 
     // MARK: Refreshes
 
-    /// Takes the credential of a refresh; returns `false` where the credential is not wanted any more. A credential that comes
-    /// too late is taken, unless there is another by now: the server may have made the previous credential invalid.
+    /// Takes the credential of a refresh; returns `false` if the credential is not wanted any more. A credential that arrives
+    /// too late is taken, unless another one has arrived already: the server may have made the previous credential invalid.
     mutating func refreshed(_ refresh: Int, requiresRefresh: Bool) -> Bool {
         guard refresh == lastRefresh, phase != .idle else { return false }
         takeCredential(true)
@@ -102,7 +102,7 @@ struct RefreshState: Sendable {
         return true
     }
 
-    /// Records that a refresh has failed or taken too long; returns `false` where the refresh is not wanted any more.
+    /// Records that a refresh has failed or taken too long; returns `false` if the refresh is not wanted any more.
     mutating func refreshFailed(_ refresh: Int) -> Bool {
         guard refresh == lastRefresh, phase == .refreshing else { return false }
         phase = .failed

@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The attempts of a hedged request, and the delay after which there is one more.
+/// The attempts of a hedged request, and the delay after which another one begins.
 struct HedgeRace: Sendable {
     /// An event of the race.
     private enum Turn: Sendable {
@@ -14,7 +14,7 @@ struct HedgeRace: Sendable {
 
     /// Runs attempts until one of them has a response.
     ///
-    /// The attempts run in tasks of their own: an attempt that has lost, and does not notice its cancellation, is not waited for.
+    /// The attempts run in tasks of their own: the call does not wait for an attempt that has lost and ignores its cancellation.
     ///
     /// - Parameter context: The context of the first attempt.
     /// - Returns: The end of the attempt that won. Its context is that of the attempt's last hop, with the counts of all

@@ -35,8 +35,8 @@ struct Circuit: HostState {
     private enum Phase {
         case closed
         case open(until: EngineInstant)
-        /// A single request is under way to test whether the host has recovered. A request that has not ended at this instant does
-        /// not keep the next one from testing the host: it may be suspended, or wait for ever.
+        /// A single request is under way to test whether the host has recovered. A request that has not ended at this instant
+        /// does not keep the next one from testing the host: it may be suspended, or wait forever.
         case probing(until: EngineInstant)
     }
 
@@ -64,7 +64,7 @@ struct Circuit: HostState {
         }
     }
 
-    /// Returns the reason why a request may not be sent now; `nil` where it may.
+    /// Returns the reason why a request may not be sent now; `nil` if it may.
     func refusal(at now: EngineInstant) -> Refusal? {
         switch phase {
         case .closed: nil

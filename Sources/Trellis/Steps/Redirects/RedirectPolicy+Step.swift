@@ -5,10 +5,10 @@ extension RedirectPolicy {
     ///
     /// - Parameters:
     ///   - request: The request as it was sent; its URL is absolute.
-    ///   - asked: The same request before adapters changed it; `nil`: there were none.
+    ///   - asked: The same request before adapters changed it; `nil` if there were none.
     ///   - handler: The handler that is asked about each redirect that the policy would follow.
     ///   - context: The context with the redirects that led to the request.
-    /// - Throws: ``TrellisError`` where the policy refuses the redirect; the error of the handler.
+    /// - Throws: ``TrellisError`` if the policy refuses the redirect; the error of the handler.
     func next(
         after response: Response, to request: Request, asked: Request? = nil, handler: (any RedirectHandler)?,
         context: CallContext
@@ -35,8 +35,8 @@ extension RedirectPolicy {
         }
     }
 
-    /// Removes the fields that are bound to an origin from a request that a handler has sent to another origin, unless the handler
-    /// has written them: the fields that the request would have been sent with were merely left in place.
+    /// Removes the fields that are bound to an origin from a request that a handler has sent to another origin, unless the
+    /// handler has written them: the fields that the request would have been sent with were merely left in place.
     private func removeFieldsBoundToOrigin(of next: Request, from changed: inout Request) {
         let left = Set(next.headers.filter(isBoundToOrigin))
         if !left.isEmpty { changed.headers.remove { left.contains($0) } }

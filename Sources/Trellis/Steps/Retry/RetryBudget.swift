@@ -6,8 +6,9 @@ package import CurlEngine
 /// requests: a host that does not respond any more gets a tenth more requests than usual, not three times as many. Further
 /// retries are not begun, and the caller gets the failure. The numbers are those of one process.
 ///
-/// A call counts once for its host, and once for each other host to which an adapter or a redirect leads it. The ``RetryPolicy`` and
-/// the ``HedgingPolicy`` of the ``Steps`` record the requests; a retrier of your own that has a budget calls ``recordRequest(_:)``.
+/// A call counts once for its host, and once for each other host to which an adapter or a redirect leads it. The
+/// ``RetryPolicy`` and the ``HedgingPolicy`` of the ``Steps`` record the requests; a retrier of your own that has a budget
+/// calls ``recordRequest(_:)``.
 ///
 /// A budget is shared by all its holders: by the copies of a ``RetryPolicy``, and so by the requests of a session. A budget that
 /// is made for each request limits nothing.
@@ -24,9 +25,9 @@ public final class RetryBudget: Sendable {
     /// Creates a budget.
     ///
     /// - Parameters:
-    ///   - ratio: the ratio of requests that may be retried; a tenth unless given.
-    ///   - minimumRetries: the number of retries in a window that are allowed in addition; 10 unless given.
-    ///   - window: the length of time for which requests and retries count; 10 s unless given.
+    ///   - ratio: The ratio of requests that may be retried; a tenth unless given.
+    ///   - minimumRetries: The number of retries in a window that are allowed in addition; 10 unless given.
+    ///   - window: The length of time for which requests and retries count; 10 s unless given.
     public convenience init(ratio: Double = 0.1, minimumRetries: Int = 10, window: Duration = .seconds(10)) {
         self.init(ratio: ratio, minimumRetries: minimumRetries, window: window, clock: MonotonicClock.system)
     }
@@ -47,8 +48,9 @@ public final class RetryBudget: Sendable {
         accounts.withLock { $0.withState(of: request.limitedHost, at: now) { $0.recordRequest(at: now) } }
     }
 
-    /// Records the request of a call, unless the last request of the call that was recorded went to the same host: the first request,
-    /// and the first request to each host that an adapter or a redirect leads to. Retries are withdrawn from the budget of that host.
+    /// Records the request of a call, unless the last request of the call that was recorded went to the same host: the first
+    /// request, and the first request to each host that an adapter or a redirect leads to. Retries are withdrawn from the
+    /// budget of that host.
     func recordRequest(_ request: Request, of call: Call) {
         let host = request.limitedHost
         let last = call.record.withLock { $0.budgetHosts.updateValue(host, forKey: ObjectIdentifier(self)) }
@@ -57,7 +59,7 @@ public final class RetryBudget: Sendable {
 
     /// Takes another sending of a request from the budget: a retry, or a hedge beside the first attempt.
     ///
-    /// - Returns: Whether the budget had one left, which then is counted.
+    /// - Returns: Whether the budget had one left, which is then counted.
     public func withdraw(for request: Request) -> Bool {
         let now = clock.now()
         return accounts.withLock { $0.withState(of: request.limitedHost, at: now) { $0.withdraw(at: now) } }
@@ -80,7 +82,7 @@ extension RetryBudget {
 
         mutating func recordRequest(at now: EngineInstant) { window.count(at: now) }
 
-        /// Takes a retry, if there is one left; returns whether there was.
+        /// Takes a retry, and returns whether one was left.
         mutating func withdraw(at now: EngineInstant) -> Bool {
             window.advance(to: now)
             guard Double(window.marked + 1) - Double(minimumRetries) <= Double(window.total) * ratio else {
