@@ -99,7 +99,7 @@ extension CallContext {
     /// behind a redirect may have been made by a handler.
     private var ownCredentialSteps: [ObjectIdentifier] {
         guard let steps = call.request.attachedSteps?.given.aroundHop else { return [] }
-        return steps.compactMap { step in
+        return steps.compactMap { step -> ObjectIdentifier? in
             if let step = step as? PasswordAuthentication { return ObjectIdentifier(step) }
             return (step as? DigestAuthentication).map { ObjectIdentifier($0) }
         }
