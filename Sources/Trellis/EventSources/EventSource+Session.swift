@@ -5,17 +5,17 @@ extension Session {
     ///
     /// `Accept: text/event-stream` and `Cache-Control: no-cache` are sent unless the request has such fields. A request without
     /// ``Request/timeouts`` of its own has the session's, but none in total; a stream that is silent for longer than
-    /// ``Timeouts/idle`` counts as lost and is opened again. To continue where an earlier process stopped, give the request the
-    /// `Last-Event-ID` to begin with.
+    /// ``Timeouts/idle`` counts as lost and is opened again. To continue after the last event of an earlier process, give the
+    /// request the `Last-Event-ID` to begin with.
     ///
     /// - Parameters:
-    ///   - request: The request, made anew for each connection. A body must be one that can be sent again.
+    ///   - request: The request, converted for each connection. The body must be one that can be sent again.
     ///   - reconnection: The rules for opening the stream again.
     ///   - maximumEventSize: The limit on the bytes of an event's data and of each line, 16 MiB unless given. A larger event is
     ///     an error of kind ``TrellisError/Kind/bodyTooLarge``.
-    ///   - onResponse: A closure that receives the head of every response, one after the other, before the response is judged:
-    ///     also that of the 204 which ends the sequence, and that of a response that is refused. An error that the closure throws
-    ///     ends the sequence.
+    ///   - onResponse: A closure that receives the head of every response, one after the other, before the response is
+    ///     validated: also that of the 204 which ends the sequence, and that of a response that is refused. An error that the
+    ///     closure throws ends the sequence.
     public func serverSentEvents(
         _ request: some RequestConvertible, reconnecting reconnection: EventSourceReconnection = .init(),
         maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, headers: HTTPFields = [:],

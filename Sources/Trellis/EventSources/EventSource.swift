@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 
 /// Server-sent events (WHATWG HTML, section 9.2) over as many connections as needed: a stream that ends or is lost is opened
-/// again, from the last event on where the server supports that.
+/// again, from the last event on if the server supports that.
 ///
 /// ```swift
 /// for try await event in session.serverSentEvents("https://example.com/news") {
@@ -11,7 +11,7 @@ import HTTPTypes
 /// }
 /// ```
 ///
-/// The sequence connects when the first event is requested. It ends when the server answers 204, and throws an error that no new
+/// The sequence connects when the first event is requested. It ends when the server responds 204, and throws an error that no new
 /// attempt can correct: for any status other than 200 (kind ``TrellisError/Kind/unacceptableStatus``), a type other than
 /// `text/event-stream` (kind ``TrellisError/Kind/unacceptableContentType``), or an untrusted certificate. Leaving the loop or
 /// cancelling its task ends the sequence at once, in any state.
@@ -49,7 +49,7 @@ public struct EventSource: AsyncSequence, Sendable {
             self.state = state
         }
 
-        /// Returns the next event, however long that takes; `nil` when the server has answered 204 and wants no more connections.
+        /// Returns the next event, however long that takes; `nil` if the server has responded 204 and wants no more connections.
         ///
         /// - Throws: ``TrellisError`` that no new attempt can correct, or the last error of
         ///   ``EventSourceReconnection/maximumFailures`` in a row; `CancellationError` in a cancelled task; the error of the
@@ -72,7 +72,7 @@ public struct EventSource: AsyncSequence, Sendable {
             }
         }
 
-        /// Opens a connection, and judges the head of its response.
+        /// Opens a connection, and validates the head of its response.
         private mutating func open() async throws -> Place {
             try Task.checkCancellation()
             let request = state.prepare(try connection.convert())
@@ -93,7 +93,7 @@ public struct EventSource: AsyncSequence, Sendable {
             }
         }
 
-        /// Reads an event; returns `nil` where the stream has ended or was lost, after which the iterator waits.
+        /// Reads an event; returns `nil` if the stream has ended or was lost, after which the iterator waits.
         private mutating func read(_ reader: BodyReader<ServerSentEventParser>) async throws -> ServerSentEvent? {
             var reader = reader
             // Only this variable refers to the reader, so that its buffer is not copied.
@@ -118,7 +118,7 @@ public struct EventSource: AsyncSequence, Sendable {
             state.reconnectionTime = parser.reconnectionTime ?? state.reconnectionTime
         }
 
-        /// Returns the wait before the next connection, or throws the error where no connection can correct it.
+        /// Returns the wait before the next connection, or throws the error if no connection can correct it.
         private mutating func place(after error: any Error) throws -> Place {
             guard let delay = state.delay(after: error, random: connection.random()) else { throw error }
             return .waiting(delay)

@@ -3,7 +3,7 @@ import CurlEngine
 /// The values from which an event source opens each of its connections.
 struct EventSourceConnection: Sendable {
     let session: Session
-    /// A closure that makes the request anew.
+    /// A closure that converts the request, for each connection.
     let convert: @Sendable () throws -> Request
     /// The limit on the bytes of an event's data and of each line.
     let limit: Int

@@ -12,8 +12,8 @@ public struct EventSourceReconnection: Sendable, Hashable {
     public var minimumDelay = Duration.milliseconds(100)
     /// The most that the backoff adds to the reconnection time: 60 s unless set.
     public var maximumBackoff = Duration.seconds(60)
-    /// The number of failures in a row of which the last one ends the sequence; `nil`, the default, for no limit. A response with
-    /// a stream of events begins a new count.
+    /// The number of failures in a row of which the last one ends the sequence; `nil`, the default, if there is no limit. A
+    /// response with a stream of events begins a new count.
     public var maximumFailures: Int?
 
     /// Creates the default rules.

@@ -15,7 +15,7 @@ struct EventSourceState {
     }
 
     let reconnection: EventSourceReconnection
-    /// The `Last-Event-ID` to send, unless it is empty; `nil` before the first connection.
+    /// The `Last-Event-ID` to send, unless it is empty; `nil` until the first connection.
     var lastEventID: String?
     /// The time of the server's last `retry` field.
     var reconnectionTime: Duration?
@@ -23,8 +23,8 @@ struct EventSourceState {
 
     init(_ reconnection: EventSourceReconnection) { self.reconnection = reconnection }
 
-    /// Judges the head of a response: only 200 with `text/event-stream` is a stream of events, and 204 ends the sequence (WHATWG
-    /// HTML, section 9.2.3).
+    /// Returns the decision about the head of a response: only 200 with `text/event-stream` is a stream of events, and 204 ends
+    /// the sequence (WHATWG HTML, section 9.2.3).
     mutating func judge(status: Int, contentType: String?) -> Verdict {
         if status == 204 { return .stop }
         guard status == 200 else { return .fail(.status(status)) }
@@ -41,7 +41,7 @@ struct EventSourceState {
         reconnection.delay(failures: 0, reconnectionTime: reconnectionTime, random: 0)
     }
 
-    /// Returns the time to wait after a failure; `nil` where another attempt is useless or not allowed.
+    /// Returns the time to wait after a failure; `nil` if another attempt is useless or not allowed.
     mutating func delay(after error: any Error, random: Double) -> Duration? {
         guard let error = error as? TrellisError, error.allowsReconnection else { return nil }
         failures += 1
@@ -71,7 +71,7 @@ extension HTTPField.Name {
 
 extension TrellisError {
     /// Indicates whether another connection may succeed: after a transient error, and after two other failures, because a stream
-    /// is meant to continue for ever. A total is the limit of one connection, and a handshake may fail while a server is
+    /// is meant to continue forever. A total is the limit of one connection, and a handshake may fail while a server is
     /// replaced. Any status other than 200 is the server's refusal of the stream (WHATWG HTML, section 9.2.3).
     fileprivate var allowsReconnection: Bool {
         switch reason {

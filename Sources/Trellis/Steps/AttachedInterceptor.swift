@@ -49,7 +49,7 @@ extension AttachedInterceptor {
     }
 }
 
-/// Returns the interceptor that an adapter or retrier is, if its other half may be missing.
+/// Returns an adapter or retrier as an interceptor, if its other half may be missing.
 private func half(_ step: Any) -> (any RequestInterceptor)? {
     step is any PartialInterceptor || step is AttachedInterceptor ? nil : step as? any RequestInterceptor
 }

@@ -16,21 +16,23 @@ final class Call: Sendable {
     /// The request as the caller asked for it, without the session's defaults.
     let request: Request
     let delivery: Delivery
-    /// The limit in total, in nanoseconds; `nil`: the call has none.
+    /// The limit in total, in nanoseconds; `nil` if the call has none.
     let limit: UInt64?
     /// The session's engine thread, with the clock on which steps wait.
     let engine: EngineExecutor
     let clock: any EngineClock
-    /// The call's session; `nil` for steps that are called without one.
+    /// The call's session; `nil` if the steps are called without one.
     let sender: (any RequestSender)?
-    /// Receives the events of the call; `nil` where the session has no observers.
+    /// The observer that receives the events of the call; `nil` if the session has no observers.
     let observer: CallObserver?
     /// The changing state of the call.
     let record: Locked<CallRecord>
-    /// The number of attempts that were started; `nil`: the call is not hedged, so that its attempts go out one after the other.
+    /// The number of attempts that were started; `nil` if the call is not hedged, so that its attempts are sent one after the
+    /// other.
     let starts: StartCount?
 
-    /// - Parameter start: The instant at which the call was made; `nil` for a handle's call, whose time begins when it is started.
+    /// - Parameter start: The instant at which the call was made; `nil` if the call is a handle's, whose time begins when it is
+    ///   started.
     init(
         _ request: Request, id: UInt64 = Call.nextID(), delivery: Delivery, start: EngineInstant?, limit: UInt64?,
         engine: EngineExecutor, clock: any EngineClock, sender: (any RequestSender)? = nil,
@@ -59,7 +61,7 @@ final class Call: Sendable {
         CallDeadline(start: record.withLock { $0.start } ?? clock.now(), limit: limit, clock: clock)
     }
 
-    /// Throws `CancellationError` where the task is cancelled or the call's result is decided.
+    /// Throws `CancellationError` if the task is cancelled or the call's result is decided.
     func checkCancellation() throws {
         try Task.checkCancellation()
         if record.withLock({ $0.isDecided }) { throw CancellationError() }
@@ -76,7 +78,7 @@ final class Call: Sendable {
 struct CallRecord: Sendable {
     /// The instant at which the call was made, or its handle was started.
     var start: EngineInstant?
-    /// A Boolean value: the call's result is decided, by its task or by its actor, whichever came first.
+    /// Indicates whether the call's result is decided, by its task or by its actor.
     var isDecided = false
     /// The task that performs the call, if it has a task of its own.
     var work: Task<Void, Never>?
@@ -88,10 +90,12 @@ struct CallRecord: Sendable {
     var conditions = CallConditions()
     /// The kinds of requests that earlier exchanges of the call may have sent.
     var traffic = EarlierTraffic.none
-    /// The exchanges that have ended, for a handle to show; `nil`: the call has no handle.
+    /// The exchanges that have ended, for a handle to show; `nil` if the call has no handle.
     var exchanges: [RequestExchange]?
-    /// The versions of the credentials with which the call was retried, by the keepers that renewed them.
-    var renewals: [ObjectIdentifier: Int] = [:]
+    /// The hosts for which retry budgets have recorded a request of the call last, by budget.
+    var budgetHosts: [ObjectIdentifier: String] = [:]
+    /// The records about the credentials of the call, by the stores that hold the credentials.
+    var credentials: [ObjectIdentifier: CredentialRecord] = [:]
 }
 
 /// An exchange of a request: a request on the wire, in one of its attempts.
@@ -179,12 +183,14 @@ protocol CallOrigin: Sendable {
     ///
     /// - Parameter depth: The number of steps around the call that have run.
     func sharedCall(for request: Request, depth: Int) -> any SharedCall
+    /// The sum of the epochs of the credentials of the call: the sum changes whenever the user sets one of these credentials.
+    var credentialEpoch: Int { get }
 }
 
 /// The sender of requests that belong to a call in flight: the call's session.
-protocol RequestSender: Sendable {
-    /// Returns the response to a step's own request, with its whole body. The request is a call without the steps that could wait
-    /// for the call that sends it, and is sent even while the session drains.
+protocol RequestSender: AnyObject, Sendable {
+    /// Returns the response to a step's own request, with its complete body. The request is a call without the steps that could
+    /// wait for the call that sends it, and is sent even while the session drains.
     func answer(inFlight request: Request) async throws -> Answer
 }
 

@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The information that a step has about its call.
+/// The information about a call that its steps receive.
 public struct CallContext: Sendable {
     /// The number of the call in its process; later calls have higher numbers.
     public var id: UInt64 { call.id }
@@ -14,14 +14,14 @@ public struct CallContext: Sendable {
         get { storage.parts.redirects }
         set { change { $0.redirects = newValue } }
     }
-    /// The time that is left of ``Timeouts/total``; `nil`: there is no such limit. A step that takes longer is cancelled.
+    /// The time that is left of ``Timeouts/total``; `nil` if there is no such limit. A step that takes longer is cancelled.
     public var remainingTime: Duration? { call.deadline.remaining }
     /// The time since the call was made, on the clock of its session.
     public var elapsedTime: Duration { call.deadline.elapsed }
 
-    /// A Boolean value: one of the redirects has led to another origin.
+    /// Indicates whether one of the redirects has led to another origin.
     var hasLeftOrigin: Bool { storage.parts.hasLeftOrigin }
-    /// The request that the last redirect led to; `nil` before any redirect.
+    /// The request that the last redirect led to; `nil` until the first redirect.
     var hop: RedirectedHop? { storage.parts.hop }
     /// The number of attempts that were begun concurrently with others, by hedging.
     var hedges: Int {
@@ -97,10 +97,12 @@ final class RedirectedHop: Sendable {
 
 /// The result of an attempt, and the context of the hop at which the attempt ended.
 struct AttemptEnd: Sendable {
-    let result: Result<StepResponse, any Error>
+    var result: Result<StepResponse, any Error>
     /// The context of the last hop of the attempt.
-    let context: CallContext
-    /// A Boolean value: the hop was answered with a redirect that could not be followed, so that sending its request again would
+    var context: CallContext
+    /// The last request of the attempt; `nil` if it was not sent, or no attempts run concurrently: then it is that of the call.
+    var sent: PreparedRequest?
+    /// Indicates whether the hop was answered with a redirect that could not be followed, so that sending its request again would
     /// repeat a request that was answered.
     var isAnswered = false
 }

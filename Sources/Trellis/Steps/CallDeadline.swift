@@ -4,9 +4,9 @@ import CurlEngine
 struct CallDeadline: Sendable {
     /// The instant at which the call was made.
     let start: EngineInstant
-    /// The instant of the deadline; `nil`: the call has none.
+    /// The instant of the deadline; `nil` if the call has none.
     let end: EngineInstant?
-    /// The limit in total, in nanoseconds; `nil`: the call has none.
+    /// The limit in total, in nanoseconds; `nil` if the call has none.
     let limit: UInt64?
     let clock: any EngineClock
 
@@ -17,7 +17,7 @@ struct CallDeadline: Sendable {
         self.clock = clock
     }
 
-    /// The time that is left, zero after the deadline; `nil`: the call has no deadline.
+    /// The time that is left, zero after the deadline; `nil` if the call has no deadline.
     var remaining: Duration? { end.map { .nanoseconds($0.nanoseconds(since: clock.now())) } }
 
     /// The time since the call was made.

@@ -6,15 +6,19 @@ public import FoundationEssentials
 /// ``DataRequest/validate()`` and its like, and the default conditions of a reading (<doc:Validation>). Streams are validated
 /// after their head was delivered, and responses that calls share (``SingleFlight``) by each call for itself.
 public struct FailedAttempt: Sendable {
-    /// The request as it was sent, adapted and with the session's defaults; after a redirect, the last request.
+    /// The last request of the attempt, adapted and with the session's defaults, before libcurl adds its own fields. If the
+    /// attempt ended before it made a request, this is the last request of the call, and before the first one the caller's.
     public let request: Request
-    /// The response, with any status; `nil`: no response came.
+    /// The response, with any status; `nil` if no response was received.
     public let response: Response?
-    /// The body of the response, at most 64 KiB of it if its head is refused; `nil`: no body came, or the response is a stream.
+    /// The body of the response, at most 64 KiB of it if its head is refused; `nil` if no body was received, or the response is
+    /// a stream.
     public let body: Data?
-    /// The error of the exchange, or the error that refuses the response; `nil`: the response is not refused by any known
-    /// condition.
+    /// The error of the exchange, or the error that refuses the response; `nil` if no known condition refuses the
+    /// response.
     public let error: (any Error)?
+    /// Ends the transfer of the response, if its body is still to be received; `nil` if there is no such response.
+    var discard: (@Sendable () async -> Void)?
 
     /// Creates a failed attempt, for tests of retriers.
     public init(request: Request, response: Response? = nil, body: Data? = nil, error: (any Error)? = nil) {

@@ -2,7 +2,7 @@ import HTTPTypes
 
 /// The steps of one request.
 extension Request {
-    /// The steps of this request, in addition to its session's; `nil`: none.
+    /// The steps of this request, in addition to its session's; `nil` if the request has none.
     public var steps: Steps? {
         get { attachedSteps?.given }
         set { attachment = newValue.map { AttachedSteps($0) } }
@@ -43,7 +43,7 @@ extension Request {
 }
 
 extension Request {
-    /// The request's steps, prepared to run; `nil`: the request has none.
+    /// The request's steps, prepared to run; `nil` if the request has none.
     var attachedSteps: AttachedSteps? { attachment as? AttachedSteps }
 }
 
@@ -53,15 +53,19 @@ final class AttachedSteps: RequestAttachment {
     let steps: Steps
     /// The steps that were given.
     let given: Steps
-    /// A Boolean value: a step may replace a response that its caller would refuse, and needs the whole body for that.
+    /// Indicates whether a step may replace a response that its caller would refuse, and needs the complete body for that.
     let mayReplaceResponses: Bool
 
-    /// A Boolean value: user code runs in the calls, which need tasks that can be cancelled at the deadline.
+    /// Indicates whether user code runs in the calls, which need tasks that can be cancelled at the deadline.
     let haveUserCode: Bool
+
+    /// The retry budgets of the steps, which count the requests to each host.
+    let budgets: [RetryBudget]
 
     init(_ given: Steps) {
         self.given = given
         steps = given.withWholeInterceptors
+        budgets = steps.budgets
         mayReplaceResponses = steps.mayReplaceResponses
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
     }
@@ -70,6 +74,7 @@ final class AttachedSteps: RequestAttachment {
     init(_ session: AttachedSteps, followedBy request: AttachedSteps) {
         steps = session.steps.followed(by: request.steps)
         given = steps
+        budgets = steps.budgets
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         haveUserCode = session.haveUserCode || request.haveUserCode
     }

@@ -8,13 +8,14 @@
 /// }
 /// ```
 ///
-/// The session's adapters run first, then the request's; each gets the result of the one before. Adapters run on the pool, never
-/// on the session's thread, and are cancelled with their call.
+/// The session's adapters run first, then the request's; each gets the result of the one before. The adapters of a call that a
+/// verb makes begin on the caller's thread and continue on the pool after a suspension; those of a handle's call run on the
+/// pool. No adapter runs on the session's thread. Adapters are cancelled with their call.
 public protocol RequestAdapter: Sendable {
     /// Returns the request to send instead.
     ///
-    /// - Parameter request: The request of the caller, changed by the adapters before this one: for each attempt as if it were the
-    ///   first.
+    /// - Parameter request: The request of the caller, or the request that redirects within its origin have led to, without the
+    ///   changes that adapters made in earlier attempts, and with those of the adapters before this one.
     /// - Throws: The reason why the request cannot be sent. Retriers are asked about the error as about any failure; if none asks
     ///   for another attempt, the caller gets the error unchanged.
     func adapt(_ request: Request, context: CallContext) async throws -> Request

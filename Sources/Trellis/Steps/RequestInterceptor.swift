@@ -14,7 +14,7 @@ extension RequestInterceptor {
 /// retriers.
 ///
 /// A ``RequestInterceptor`` in one of the lists alone, such as a ``RetryPolicy`` among the retriers, is installed in both, as in
-/// ``Steps``: its other half comes last in the other list.
+/// ``Steps``: its other half is the last in the other list.
 public struct Interceptor: RequestInterceptor {
     /// The adapters, which run in this order; the first error ends the attempt.
     public let adapters: [any RequestAdapter]
@@ -46,4 +46,23 @@ public struct Interceptor: RequestInterceptor {
         }
         return .doNotRetry
     }
+}
+
+/// An adapter that adds a credential which the user can replace while requests are under way.
+protocol CredentialHolder {
+    /// A number that grows whenever the user sets another credential.
+    var credentialEpoch: Int { get }
+}
+
+extension Interceptor: CredentialHolder {
+    var credentialEpoch: Int { adapters.credentialEpoch }
+}
+
+extension AttachedInterceptor: CredentialHolder {
+    var credentialEpoch: Int { (interceptor as? any CredentialHolder)?.credentialEpoch ?? 0 }
+}
+
+extension [any RequestAdapter] {
+    /// The sum of the epochs of all credentials that the adapters hold.
+    var credentialEpoch: Int { reduce(0) { $0 + (($1 as? any CredentialHolder)?.credentialEpoch ?? 0) } }
 }

@@ -1,8 +1,8 @@
 /// A step that decides whether the request is sent again after a failed attempt.
 ///
 /// The session's retriers are asked first, then the request's, each once for a failed attempt; the first result other than
-/// ``RetryResult/doNotRetry`` decides. Retriers run on the pool, may take as long as the call's deadline allows, and are cancelled
-/// with their call.
+/// ``RetryResult/doNotRetry`` decides. Retriers run as a ``RequestAdapter`` does, on the caller's thread or on the pool and
+/// never on the session's thread, may take as long as the call's deadline allows, and are cancelled with their call.
 public protocol RequestRetrier: Sendable {
     /// Returns the decision on another attempt.
     ///
@@ -16,7 +16,7 @@ public enum RetryResult: Sendable {
     /// Starts another attempt at once.
     case retry
     /// Starts another attempt after a delay.
-    case retryAfter(Duration)
+    case retryWithDelay(Duration)
     /// Asks the next retrier; after the last one, the caller gets the response or the error unchanged.
     case doNotRetry
     /// Ends the call with this error.

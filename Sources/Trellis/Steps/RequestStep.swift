@@ -12,13 +12,14 @@
 /// ```
 ///
 /// In ``Steps/aroundCall`` a step runs once for a call, outside of everything: it gets the caller's request and the final
-/// response. In ``Steps/aroundHop`` it runs for each hop, retries and redirects included, inside of everything except cookies and
-/// limits. A step runs on the pool, never on the session's thread, and is cancelled with its call.
+/// response. In ``Steps/aroundHop`` it runs for each hop, retries and redirects included, inside of everything except cookies
+/// and limits. A step runs as a ``RequestAdapter`` does: it begins on the caller's thread and continues on the pool after a
+/// suspension, or runs on the pool, and never on the session's thread. A step is cancelled with its call.
 public protocol RequestStep: Sendable {
     /// Returns the response to a request: the response of `next`, or another one.
     ///
-    /// - Throws: The errors of `next`; an error of the step itself reaches the caller unchanged, unless a retrier asks for another
-    ///   attempt.
+    /// - Throws: The errors of `next`; an error of the step itself reaches the caller unchanged, unless a retrier asks for
+    ///   another attempt.
     func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse
 }
 
@@ -26,15 +27,15 @@ public protocol RequestStep: Sendable {
 protocol ResponseForwardingStep: RequestStep {}
 
 extension Steps {
-    /// A Boolean value: a step around the call or the hop may replace a response.
+    /// Indicates whether a step around the call or the hop may replace a response.
     var mayReplaceResponses: Bool { (aroundCall + aroundHop).contains { !($0 is any ResponseForwardingStep) } }
 }
 
 /// The rest of a call after a step.
 public struct NextStep: Sendable {
-    /// The number of steps around the call that have run; `nil` after a step around a hop.
+    /// The number of steps around the call that have run; `nil` if the step runs around a hop.
     let depth: Int?
-    /// The call whose rest can become a shared call; `nil` for steps that are called without a session.
+    /// The call whose rest can become a shared call; `nil` if the steps are called without a session.
     let origin: (any CallOrigin)?
     private let send: @Sendable (Request) async throws -> StepResponse
 

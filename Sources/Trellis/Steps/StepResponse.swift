@@ -1,7 +1,7 @@
 public import FoundationEssentials
 public import HTTPTypes
 
-/// A response on its way back through the steps: its head, and its body in memory or still to come.
+/// A response on its way back through the steps: its head, and its body in memory or still to be received.
 public struct StepResponse: Sendable {
     enum Content: Sendable {
         case data(Data)
@@ -13,11 +13,13 @@ public struct StepResponse: Sendable {
         let response: Response
         let content: Content
         let verdict: Verdict?
+        let sent: PreparedRequest?
 
-        init(_ response: Response, _ content: Content, _ verdict: Verdict?) {
+        init(_ response: Response, _ content: Content, _ verdict: Verdict?, _ sent: PreparedRequest?) {
             self.response = response
             self.content = content
             self.verdict = verdict
+            self.sent = sent
         }
     }
 
@@ -29,10 +31,15 @@ public struct StepResponse: Sendable {
     /// The result of the validation by the reader's conditions; `nil` if the response was not validated.
     var verdict: Verdict? {
         get { storage.verdict }
-        set { storage = Storage(response, content, newValue) }
+        set { storage = Storage(response, content, newValue, sent) }
+    }
+    /// The request that was answered; `nil` if it is the last request of the call.
+    var sent: PreparedRequest? {
+        get { storage.sent }
+        set { storage = Storage(response, content, verdict, newValue) }
     }
 
-    init(response: Response, content: Content) { storage = Storage(response, content, nil) }
+    init(response: Response, content: Content) { storage = Storage(response, content, nil, nil) }
 
     /// Creates a response with a body in memory, for a step that changes a response or makes its own.
     public init(response: Response, body: Data) { self.init(response: response, content: .data(body)) }
@@ -50,10 +57,10 @@ public struct StepResponse: Sendable {
     /// reads it must return a new response.
     public var body: ResponseBody { ResponseBody(reader) }
 
-    /// The body, if it is in memory; `nil`: the body is still to come.
+    /// The body, if it is in memory; `nil` if the body is still to be received.
     public var data: Data? { if case .data(let data) = content { data } else { nil } }
 
-    /// Returns the whole body, read to its end if it is still to come.
+    /// Returns the complete body, read to its end if it is still to be received.
     func wholeBody() async throws -> Data {
         if let data { return data }
         return try await body.collect(upTo: .max)
@@ -75,7 +82,7 @@ extension StepResponse {
     private static let discardTimeout = Duration.seconds(1)
 
     /// Ends the transfer of an unwanted body. A short body that arrives at once is read, so that its connection can be kept; any
-    /// other is cut off, so that a slow or long one neither delays the call nor keeps its connection slot.
+    /// other body is cut off, so that a slow or long one neither delays the call nor keeps its connection slot.
     func discard(_ context: CallContext) async {
         guard case .source(let token) = content else { return }
         defer { token.source.cancel(explicitly: false) }

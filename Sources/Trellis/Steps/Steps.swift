@@ -1,4 +1,4 @@
-/// The steps around the attempts of a call: a session's steps, or the steps of a single request, which come after the session's.
+/// The steps around the attempts of a call: a session's steps, or the steps of a single request, which follow the session's.
 ///
 /// ```swift
 /// var configuration = SessionConfiguration()
@@ -13,8 +13,8 @@
 public struct Steps: Sendable {
     /// The steps around each call; the first is the outermost.
     public var aroundCall: [any RequestStep] = []
-    /// The policy that sends another attempt while the response to the first is slow to come; `nil`: the session's, and for a
-    /// session none.
+    /// The policy that sends another attempt while the response to the first is slow to arrive; if `nil`, the session's, and
+    /// for a session none.
     public var hedging: HedgingPolicy?
     /// The adapters that change the request before each attempt, in this order.
     ///
@@ -27,20 +27,20 @@ public struct Steps: Sendable {
     /// A ``RequestInterceptor`` that is added only here, such as a ``RetryPolicy``, is installed in both lists: it also adapts
     /// requests, after the ``adapters``.
     public var retriers: [any RequestRetrier] = []
-    /// The policy that decides which redirects are followed, and which fields are sent along; `nil`: the session's, and for a
+    /// The policy that decides which redirects are followed, and which fields are sent along; if `nil`, the session's, and for a
     /// session `RedirectPolicy()`.
     public var redirects: RedirectPolicy?
-    /// The handler that is asked about each redirect that would be followed; `nil`: the session's, and for a session
+    /// The handler that is asked about each redirect that would be followed; if `nil`, the session's, and for a session
     /// ``Redirector/follow``.
     public var redirectHandler: (any RedirectHandler)?
     /// The steps around each hop; the first is the outermost.
     public var aroundHop: [any RequestStep] = []
-    /// The storage that cookies are read from and saved to, inside of the steps of ``aroundHop``; `nil`: the session's, and for a
-    /// session none, so that no cookies are kept.
+    /// The storage that cookies are read from and saved to, inside of the steps of ``aroundHop``; if `nil`, the session's, and
+    /// for a session none, so that no cookies are kept.
     public var cookies: (any CookieStorage)?
-    /// The circuit breaker that refuses requests to hosts that fail; `nil`: the session's, and for a session none.
+    /// The circuit breaker that refuses requests to hosts that fail; if `nil`, the session's, and for a session none.
     public var circuitBreaker: CircuitBreaker?
-    /// The rate limiters that hold up each request on the wire until its turn, inside of everything else.
+    /// The rate limiters that delay each request on the wire until its turn, inside of everything else.
     public var rateLimiters: [RateLimiter] = []
 
     /// Creates steps that do nothing.
@@ -56,15 +56,15 @@ public struct Steps: Sendable {
         retriers.append(interceptor)
     }
 
-    /// A Boolean value: the steps do nothing, except for a response that is a redirect.
+    /// Indicates whether the steps do nothing, except for a response that is a redirect.
     var isEmpty: Bool {
         aroundCall.isEmpty && adapters.isEmpty && retriers.isEmpty && cookies == nil && aroundHop.isEmpty
             && hedging == nil
             && !hasLimits
     }
 
-    /// The steps for requests that a step itself sends while calls wait for them: without the steps in which the calls wait, or in
-    /// which the requests could wait for the calls.
+    /// The steps for requests that a step itself sends while calls wait for them: without the steps in which the calls wait, or
+    /// in which the requests could wait for the calls.
     var ofRequestsInFlight: Steps {
         var steps = self
         (steps.aroundCall, steps.adapters, steps.retriers, steps.hedging) = ([], [], [], nil)

@@ -108,7 +108,7 @@ struct StepEndTests {
     @Test func aRetryThatCannotBeginBeforeTheDeadlineIsNotBegun() async throws {
         let transport = MockTransport { _ in MockResponse(status: 503) }
         let session = Session(configuration: SessionConfiguration(), transport: transport, clock: TestClock())
-        var request = Request("http://a.example/").withRetrier(Retrier { _, _ in .retryAfter(.seconds(10)) })
+        var request = Request("http://a.example/").withRetrier(Retrier { _, _ in .retryWithDelay(.seconds(10)) })
         request.timeouts = Timeouts(total: .seconds(10))
         let (_, response) = try await session.data(request)
         #expect(response.status.code == 503)
@@ -122,7 +122,7 @@ struct StepEndTests {
         let session = Session(configuration: SessionConfiguration(), transport: transport, clock: clock)
         let retrier = Retrier { _, context in
             asked.open()
-            return context.attempt == 1 ? .retryAfter(.seconds(3)) : .doNotRetry
+            return context.attempt == 1 ? .retryWithDelay(.seconds(3)) : .doNotRetry
         }
         let answer = Task { try await session.data(Request("http://a.example/").withRetrier(retrier)) }
         try await asked.opened()

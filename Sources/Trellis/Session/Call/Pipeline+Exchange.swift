@@ -41,6 +41,7 @@ extension Pipeline {
         let prepared = try session.preparation.prepare(
             request, delivery: call.delivery, start: deadline.start, history: history, sizes: sizes, callID: call.id)
         call.record.withLock { $0.sent = prepared }
+        lastSent?.withLock { $0 = prepared }
         let mayCut = call.delivery == .memory && !self.request.steps.mayReplaceResponses
         return session.makeExchange(prepared, readers: mayCut ? call.record : nil)
     }

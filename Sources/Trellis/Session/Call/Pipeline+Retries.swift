@@ -5,7 +5,9 @@ extension Pipeline {
     /// Validates a response in memory as part of its attempt, so that retriers can decide about a response that is refused.
     func judged(_ end: AttemptEnd) async -> AttemptEnd {
         guard case .success(let answer) = end.result, call.delivery == .memory else { return end }
-        return AttemptEnd(result: .success(await self.request.judged(answer)), context: end.context)
+        var end = end
+        end.result = .success(await self.request.judged(answer))
+        return end
     }
 
     /// Returns the time to wait before the next attempt; `nil` if there is no further attempt, and the result is final.
@@ -16,14 +18,23 @@ extension Pipeline {
 
     @inline(never)
     func decision(on end: AttemptEnd, of request: Request) async throws -> Duration? {
-        guard let failed = self.request.failedAttempt(end.result), !end.isAnswered || failed.request.mayBeRepeated,
+        guard let failed = failedAttempt(end), !end.isAnswered || failed.request.mayBeRepeated,
             let wait = try await wait(behind: failed, of: request)
         else { return nil }
         tell { .retrying(after: wait, because: end.result.failure) }
         return wait
     }
 
-    /// Asks the retriers in order for the time to wait before the next attempt; `nil` if no retrier wants another attempt.
+    /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
+    private func failedAttempt(_ end: AttemptEnd) -> FailedAttempt? {
+        guard var failed = self.request.failedAttempt(end) else { return nil }
+        if case .success(let answer) = end.result, answer.data == nil {
+            failed.discard = { [context] in await answer.discard(context) }
+        }
+        return failed
+    }
+
+    /// Asks the retriers in order for the time to wait before the next attempt; `nil`: none asks for one.
     func wait(behind failed: FailedAttempt, of request: Request) async throws -> Duration? {
         for retrier in steps.retriers {
             try call.checkCancellation()
@@ -31,7 +42,7 @@ extension Pipeline {
             case .doNotRetry: continue
             case .doNotRetryWithError(let error): throw error
             case .retry: return try mayRetry(failed, of: request, after: .zero)
-            case .retryAfter(let delay): return try mayRetry(failed, of: request, after: max(delay, .zero))
+            case .retryWithDelay(let delay): return try mayRetry(failed, of: request, after: max(delay, .zero))
             }
         }
         return nil

@@ -19,6 +19,9 @@ final class Pipeline: Sendable {
     let session: Session
     let request: RequestActor
     let context: CallContext
+    /// The last request that this pipeline has sent; `nil` if the call's attempts go out one after the other, so that its record has
+    /// the request.
+    let lastSent: Locked<PreparedRequest?>?
 
     var call: Call { context.call }
 
@@ -33,6 +36,7 @@ final class Pipeline: Sendable {
         self.request = request
         session = request.session
         context = CallContext(request.call)
+        lastSent = request.call.starts.map { _ in Locked<PreparedRequest?>(nil) }
     }
 
     /// Creates the same pipeline in the context of a later attempt or hop.
@@ -40,6 +44,7 @@ final class Pipeline: Sendable {
         session = pipeline.session
         request = pipeline.request
         self.context = context
+        lastSent = context.call.starts.map { _ in Locked<PreparedRequest?>(nil) }
     }
 
     /// Performs the call, once.
@@ -116,8 +121,7 @@ final class Pipeline: Sendable {
     @inline(never)
     private func nextAttempt(_ request: Request, _ hedged: Bool) async -> AttemptEnd {
         guard hedged, let policy = steps.hedging else { return await attempt(request) }
-        return await HedgeRace(policy: policy, request: context.hop?.asked ?? request, adapters: steps.adapters) {
-            [self] context in
+        return await HedgeRace(policy: policy, request: context.hop?.asked ?? request) { [self] context in
             await Pipeline(self, context).attempt(request)
         }.run(context)
     }
@@ -131,7 +135,7 @@ final class Pipeline: Sendable {
             let adapted = try await adapted(context.hop?.asked ?? request)
             return await hops(adapted, asked: steps.adapters.isEmpty ? nil : request)
         } catch {
-            return AttemptEnd(result: .failure(error), context: context)
+            return end(.failure(error))
         }
     }
 
@@ -140,6 +144,7 @@ final class Pipeline: Sendable {
         if context.hasLeftOrigin, let hop = context.hop { return hop.adapted }
         var request = request
         for index in steps.adapters.indices { request = try await adapted(request, index) }
+        if isFirst { recordInBudgets(request) }
         return request
     }
 
@@ -151,14 +156,20 @@ final class Pipeline: Sendable {
         return adapted
     }
 
-    /// Sends a request, and follows redirect responses.
+    /// Records a request in the retry budgets, if its host is another than that of the last request that was recorded.
+    @inline(never)
+    private func recordInBudgets(_ request: Request) {
+        for budget in self.request.steps.budgets { budget.recordRequest(request, of: call) }
+    }
+
+    /// Sends a request, and follows the redirects that answer it.
     ///
     /// - Parameter asked: The request of the call, before any adapter has changed it; `nil` if there are no adapters.
     private func hops(_ request: Request, asked: Request?) async -> AttemptEnd {
         do {
             let answer = try await hop(request)
             guard answer.response.status.isRedirect else {
-                return AttemptEnd(result: .success(answer), context: context)
+                return end(.success(answer))
             }
             return await followed(answer, to: request, asked)
         } catch {
@@ -176,7 +187,7 @@ final class Pipeline: Sendable {
                 answer = try await pipeline.hop(request)
                 isAnswered = true
             }
-            return AttemptEnd(result: .success(answer), context: pipeline.context)
+            return pipeline.end(.success(answer))
         } catch {
             return pipeline.failed(error, isAnswered: isAnswered)
         }
@@ -189,7 +200,21 @@ final class Pipeline: Sendable {
             error.followed = context.redirects
             failure = error
         }
-        return AttemptEnd(result: .failure(failure), context: context, isAnswered: isAnswered)
+        return end(.failure(failure), isAnswered: isAnswered)
+    }
+
+    /// Returns the end of the attempt at this hop, with the request that the attempt has sent.
+    @inline(never)
+    private func end(_ result: Result<StepResponse, any Error>, isAnswered: Bool = false) -> AttemptEnd {
+        guard let lastSent, let sent = lastSent.withLock({ $0 }) else {
+            return AttemptEnd(result: result, context: context, isAnswered: isAnswered)
+        }
+        let result = result.map { answer in
+            var answer = answer
+            answer.sent = sent
+            return answer
+        }
+        return AttemptEnd(result: result, context: context, sent: sent, isAnswered: isAnswered)
     }
 
     /// Returns the target request of a redirect, with the pipeline in its context; `nil` if the response is not a redirect to follow.
@@ -206,6 +231,7 @@ final class Pipeline: Sendable {
                 context: context)
         else { return nil }
         tell { .redirected(redirect) }
+        recordInBudgets(hop.adapted)
         await answer.discard(context)
         var context = context
         context.follow(redirect, to: hop)

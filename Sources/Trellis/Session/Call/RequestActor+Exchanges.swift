@@ -38,15 +38,15 @@ extension RequestActor {
 }
 
 extension RequestActor {
-    /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
-    nonisolated func failedAttempt(_ result: Result<StepResponse, any Error>) -> FailedAttempt? {
-        switch result {
-        case .failure(let error): return FailedAttempt(request: sentRequest, error: error)
+    /// Returns the failed attempt that is passed to retriers; `nil`: there is nothing to retry.
+    nonisolated func failedAttempt(_ end: AttemptEnd) -> FailedAttempt? {
+        let request = sentRequest(end.sent)
+        switch end.result {
+        case .failure(let error): return FailedAttempt(request: request, error: error)
         case .success(let answer):
             let error = answer.verdict?.error
             guard error != nil || answer.response.status.code >= 400 else { return nil }
-            return FailedAttempt(
-                request: sentRequest, response: answer.response, body: answer.data, error: error)
+            return FailedAttempt(request: request, response: answer.response, body: answer.data, error: error)
         }
     }
 
@@ -56,23 +56,23 @@ extension RequestActor {
             return answer
         }
         let whole = Answer(
-            request: sentRequest, response: answer.response, body: body, observer: call.observer)
+            request: sentRequest(answer.sent), response: answer.response, body: body, observer: call.observer)
         var judged = answer
         judged.verdict = await conditions.verdict(on: whole)
         return judged
     }
 
-    /// The last request that was sent; before any was, the call's request.
-    nonisolated var sentRequest: Request {
-        (call.record.withLock { $0.sent } ?? first?.prepared)?.transportRequest.request ?? call.request
+    /// Returns the request of an attempt; if it is not known, the last request of the call, and before any was sent the caller's.
+    nonisolated func sentRequest(_ prepared: PreparedRequest?) -> Request {
+        let prepared = prepared ?? call.record.withLock { $0.sent } ?? first?.prepared
+        return prepared?.transportRequest.request ?? call.request
     }
 
     /// Returns the response of a call for memory with its complete body.
     @inline(never)
     private nonisolated func collected(_ response: StepResponse) async throws -> CollectedAnswer {
         CollectedAnswer(
-            body: try await response.wholeBody(), response: response.response, verdict: response.verdict,
-            sender: .call(self))
+            body: try await response.wholeBody(), response: response.response, sender: .call(self, response))
     }
 
     /// Runs the call in the caller's task and returns its response with the complete body.

@@ -384,6 +384,8 @@ extension RequestActor: CallOrigin {
     nonisolated func sharedCall(for request: Request, depth: Int) -> any SharedCall {
         session.sharedCall(for: request, steps, depth: depth)
     }
+
+    nonisolated var credentialEpoch: Int { steps.steps.adapters.credentialEpoch }
 }
 
 extension RequestActor: EngineTimerTarget {

@@ -206,14 +206,12 @@ extension Session {
 struct CollectedAnswer: Sendable {
     /// The sender of the request.
     enum Sender {
-        case call(RequestActor)
+        case call(RequestActor, StepResponse)
         case exchange(ExchangeActor)
     }
 
     let body: Data
     let response: Response
-    /// The result of the validation by the reader's conditions; `nil` if the response was not validated.
-    var verdict: Verdict?
     let sender: Sender
 
     /// The response as validators and serializers receive it.
@@ -221,10 +219,10 @@ struct CollectedAnswer: Sendable {
         switch sender {
         case .exchange(let exchange):
             Answer(request: exchange.prepared.transportRequest.request, response: response, body: body)
-        case .call(let request):
+        case .call(let call, let answered):
             Answer(
-                request: request.sentRequest, response: response, body: body, observer: request.call.observer,
-                verdict: verdict)
+                request: call.sentRequest(answered.sent), response: response, body: body,
+                observer: call.call.observer, verdict: answered.verdict)
         }
     }
 }

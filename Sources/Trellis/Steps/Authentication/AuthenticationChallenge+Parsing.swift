@@ -19,7 +19,7 @@ extension AuthenticationChallenge {
         return challenges.compactMap(\.challenge)
     }
 
-    /// Returns the name, in lower case, and the value of a `name=value` element; `nil` for any other text.
+    /// Returns the name, in lower case, and the value of a `name=value` element; `nil` if the text has another form.
     private static func parameter(_ text: some StringProtocol) -> (name: String, value: String)? {
         var scanner = FieldScanner(text)
         guard let name = scanner.token() else { return nil }
@@ -39,7 +39,7 @@ extension AuthenticationChallenge {
         /// Indicates whether an element broke the grammar, so that the challenge is left out.
         var isMalformed = false
 
-        /// Begins a challenge with the element that names its scheme; `nil` where the element does not begin with a scheme.
+        /// Begins a challenge with the element that names its scheme; `nil` if the element does not begin with a scheme.
         init?(_ element: Substring) {
             let text = element.drop { $0 == " " || $0 == "\t" }
             let end = text.utf8.firstIndex { !FieldScanner.isTokenByte($0) } ?? text.endIndex

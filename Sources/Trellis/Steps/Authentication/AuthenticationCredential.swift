@@ -14,7 +14,7 @@ public protocol AuthenticationCredential: Sendable, RedactedDescription {
     /// Indicates whether the credential must be renewed before another request is sent with it: because it has expired, or soon
     /// will.
     ///
-    /// A credential that comes from a refresh and requires another refresh from the start (the clocks differ, or the server gives
-    /// out shorter lifetimes than the margin) is used all the same, because there is no better one.
+    /// A credential that a refresh returns and that requires another refresh at once (the clocks differ, or the server issues
+    /// shorter lifetimes than the margin) is used nevertheless, because no better one exists.
     var requiresRefresh: Bool { get }
 }

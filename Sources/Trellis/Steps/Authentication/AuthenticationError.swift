@@ -23,7 +23,7 @@ extension AuthenticationError: CustomStringConvertible {
         case .excessiveRefresh: "the credential was refreshed too often in a short time, so it was not refreshed again"
         case .refreshTimedOut: "refreshing the credential took too long"
         case .refreshCancelled: "refreshing the credential was cancelled"
-        case .malformedNetrc(let line): "line \(line) of the netrc file has quotes that do not end"
+        case .malformedNetrc(let line): "line \(line) of the netrc file has quotes that do not end, or lacks a value"
         case .unreadableNetrc(let path, let why): "the netrc file \(path) cannot be read: \(why)"
         }
     }

@@ -5,41 +5,46 @@
 /// configuration.steps.intercept(with: interceptor)
 /// ```
 ///
-/// - A single refresh serves all calls that are refused at once or find the credential expired. They wait for the refresh,
-///   together with all calls that begin meanwhile, and are then sent with the new credential in the order in which they came.
-/// - A refresh can come ahead of expiry: ``AuthenticationCredential/requiresRefresh`` is read before each attempt.
-/// - A refresh that fails fails every call that waits for it, and every call that had been sent before and is refused later: none
-///   of these calls begins another refresh. Calls that are made later do, as often as the ``RefreshWindow`` allows.
-/// - A call that is sent again with a new credential and refused once more gets the response as it is.
-/// - The refresh sends its requests with the ``RefreshSession`` that it is given: they do not wait for the refresh, and go out while
-///   the session drains.
-/// - A call that is cancelled ends at once; the refresh goes on, and its credential is kept even if no call waits for it any
+/// - A single refresh serves all calls that are refused, or find the credential expired, while it is under way. These calls
+///   wait for the refresh, together with all calls that begin meanwhile, and are then resumed in the order of their arrival.
+/// - A refresh can begin ahead of expiry: ``AuthenticationCredential/requiresRefresh`` is read before each attempt.
+/// - A refresh that fails ends every call that waits for it, and every call that was authenticated before it began and is refused
+///   later: none of these calls begins another refresh. Other calls do, as often as the ``RefreshWindow`` allows. A refresh that
+///   ends because its session was shut down is begun again by the waiting calls of other sessions.
+/// - A refusal concerns the credential only if ``Authenticator/apply(_:to:)`` changed the request, and only at the origin that
+///   the request was made for: any other response with a status of 401 is returned as it is.
+/// - A call that is sent again with a new credential and is refused again gets the response as it is.
+/// - The refresh sends its requests with the ``RefreshSession`` that it is given: they do not wait for the refresh, and go out
+///   while the session drains.
+/// - A call that is cancelled ends at once; the refresh continues, and its credential is kept even if no call waits for it any
 ///   more.
 ///
-/// An interceptor of a session adds the credential to each request of the session, an interceptor of one request to that request
-/// alone.
+/// An interceptor of a session adds the credential to each request of the session, an interceptor of one request to that
+/// request alone. A request that proves a name and a password of its own (``Request/withCredentials(username:password:)``) gets
+/// no credential.
 public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: RequestInterceptor, RedactedDescription
 {
     private let authenticator: AuthenticatorType
     /// The holder of the credential and of the calls that wait for a refresh.
-    private let keeper: CredentialStore<AuthenticatorType>
+    private let store: CredentialStore<AuthenticatorType>
 
     /// Creates an interceptor.
     ///
     /// - Parameters:
-    ///   - authenticator: Adds credentials to requests and renews them.
+    ///   - authenticator: The authenticator, which adds credentials to requests and renews them.
     ///   - credential: The first credential. Without one, calls fail with ``AuthenticationError/missingCredential``.
-    ///   - refreshWindow: The limit on the number of refreshes within a span of time; `nil`: no limit.
+    ///   - refreshWindow: The limit on the number of refreshes within a span of time; `nil` if there is no limit.
     ///   - refreshTimeout: The longest time that a refresh may take. After that the refresh is cancelled, and its calls fail with
-    ///     ``AuthenticationError/refreshTimedOut``; a credential that the refresh returns all the same is used. `nil`: no limit.
-    ///   - clock: Measures the window and the timeout.
+    ///     ``AuthenticationError/refreshTimedOut``; a credential that the refresh returns nevertheless is used. `nil` if there
+    ///     is no limit.
+    ///   - clock: The clock that measures the window and the timeout.
     public init(
         authenticator: AuthenticatorType, credential: AuthenticatorType.Credential? = nil,
         refreshWindow: RefreshWindow? = RefreshWindow(),
         refreshTimeout: Duration? = .seconds(60), clock: any Clock<Duration> = ContinuousClock()
     ) {
         self.authenticator = authenticator
-        keeper = CredentialStore(
+        store = CredentialStore(
             authenticator, credential: credential, window: refreshWindow, timeout: refreshTimeout, clock: clock)
     }
 
@@ -48,38 +53,51 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     /// Setting another credential, or `nil`, discards the result of a refresh under way: the calls that wait for the refresh go
     /// on with the credential that was set, and earlier failures are forgotten.
     public var credential: AuthenticatorType.Credential? {
-        get { keeper.credential }
-        set { keeper.credential = newValue }
+        get { store.credential }
+        set { store.credential = newValue }
     }
 
     /// Returns the request with the credential added, after waiting for a refresh if one is needed or under way.
     ///
     /// - Throws: ``AuthenticationError``, or the error of the authenticator.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        guard !isPartOfRefresh else { return request }
-        return try await apply(keeper.credential(for: context.call), to: request)
+        guard !isPartOfRefresh, !context.hasOwnCredentials else { return request }
+        return try await apply(store.credential(for: context.call), to: request, context.call)
     }
 
     /// Adds the credential to a copy of the request. Separate from `adapt`, so that a call that waits for the credential holds no
     /// copy of its request.
     @inline(never)
-    private func apply(_ credential: AuthenticatorType.Credential, to request: Request) async throws -> Request {
-        var request = request
-        try await authenticator.apply(credential, to: &request)
-        return request
+    private func apply(
+        _ credential: AuthenticatorType.Credential, to request: Request, _ call: Call
+    ) async throws -> Request {
+        var authenticated = request
+        try await authenticator.apply(credential, to: &authenticated)
+        // A credential that replaces an equal one counts as added: any change makes a new storage.
+        let isAdded = !authenticated.isSame(as: request)
+        call.changeCredentialRecord(of: ObjectIdentifier(store)) { $0.isAdded = isAdded }
+        return authenticated
     }
 
     /// Asks for another attempt with another credential, if the attempt failed because of its credential.
+    ///
+    /// Returns ``RetryResult/doNotRetry`` for a request that ``Authenticator/apply(_:to:)`` left as it was, and for a request to
+    /// another origin, to which a redirect has led without the credential.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
-        guard !isPartOfRefresh, let response = attempt.response ?? (attempt.error as? TrellisError)?.response,
+        // The error is that of the refresh, and its response that of the token's server: the call's own request was not sent.
+        if let failure = store.failure(of: context.call) { return .doNotRetryWithError(failure) }
+        let record = context.call.credentialRecord(of: ObjectIdentifier(store))
+        guard !isPartOfRefresh, record.isAdded, !context.hasLeftOrigin,
+            let response = attempt.response ?? (attempt.error as? TrellisError)?.response,
             authenticator.didRequest(attempt.request, with: response, failDueToAuthenticationError: attempt.error)
         else { return .doNotRetry }
-        guard let (credential, version) = keeper.versioned else {
+        guard let (credential, version) = store.versioned else {
             return .doNotRetryWithError(AuthenticationError.missingCredential)
         }
         let isCurrent = await authenticator.isRequest(attempt.request, authenticatedWith: credential)
         do {
-            let isRenewed = try await keeper.renew(for: context.call, isCurrent: isCurrent, version: version)
+            let isRenewed = try await store.renew(
+                for: context.call, isCurrent: isCurrent, version: version, beforeWait: attempt.discard)
             return isRenewed ? .retry : .doNotRetry
         } catch {
             return .doNotRetryWithError(error)
@@ -87,5 +105,9 @@ public final class AuthenticationInterceptor<AuthenticatorType: Authenticator>: 
     }
 
     /// Indicates whether the running task is part of the refresh, whose own requests would otherwise wait for themselves.
-    private var isPartOfRefresh: Bool { RefreshScope.refreshes.contains(ObjectIdentifier(keeper)) }
+    private var isPartOfRefresh: Bool { RefreshScope.refreshes.contains(ObjectIdentifier(store)) }
+}
+
+extension AuthenticationInterceptor: CredentialHolder {
+    var credentialEpoch: Int { store.epoch }
 }

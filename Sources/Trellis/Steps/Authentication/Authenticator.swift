@@ -14,13 +14,15 @@
 /// }
 /// ```
 ///
-/// All methods run on the pool.
+/// ``apply(_:to:)`` runs as a ``RequestAdapter`` does, and the decisions about a request run as a ``RequestRetrier`` does: on the
+/// caller's thread or on the pool, and never on the session's thread. ``refresh(_:using:)`` runs on the pool.
 public protocol Authenticator<Credential>: Sendable {
     /// The type of the credential that requests are authenticated with.
     associatedtype Credential: AuthenticationCredential
 
     /// Adds the credential to a request. The interceptor of a session sees all requests of the session: if they go to more than
-    /// one party, check the request's URL, or the other parties learn the credential.
+    /// one party, check the request's URL, or the other parties learn the credential. The refusal of a request that the method
+    /// leaves as it is begins no refresh.
     ///
     /// - Throws: An error that keeps the request from being sent; the caller gets it unchanged.
     func apply(_ credential: Credential, to request: inout Request) async throws
@@ -30,9 +32,10 @@ public protocol Authenticator<Credential>: Sendable {
     ///
     /// - Parameters:
     ///   - credential: The credential that has expired or was refused.
-    ///   - session: The session of the call that began the refresh. Requests that are sent with it carry no credential, do not
-    ///     wait for the refresh, and go out while the session drains. Of requests to the same ``Session`` by its own verbs the
-    ///     interceptor takes no notice either, but the session's other steps do, and a draining session refuses them.
+    ///   - session: The session of the call that began the refresh. Requests that are sent with it get no credential from
+    ///     adapters and interceptors, do not wait for the refresh, and are sent while the session drains. The interceptor
+    ///     ignores requests by the verbs of the ``Session`` itself, too, but the session's other steps do not, and a draining
+    ///     session refuses them.
     /// - Throws: The error that all waiting requests fail with, unchanged.
     func refresh(_ credential: Credential, using session: RefreshSession) async throws -> Credential
 
@@ -41,7 +44,7 @@ public protocol Authenticator<Credential>: Sendable {
     /// - Parameters:
     ///   - request: The request as it was sent.
     ///   - response: The response to the request.
-    ///   - error: The error that a step made of the response; `nil` for a response that no step refused.
+    ///   - error: The error that a step made of the response; `nil` if no step refused the response.
     func didRequest(
         _ request: Request, with response: Response, failDueToAuthenticationError error: (any Error)?
     ) -> Bool

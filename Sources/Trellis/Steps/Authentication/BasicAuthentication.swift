@@ -18,7 +18,7 @@ public struct BasicAuthentication: RequestAdapter, RedactedDescription {
     /// Creates an adapter that adds the credentials to the requests to one origin.
     ///
     /// - Parameter origin: A URL; its scheme, host and port count.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where the URL has no origin.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public init(username: String, password: String, origin: some URLConvertible) throws {
         var credentials = OriginCredentials()
         try credentials.set(.basic(username: username, password: password), for: origin)
@@ -27,6 +27,6 @@ public struct BasicAuthentication: RequestAdapter, RedactedDescription {
 
     /// Returns the request with the credentials.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        credentials.authenticated(request)
+        try await credentials.adapt(request, context: context)
     }
 }

@@ -6,7 +6,7 @@
 /// ```
 ///
 /// A request with an `Authorization` field or with a name and password in its URL keeps its own credentials. For a token that is
-/// renewed there is ``AuthenticationInterceptor``.
+/// renewed, use ``AuthenticationInterceptor``.
 public struct BearerAuthentication: RequestAdapter, RedactedDescription {
     private let credentials: OriginCredentials
 
@@ -19,7 +19,7 @@ public struct BearerAuthentication: RequestAdapter, RedactedDescription {
     /// Creates an adapter that adds the token to the requests to one origin.
     ///
     /// - Parameter origin: A URL; its scheme, host and port count.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where the URL has no origin.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public init(token: String, origin: some URLConvertible) throws {
         var credentials = OriginCredentials()
         try credentials.set(.bearer(token), for: origin)
@@ -28,6 +28,6 @@ public struct BearerAuthentication: RequestAdapter, RedactedDescription {
 
     /// Returns the request with the token.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        credentials.authenticated(request)
+        try await credentials.adapt(request, context: context)
     }
 }

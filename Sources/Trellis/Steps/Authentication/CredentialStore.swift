@@ -9,6 +9,8 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     private struct State {
         var credential: Credential?
+        /// The number of times that the user has set the credential.
+        var epoch = 0
         /// The state machine that decides about the calls.
         var machine: RefreshState
         /// The error of the last refresh.
@@ -30,8 +32,8 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         }
     }
 
-    /// The values that the end of a refresh leaves behind. They are released outside the lock: cancellation handlers and the
-    /// deinitializers of a credential or an error are code of the user's, which may ask for the credential.
+    /// The values that remain after a refresh. The values are released outside the lock: cancellation handlers and the
+    /// deinitializers of a credential or an error are the user's code, which may ask for the credential.
     private struct ReleasedValues {
         let waiting: RefreshQueue.Waiting
         let timer: Task<Void, Never>?
@@ -81,12 +83,13 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
 
     // MARK: Calls
 
-    /// The current credential. Setting it ends the refresh under way, whose calls go on with the credential that was set.
+    /// The current credential. Setting it ends the refresh under way, whose calls continue with the credential that was set.
     var credential: Credential? {
         get { state.withLock { $0.credential } }
         set {
             let leftovers = state.withLock { state in
                 let (refresh, old) = (state.refresh, state.credential)
+                state.epoch += 1
                 state.machine.replace(hasCredential: newValue != nil)
                 var leftovers = end(
                     &state, newValue == nil ? .failure(AuthenticationError.missingCredential) : .success(()))
@@ -98,49 +101,106 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         }
     }
 
+    /// The number of times that the user has set the credential. A refresh does not change the number: its credential is that of
+    /// the same user.
+    var epoch: Int { state.withLock { $0.epoch } }
+
     /// The credential and its version number.
     var versioned: (credential: Credential, version: Int)? {
         state.withLock { state in state.credential.map { ($0, state.machine.version) } }
     }
 
     /// Returns the credential that a call is sent with, after waiting for a refresh if needed.
+    ///
+    /// - Throws: The error of a failed refresh. The error is also recorded with the call, whose further attempts fail with it: a
+    ///   retrier that asks for another attempt begins no other refresh.
     func credential(for call: Call) async throws -> Credential {
-        if let ticket = try ticket(for: call) { try await line.wait(with: ticket) }
+        if let failure = failure(of: call) { throw failure }
+        while let ticket = try ticket(for: call) {
+            do {
+                try await line.wait(with: ticket)
+                break
+            } catch let failure as RefreshFailure {
+                guard failure.isAbandoned(for: call) else { throw record(failure, of: call) }
+                try call.checkCancellation()
+            }
+        }
         return try state.withLock { try $0.current }
+    }
+
+    /// Returns the error of the refresh with which a call failed before its request was sent; `nil` if there is no such error, or
+    /// another credential has arrived since.
+    func failure(of call: Call) -> (any Error)? {
+        guard let failure = call.credentialRecord(of: ObjectIdentifier(self)).failure else { return nil }
+        return failure.version == state.withLock({ $0.machine.version }) ? failure.error : nil
+    }
+
+    /// Records a failed refresh with a call, and returns the error of the refresh.
+    @inline(never)
+    private func record(_ failure: RefreshFailure, of call: Call) -> any Error {
+        let record = CredentialRecord.Failure(error: failure.error, version: failure.version)
+        call.changeCredentialRecord(of: ObjectIdentifier(self)) { $0.failure = record }
+        return failure.error
     }
 
     /// Returns the ticket to wait with; `nil` if the call need not wait.
     @inline(never)
     private func ticket(for call: Call) throws -> Int? {
-        // Read outside the lock: `requiresRefresh` is code of the user's.
+        // Read outside the lock: `requiresRefresh` is the user's code.
         let expired = versioned.flatMap { $0.credential.requiresRefresh ? $0.version : nil }
         let now = now()
-        let step = try state.withLock { state in
+        let (step, lastRefresh) = try state.withLock { state in
             let requiresRefresh = expired == state.machine.version
-            return try follow(state.machine.adapt(call.id, requiresRefresh: requiresRefresh, at: now), of: call, &state)
+            let decision = state.machine.adapt(requiresRefresh: requiresRefresh, at: now)
+            return (try follow(decision, of: call, &state), state.machine.lastRefresh)
         }
+        call.changeCredentialRecord(of: ObjectIdentifier(self)) { $0.lastRefresh = lastRefresh }
         return if case .wait(let ticket) = step { ticket } else { nil }
     }
 
     /// Returns whether a refused call is sent again, after waiting for a refresh if needed.
-    func renew(for call: Call, isCurrent: Bool, version: Int) async throws -> Bool {
-        let (now, keeper) = (now(), ObjectIdentifier(self))
-        let repeated = call.record.withLock { $0.renewals[keeper] }
+    ///
+    /// - Parameter discard: Ends the transfer of the refused response before a wait. After a wait the response is never
+    ///   delivered, and until then it would keep the connection slot that the refresh may need.
+    func renew(
+        for call: Call, isCurrent: Bool, version: Int, beforeWait discard: (@Sendable () async -> Void)? = nil
+    ) async throws -> Bool {
+        var hasWaited = false
+        while true {
+            switch try step(ofRefused: call, isCurrent: isCurrent, version: version) {
+            case .goOn: return true
+            case .leave: return hasWaited
+            case .wait(let ticket):
+                if !hasWaited { await discard?() }
+                hasWaited = true
+                do {
+                    try await line.wait(with: ticket)
+                } catch let failure as RefreshFailure {
+                    guard failure.isAbandoned(for: call) else { throw failure.error }
+                    try call.checkCancellation()
+                    continue
+                }
+                // A credential that was set, and is not that of the refresh, has not been tried yet.
+                let renewed = state.withLock { $0.machine.isRenewed ? $0.machine.version : nil }
+                if let renewed { call.changeCredentialRecord(of: ObjectIdentifier(self)) { $0.renewal = renewed } }
+                return true
+            }
+        }
+    }
+
+    /// Returns the next step of a refused call, and records the credential with which the call is sent again at once.
+    @inline(never)
+    private func step(ofRefused call: Call, isCurrent: Bool, version: Int) throws -> Step {
+        let (now, id) = (now(), ObjectIdentifier(self))
+        let record = call.credentialRecord(of: id)
         let (step, present) = try state.withLock { state in
             let decision = state.machine.refuse(
-                call.id, isCurrent: isCurrent, ofVersion: version, repeatedWith: repeated, at: now)
+                isCurrent: isCurrent, ofVersion: version, repeatedWith: record.renewal,
+                sentAfter: record.lastRefresh, at: now)
             return (try follow(decision, of: call, &state), state.machine.version)
         }
-        switch step {
-        case .goOn: call.record.withLock { $0.renewals[keeper] = present }
-        case .leave: return false
-        case .wait(let ticket):
-            try await line.wait(with: ticket)
-            // A credential that was set, and did not come from the refresh, has not been tried yet.
-            let renewed = state.withLock { $0.machine.isRenewed ? $0.machine.version : nil }
-            if let renewed { call.record.withLock { $0.renewals[keeper] = renewed } }
-        }
-        return true
+        if case .goOn = step { call.changeCredentialRecord(of: id) { $0.renewal = present } }
+        return step
     }
 
     /// Carries out a decision of the state machine about a call.
@@ -179,7 +239,8 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
                 do {
                     refreshed(number, try await authenticator.refresh(credential, using: session))
                 } catch {
-                    failed(number, error is CancellationError ? AuthenticationError.refreshCancelled : error)
+                    let cause: any Error = error is CancellationError ? AuthenticationError.refreshCancelled : error
+                    failed(number, cause, endedSession: session.endedSession)
                 }
             }
         }
@@ -205,15 +266,37 @@ final class CredentialStore<AuthenticatorType: Authenticator>: Sendable {
         leftovers?.letGo()
     }
 
-    private func failed(_ number: Int, _ error: any Error, cancelling cancels: Bool = false) {
+    private func failed(
+        _ number: Int, _ error: any Error, cancelling cancels: Bool = false, endedSession: ObjectIdentifier? = nil
+    ) {
         let leftovers: ReleasedValues? = state.withLock { state in
-            guard state.machine.refreshFailed(number) else { return nil }
+            let isWanted =
+                endedSession == nil ? state.machine.refreshFailed(number) : state.machine.refreshAbandoned(number)
+            guard isWanted else { return nil }
             let refresh = cancels ? state.refresh : nil
-            var leftovers = end(&state, .failure(error))
+            let failure = RefreshFailure(
+                error: error, version: state.machine.version, endedSession: endedSession)
+            var leftovers = end(&state, .failure(failure))
             (leftovers.cancelled, leftovers.failure) = (refresh, state.failure)
             state.failure = error
             return leftovers
         }
         leftovers?.letGo()
+    }
+}
+
+/// The end of a refresh that has failed, as the calls that wait for the refresh receive it.
+private struct RefreshFailure: Error {
+    /// The error of the refresh.
+    let error: any Error
+    /// The version of the credential that was not renewed.
+    let version: Int
+    /// The session of the refresh, if the refresh failed because the session was shut down; `nil` otherwise.
+    let endedSession: ObjectIdentifier?
+
+    /// Returns whether a call asks for a refresh again, because the refresh failed with a session that is not the call's own.
+    func isAbandoned(for call: Call) -> Bool {
+        guard let endedSession else { return false }
+        return call.sender.map { ObjectIdentifier($0) } != endedSession
     }
 }

@@ -4,8 +4,8 @@ import CurlEngine
 struct CredentialTargets: Sendable {
     private let urls = WireURLCache()
 
-    /// Returns the URL of a request; `nil` for a request that must not be changed, because it has credentials of its own or a URL
-    /// that does not tell where it goes.
+    /// Returns the URL of a request; `nil` if the request must not be changed, because it has credentials of its own or a URL
+    /// without a known origin.
     func target(of request: Request) -> WireURL? {
         guard !request.headers.contains(.authorization), let url = url(request.url), url.password == nil else {
             return nil

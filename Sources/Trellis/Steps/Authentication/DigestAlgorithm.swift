@@ -6,7 +6,7 @@ struct DigestAlgorithm: Hashable, Sendable {
     /// Indicates whether the key is that of a session, made from the first nonces of both sides.
     let isSession: Bool
 
-    /// Creates the algorithm of a name, in any case; `nil` for an unknown name. MD5 where there is no name.
+    /// Creates the algorithm of a name, in any case; `nil` if the name is unknown. Without a name the algorithm is MD5.
     init?(_ name: String?) {
         var name = name?.lowercased() ?? "md5"
         isSession = name.hasSuffix("-sess")

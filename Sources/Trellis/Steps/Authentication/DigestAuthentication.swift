@@ -12,8 +12,8 @@ import HTTPTypes
 /// The step runs around each request on the wire, so that redirects are authenticated each for its own path. The first request to
 /// an origin is refused and sent again with an answer to the challenge; later requests are sent with an answer at once. All
 /// algorithms of the RFC are known, with and without `-sess`: MD5, SHA-256 and SHA-512-256. Their functions are those of the
-/// OpenSSL that libcurl uses; without OpenSSL, or where it keeps to FIPS 140, challenges are not answered. A body is protected
-/// (`auth-int`) only where the server insists on it: the body is then read twice. The server's own proof (`rspauth`) is not
+/// OpenSSL that libcurl uses; without OpenSSL, or if it keeps to FIPS 140, challenges are not answered. A body is protected
+/// (`auth-int`) only if the server insists on it: the body is then read twice. The server's own proof (`rspauth`) is not
 /// checked.
 ///
 /// A request with an `Authorization` field or with a name and password in its URL keeps its own credentials. A request whose body
@@ -21,7 +21,7 @@ import HTTPTypes
 public final class DigestAuthentication: ResponseForwardingStep, RedactedDescription {
     private let username: String
     private let password: String
-    /// The origin whose challenges are answered; `nil`: the origin of each call's own URL.
+    /// The origin whose challenges are answered; if `nil`, the origin of each call's own URL.
     private let origin: String?
     /// The challenges and counts of the origins that are known.
     private let memory: DigestSessionCache
@@ -37,7 +37,7 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
     /// Creates a step for the requests to one origin.
     ///
     /// - Parameter origin: A URL; its scheme, host and port count.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where the URL has no origin.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public convenience init(username: String, password: String, origin: some URLConvertible) throws {
         let origin = try CredentialTargets.origin(of: origin)
         self.init(username, password, origin: origin, makeNonce: Self.makeNonce)
@@ -50,19 +50,20 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
         memory = DigestSessionCache(makeNonce: makeNonce)
     }
 
-    /// Sends the request with an answer to the challenge that is known, or that comes with the response.
+    /// Sends the request with an answer to the challenge that is known, or that arrives with the response.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-        guard !request.hasCredentials else { return try await next(request) }
+        guard !request.hasCredentials, !context.hasOwnCredentials(besides: self) else { return try await next(request) }
         return try await perform(request, context, next).answer
     }
 
-    /// Sends a request that has no credentials of its own. Returns the response, and whether a challenge was answered.
+    /// Sends a request that has no credentials of its own. Returns the response, and whether its origin has been sent, now or
+    /// earlier, an answer to a Digest challenge.
     func perform(
         _ request: Request, _ context: CallContext, _ next: NextStep
     ) async throws -> (answer: StepResponse, hasAnswered: Bool) {
         try CredentialText.check(digestName: username, for: request)
         var (authorized, space) = try await ahead(of: request, context) ?? (request, nil)
-        var (answer, hasAnswered) = try await (next(authorized), false)
+        var (answer, hasAnswered) = try await (next(authorized), space != nil)
         // At most twice: with the nonce of the challenge, and with another nonce if the first was out of date by then.
         for isFirst in [true, false] {
             guard answer.response.status.code == 401,
@@ -81,6 +82,7 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
             answer = try await next(authorized)
         }
         await remember(answer.response, space)
+        if !hasAnswered, let url = targets.url(answer.response.url) { hasAnswered = await memory.knows(url.origin) }
         return (answer, hasAnswered)
     }
 
@@ -104,7 +106,7 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
         return targets.url(first.from)?.origin == url.origin
     }
 
-    /// Returns the request with an answer to the challenge that is known before the request is sent; `nil` where none is.
+    /// Returns the request with an answer to the challenge that is known before the request is sent; `nil` if none is.
     private func ahead(of request: Request, _ context: CallContext) async throws -> (Request, DigestSession?)? {
         guard let url = targets.url(request.url), mayAnswer(url, context),
             let space = await memory.next(for: url.origin), let authorized = try await authorize(request, url, space)
@@ -112,7 +114,7 @@ public final class DigestAuthentication: ResponseForwardingStep, RedactedDescrip
         return (authorized, space)
     }
 
-    /// Returns the request with the answer in its `Authorization` field; `nil` where the challenge cannot be answered.
+    /// Returns the request with the answer in its `Authorization` field; `nil` if the challenge cannot be answered.
     private func authorize(_ request: Request, _ url: WireURL, _ space: DigestSession) async throws -> Request? {
         var bodyHash: String?
         if !space.challenge.protections.isEmpty, !space.challenge.protections.contains(.method) {

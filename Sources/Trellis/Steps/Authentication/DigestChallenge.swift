@@ -12,7 +12,7 @@ struct DigestChallenge: Hashable, Sendable {
     let nonce: String
     let opaque: String?
     let algorithm: DigestAlgorithm
-    /// The algorithm's name as the server spelled it, to be repeated in the answer; `nil`: the server named none.
+    /// The algorithm's name as the server spelled it, to be repeated in the answer; `nil` if the server named none.
     let algorithmName: String?
     /// The protections that the server supports; empty for a server from before RFC 2617.
     let protections: [Protection]
@@ -23,7 +23,8 @@ struct DigestChallenge: Hashable, Sendable {
     /// Indicates whether the server reads names and passwords as UTF-8.
     let isUTF8: Bool
 
-    /// Creates the Digest challenge of a parsed challenge; `nil` for another scheme, and for parameters that are not understood.
+    /// Creates the Digest challenge of a parsed challenge; `nil` if the scheme is another one, or the parameters are not
+    /// understood.
     init?(_ challenge: AuthenticationChallenge) {
         let parameters = challenge.parameters
         guard challenge.isScheme("Digest"), let realm = parameters["realm"], let nonce = parameters["nonce"],

@@ -15,10 +15,10 @@ struct DigestResponse: Sendable {
     let nonce: String
     /// The number of requests that have been sent with the nonce, including this one.
     let count: UInt32
-    /// The hash of the body; `nil`: the body is not protected.
+    /// The hash of the body; `nil` if the body is not protected.
     let bodyHash: String?
 
-    /// The value of the `Authorization` field; `nil` where the hash function failed.
+    /// The value of the `Authorization` field; `nil` if the hash function failed.
     var field: String? {
         guard let response, let user = userParameter else { return nil }
         var parameters = [user, "realm=\(quoted(challenge.realm))", "nonce=\(quoted(nonce))", "uri=\(quoted(uri))"]
@@ -32,34 +32,34 @@ struct DigestResponse: Sendable {
         return "Digest " + parameters.joined(separator: ", ")
     }
 
-    /// The parameter `response` (section 3.4.1).
+    /// The parameter `response` (RFC 7616, section 3.4.1).
     var response: String? {
         guard let key = hash(sessionKey), let request = hash(requestText) else { return nil }
         guard let protection else { return hash("\(key):\(nonce):\(request)") }
         return hash("\(key):\(nonce):\(hexadecimalCount):\(session.client):\(protection.rawValue):\(request)")
     }
 
-    /// The protection of the request (`qop`); `nil` for a challenge without one, as before RFC 2617.
+    /// The protection of the request (`qop`); `nil` if the challenge has none, as before RFC 2617.
     private var protection: DigestChallenge.Protection? {
         if challenge.protections.isEmpty { return nil }
         return bodyHash == nil ? .method : .methodAndBody
     }
 
-    /// The value `A1` (section 3.4.2).
+    /// The value `A1` (RFC 7616, section 3.4.2).
     private var sessionKey: String? {
         let secret = "\(username):\(challenge.realm):\(password)"
         guard challenge.algorithm.isSession else { return secret }
         return hash(secret).map { "\($0):\(session.server):\(session.client)" }
     }
 
-    /// The value `A2` (section 3.4.3).
+    /// The value `A2` (RFC 7616, section 3.4.3).
     private var requestText: String {
         let text = "\(method.rawValue):\(uri)"
         return bodyHash.map { "\(text):\($0)" } ?? text
     }
 
-    /// The parameter `username` (section 3.4.4). A name that is not ASCII is encoded as in RFC 8187, if the server can be
-    /// expected to know that encoding.
+    /// The parameter `username` (RFC 7616, section 3.4.4). A name that is not ASCII is encoded as in RFC 8187, if the server
+    /// can be expected to know that encoding.
     private var userParameter: String? {
         if challenge.hashesUser { return hash("\(username):\(challenge.realm)").map { "username=\"\($0)\"" } }
         guard challenge.isUTF8, username.utf8.contains(where: { $0 >= 0x80 }) else {

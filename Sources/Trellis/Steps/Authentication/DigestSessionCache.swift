@@ -20,7 +20,7 @@ struct DigestSession: Sendable {
         nonce = challenge.nonce
     }
 
-    /// Counts one more request; returns `false` where the count has reached its maximum.
+    /// Counts one more request; returns `false` if the count has reached its maximum.
     mutating func use() -> Bool {
         guard count < .max else { return false }
         count += 1
@@ -51,14 +51,17 @@ actor DigestSessionCache {
 
     init(makeNonce: @escaping @Sendable () -> String) { self.makeNonce = makeNonce }
 
-    /// Returns the state to send a request with before the server has asked for it; `nil` where the origin is unknown or its
+    /// Returns the state to send a request with before the server has asked for it; `nil` if the origin is unknown or its
     /// state cannot be used.
     func next(for origin: String) -> DigestSession? {
         guard spaces[origin]?.hasFinalURLs ?? false else { return nil }
         return use(origin)
     }
 
-    /// Returns the state to send a request with after the server has refused it with a challenge; `nil` where the state cannot be
+    /// Returns whether an origin has sent a challenge.
+    func knows(_ origin: String) -> Bool { spaces[origin] != nil }
+
+    /// Returns the state to send a request with after the server has refused it with a challenge; `nil` if the state cannot be
     /// used.
     func answer(_ challenge: DigestChallenge, for origin: String, hasFinalURLs: Bool) -> DigestSession? {
         // Other requests may have been refused with the same nonce.
@@ -76,7 +79,7 @@ actor DigestSessionCache {
         spaces[origin]?.renew(next)
     }
 
-    /// Counts one more request to an origin; forgets the origin where the count has reached its maximum.
+    /// Counts one more request to an origin; forgets the origin if the count has reached its maximum.
     private func use(_ origin: String) -> DigestSession? {
         guard spaces[origin]?.use() ?? false else {
             spaces[origin] = nil

@@ -8,7 +8,7 @@ extension Netrc {
     /// Reads a file, on a thread that may wait for a disk.
     ///
     /// - Parameter path: The file. Unless given, the path in the environment variable `NETRC`, or else `.netrc` in the folder
-    ///   that `HOME` names; if there is no such file, the result has no entries.
+    ///   that `HOME` names; if no such file exists, the result has no entries.
     /// - Throws: ``AuthenticationError/unreadableNetrc(path:why:)`` for a file that is missing although its path was given, is no
     ///   regular file, or is larger than 1 MiB; ``AuthenticationError/malformedNetrc(line:)``.
     public static func load(from path: String? = nil) async throws -> Netrc {

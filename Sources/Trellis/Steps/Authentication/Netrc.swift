@@ -11,7 +11,7 @@ import CurlEngine
 public struct Netrc: Sendable, Hashable, RedactedDescription {
     /// An entry of the file, for one machine.
     public struct Entry: Sendable, Hashable, RedactedDescription {
-        /// The name of the machine, as written; `nil`: any machine that no entry before this one names.
+        /// The name of the machine, as written; `nil` if the entry is for any machine that no entry before it names.
         public var machine: String?
         /// The user's name, if the entry has one.
         public var login: String?
@@ -32,11 +32,11 @@ public struct Netrc: Sendable, Hashable, RedactedDescription {
     /// Creates a value with entries that were not read from a file.
     public init(entries: [Entry]) { self.entries = entries }
 
-    /// Returns the name and password for a host; `nil` where no entry fits.
+    /// Returns the name and password for a host; `nil` if no entry fits.
     ///
     /// - Parameters:
     ///   - host: The name of the host, in any case; an IPv6 address with brackets or without.
-    ///   - user: The user whose password is wanted; `nil`: the user of the first entry that fits.
+    ///   - user: The user whose password is wanted; if `nil`, the user of the first entry that fits.
     public func credential(for host: String, user: String? = nil) -> HTTPCredential? {
         let host = Self.name(host)
         for entry in entries {
@@ -58,7 +58,7 @@ extension Netrc: RequestAdapter {
     /// with a password in its URL keeps its own credentials; a request with only a name in its URL gets the password of that
     /// user.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        guard let url = CredentialTargets().target(of: request),
+        guard !context.hasOwnCredentials, let url = CredentialTargets().target(of: request),
             let credential = credential(for: url.host, user: url.user)
         else { return request }
         return credential.added(to: request)

@@ -32,16 +32,15 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
     /// Sets the credential of an origin, or removes it with `nil`.
     ///
     /// - Parameter origin: A URL; its scheme, host and port count.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where the URL has no origin; the error of the URL's
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin; the error of the URL's
     ///   own conversion.
     public mutating func set(_ credential: HTTPCredential?, for origin: some URLConvertible) throws {
         byOrigin[try CredentialTargets.origin(of: origin)] = credential
     }
 
     /// Returns the request with the credential of its origin.
-    public func adapt(_ request: Request, context: CallContext) async throws -> Request { authenticated(request) }
-
-    func authenticated(_ request: Request) -> Request {
+    public func adapt(_ request: Request, context: CallContext) async throws -> Request {
+        guard !context.hasOwnCredentials else { return request }
         if let everywhere {
             // The credential is also added to requests whose URL cannot be parsed here.
             return request.hasCredentials ? request : everywhere.added(to: request)

@@ -5,13 +5,13 @@
 ///     try PasswordAuthentication(username: "ada", password: password, origin: "https://api.example.com"))
 /// ```
 ///
-/// For a single request there is ``Request/withCredentials(username:password:)``.
+/// For a single request, use ``Request/withCredentials(username:password:)``.
 ///
-/// The step sends nothing before the server has refused a request with a challenge. It answers Digest where the server offers it,
-/// in whatever order, and Basic where the server offers no Digest that is understood; other schemes are not answered. Credentials
-/// that are refused are not sent again, and a server whose Digest was answered does not get the password. After a Digest challenge
-/// later requests to its origin are sent with an answer at once, as with ``DigestAuthentication``; Basic is asked for anew each
-/// time. ``BasicAuthentication`` sends the password without being asked.
+/// The step sends nothing before the server has refused a request with a challenge. It answers Digest if the server offers it,
+/// in whatever order, and Basic if the server offers no Digest that is understood; other schemes are not answered. Credentials
+/// that are refused are not sent again with the same request. After a Digest challenge later requests to its origin are sent
+/// with an answer to it at once, as with ``DigestAuthentication``, and the origin does not get the password, even if it asks
+/// for Basic later. Basic is asked for with each request. ``BasicAuthentication`` sends the password without being asked.
 ///
 /// Challenges of another origin than the step's own are not answered, and neither are those of a proxy. A request with an
 /// `Authorization` field or with a name and password in its URL keeps its own credentials. A request whose body cannot be sent
@@ -33,7 +33,7 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
     /// Creates a step for the requests to one origin.
     ///
     /// - Parameter origin: A URL; its scheme, host and port count.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` where the URL has no origin.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin.
     public convenience init(username: String, password: String, origin: some URLConvertible) throws {
         let digest = try DigestAuthentication(username: username, password: password, origin: origin)
         self.init(username, password, digest)
@@ -47,7 +47,7 @@ public final class PasswordAuthentication: ResponseForwardingStep, RedactedDescr
 
     /// Sends the request, and sends it again with the credentials if the response asks for them.
     public func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
-        guard !request.hasCredentials else { return try await next(request) }
+        guard !request.hasCredentials, !context.hasOwnCredentials(besides: self) else { return try await next(request) }
         let (answer, hasAnswered) = try await digest.perform(request, context, next)
         guard !hasAnswered, asksForBasic(answer.response), digest.mayAnswer(answer.response, context) else {
             return answer
@@ -72,11 +72,36 @@ extension Request {
     /// (RFC 7617): with a ``PasswordAuthentication``, in place of one that the request has already. Nothing is sent before the
     /// server has asked, and nothing to another origin.
     ///
+    /// The name and password also take the place of the session's credentials: the adapters, interceptors and steps that add
+    /// credentials leave the request as it is.
+    ///
     /// ``withAuthorization(username:password:)`` sends the password at once, and saves a request.
     public func withCredentials(username: String, password: String) -> Request {
         withSteps { steps in
             steps.aroundHop.removeAll { $0 is PasswordAuthentication }
             steps.aroundHop.append(PasswordAuthentication(username: username, password: password))
+        }
+    }
+}
+
+extension CallContext {
+    /// Indicates whether the call's request has a step of its own that proves a name and a password. Adapters and interceptors
+    /// add no credential to such a request, because the credential would hide the server's challenge from the step.
+    var hasOwnCredentials: Bool { !ownCredentialSteps.isEmpty }
+
+    /// Returns whether the call's request proves a name and a password with steps of its own, and a step is not one of them.
+    func hasOwnCredentials(besides step: AnyObject) -> Bool {
+        let steps = ownCredentialSteps
+        return !steps.isEmpty && !steps.contains(ObjectIdentifier(step))
+    }
+
+    /// The steps of the call's request that prove a name and a password. The steps are those of the caller's request: the request
+    /// behind a redirect may have been made by a handler.
+    private var ownCredentialSteps: [ObjectIdentifier] {
+        guard let steps = call.request.attachedSteps?.given.aroundHop else { return [] }
+        return steps.compactMap { step -> ObjectIdentifier? in
+            if let step = step as? PasswordAuthentication { return ObjectIdentifier(step) }
+            return (step as? DigestAuthentication).map { ObjectIdentifier($0) }
         }
     }
 }

@@ -8,7 +8,7 @@ final class RefreshQueue: Sendable {
         /// The waiter has a ticket, and does not wait yet.
         case arriving
         case waiting(Reply<Void>)
-        /// The end came before the waiter began to wait.
+        /// The queue was ended before the waiter began to wait.
         case ended(Result<Void, any Error>)
     }
 
@@ -42,7 +42,7 @@ final class RefreshQueue: Sendable {
         }
     }
 
-    /// Returns when the queue is ended.
+    /// Waits until the queue is ended.
     ///
     /// - Throws: The error that the queue is ended with; `CancellationError` in a cancelled task, at once.
     func wait(with ticket: Int) async throws {
@@ -53,7 +53,7 @@ final class RefreshQueue: Sendable {
         }
     }
 
-    /// Ends the wait of all present waiters, and returns those to resume. Waiters that come later wait for the next end.
+    /// Ends the wait of all present waiters, and returns those to resume. Waiters that arrive later wait for the next end.
     func end(with result: Result<Void, any Error>) -> Waiting {
         state.withLock { state in
             var replies: [(ticket: Int, reply: Reply<Void>)] = []

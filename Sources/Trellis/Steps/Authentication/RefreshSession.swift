@@ -1,21 +1,26 @@
+import CurlEngine
 public import FoundationEssentials
 
 /// The session of the call that began a refresh, as ``Authenticator/refresh(_:using:)`` uses it: a sender of requests that cannot
 /// wait for the refresh that sends them.
 ///
 /// The requests share the session's connections, defaults, cookies, redirects, limits, steps around each hop and observers. The
-/// session's steps around the call, adapters, retriers and hedging are left out, so that the requests carry no credential and
-/// wait for none. A request's own steps (``Request/steps``) run.
+/// session's steps around the call, adapters, retriers and hedging are left out, so that no adapter or interceptor adds a
+/// credential to the requests, and they wait for none. Credentials of other kinds are sent: the session's default fields, its
+/// cookies, and those that a step around the hop adds. A request's own steps (``Request/steps``) run.
 ///
 /// The requests belong to the calls that wait for the refresh: they go out while the session drains
 /// (``Session/shutdown(drainingFor:)``), until the drain is over.
 public struct RefreshSession: Sendable {
     private let send: @Sendable (Request) async throws -> Answer
+    /// The mark of a session that was shut down before a request of the refresh was answered.
+    private let end: End
 
     /// Creates a session of a closure, for tests of authenticators.
     ///
     /// - Parameter respond: Returns the body and the response to a request. Its errors reach the authenticator unchanged.
     public init(_ respond: @escaping @Sendable (Request) async throws -> (Data, Response)) {
+        end = End(of: nil)
         send = { request in
             let (data, response) = try await respond(request)
             return Answer(request: request, response: response, body: data)
@@ -25,16 +30,34 @@ public struct RefreshSession: Sendable {
     /// Creates the session of a call.
     init(of call: Call) {
         let sender = call.sender
+        let end = End(of: sender.map { ObjectIdentifier($0) })
+        self.end = end
         send = { request in
             guard let sender else { throw TrellisError(.cancelled(.sessionShutDown)) }
-            return try await sender.answer(inFlight: request)
+            do {
+                return try await sender.answer(inFlight: request)
+            } catch let error as TrellisError where error.reason == .cancelled(.sessionShutDown) {
+                end.isReached.withLock { $0 = true }
+                throw error
+            }
         }
+    }
+
+    /// The identity of the session, if it was shut down before a request of the refresh was answered; `nil` otherwise.
+    var endedSession: ObjectIdentifier? { end.isReached.withLock { $0 } ? end.session : nil }
+
+    /// The end of a session, as the requests of a refresh observe it.
+    private final class End: Sendable {
+        let session: ObjectIdentifier?
+        let isReached = Locked(false)
+
+        init(of session: ObjectIdentifier?) { self.session = session }
     }
 
     /// Sends a request and collects the response in memory. Any status is a response.
     ///
-    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` after the end of the session; the error of the request's
-    ///   conversion; `CancellationError` in a cancelled task, such as that of a refresh that took too long.
+    /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/cancelled`` after the session was shut down; the error of the
+    ///   request's conversion; `CancellationError` in a cancelled task, such as that of a refresh that took too long.
     public func data(_ request: some RequestConvertible) async throws -> (Data, Response) {
         try await send(request.asRequest()).pair
     }

@@ -25,11 +25,11 @@ struct RefreshState: Sendable {
     }
 
     /// The phase of the current credential.
-    private enum Phase: Hashable {
+    private enum Phase {
         case idle
         case refreshing
-        /// The refresh failed. Calls up to this number were sent before the failure, and get its error; a later call tries again.
-        case failed(through: UInt64)
+        /// The last refresh failed. A call that was authenticated before it began gets its error; any other call tries again.
+        case failed
     }
 
     /// The number of the current credential, which counts all credentials so far.
@@ -40,13 +40,11 @@ struct RefreshState: Sendable {
     private var hasCredential: Bool
     private var phase = Phase.idle
     /// The number of the last refresh that has begun; the result of an earlier refresh is not wanted any more.
-    private var lastRefresh = 0
+    private(set) var lastRefresh = 0
     /// The times at which the last refreshes began, as many as the window may hold.
     private var begun: [Duration] = []
     /// Indicates whether the credential required a refresh already when it came from one, so that its expiry is ignored.
     private var ignoresExpiry = false
-    /// The number of the latest call that has been sent or waits.
-    private var latestCall: UInt64 = 0
 
     init(hasCredential: Bool, window: RefreshWindow?) {
         self.hasCredential = hasCredential
@@ -56,8 +54,7 @@ struct RefreshState: Sendable {
     // MARK: Calls
 
     /// Decides about a call that is about to be sent.
-    mutating func adapt(_ call: UInt64, requiresRefresh: Bool, at now: Duration) -> Decision {
-        latestCall = max(latestCall, call)
+    mutating func adapt(requiresRefresh: Bool, at now: Duration) -> Decision {
         if phase == .refreshing { return .wait }
         guard hasCredential else { return .fail(.missingCredential) }
         return requiresRefresh && !ignoresExpiry ? beginRefresh(at: now) : .proceed
@@ -67,16 +64,18 @@ struct RefreshState: Sendable {
     ///
     /// - Parameters:
     ///   - isCurrent: Whether the call was sent with the credential of `version`.
-    ///   - repeated: The version of the credential that the call was sent again with the last time that it was refused; `nil`:
-    ///     the call was not sent again. Once with each credential is enough.
+    ///   - repeated: The version of the credential that the call was sent again with the last time that it was refused; `nil`
+    ///     if the call was not sent again. Once with each credential is enough.
+    ///   - refresh: The number of the last refresh that had begun when the call was authenticated.
     mutating func refuse(
-        _ call: UInt64, isCurrent: Bool, ofVersion version: Int, repeatedWith repeated: Int? = nil, at now: Duration
+        isCurrent: Bool, ofVersion version: Int, repeatedWith repeated: Int? = nil, sentAfter refresh: Int,
+        at now: Duration
     ) -> Decision {
         if phase == .refreshing { return .wait }
         guard hasCredential else { return .fail(.missingCredential) }
         guard repeated != self.version else { return .leave }
         guard isCurrent, version == self.version else { return .proceed }
-        if case .failed(let last) = phase, call <= last { return .fail(.refreshFailed) }
+        if phase == .failed, refresh < lastRefresh { return .fail(.refreshFailed) }
         return beginRefresh(at: now)
     }
 
@@ -93,8 +92,8 @@ struct RefreshState: Sendable {
 
     // MARK: Refreshes
 
-    /// Takes the credential of a refresh; returns `false` where the credential is not wanted any more. A credential that comes
-    /// too late is taken, unless there is another by now: the server may have made the previous credential invalid.
+    /// Takes the credential of a refresh; returns `false` if the credential is not wanted any more. A credential that arrives
+    /// too late is taken, unless another one has arrived already: the server may have made the previous credential invalid.
     mutating func refreshed(_ refresh: Int, requiresRefresh: Bool) -> Bool {
         guard refresh == lastRefresh, phase != .idle else { return false }
         takeCredential(true)
@@ -103,10 +102,18 @@ struct RefreshState: Sendable {
         return true
     }
 
-    /// Records that a refresh has failed or taken too long; returns `false` where the refresh is not wanted any more.
+    /// Records that a refresh has failed or taken too long; returns `false` if the refresh is not wanted any more.
     mutating func refreshFailed(_ refresh: Int) -> Bool {
         guard refresh == lastRefresh, phase == .refreshing else { return false }
-        phase = .failed(through: latestCall)
+        phase = .failed
+        return true
+    }
+
+    /// Records that the session of a refresh has ended before the refresh; returns `false` if the refresh is not wanted any more.
+    /// The next call that needs another credential begins a refresh with its own session.
+    mutating func refreshAbandoned(_ refresh: Int) -> Bool {
+        guard refresh == lastRefresh, phase == .refreshing else { return false }
+        phase = .idle
         return true
     }
 

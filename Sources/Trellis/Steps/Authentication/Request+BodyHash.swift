@@ -2,7 +2,7 @@ import CurlEngine
 import FoundationEssentials
 
 extension Request {
-    /// Returns the hash of the body as it will be sent; `nil` where the hash cannot be known: the body is compressed on its way,
+    /// Returns the hash of the body as it will be sent; `nil` if the hash cannot be known: the body is compressed on its way,
     /// the body cannot be made twice, or the hash function is not available.
     func hashOfBody(_ algorithm: MessageDigest.Algorithm) async throws -> String? {
         guard let digest = MessageDigest(algorithm), body == nil || compression == nil else { return nil }

@@ -1,10 +1,11 @@
 extension Cookie {
-    /// Returns the value of the single `Cookie` field to send (section 5.8.3, step 4); `nil` where there is nothing to send.
+    /// Returns the value of the single `Cookie` field to send (RFC 6265bis, section 5.8.3, step 4); `nil` if there is nothing
+    /// to send.
     ///
     /// - Parameters:
-    ///   - cookies: the cookies that ``CookieStorage/cookies(for:)`` returned, in its order.
-    ///   - own: the value of the `Cookie` field that the request has of its own. It is kept and comes first; cookies whose names
-    ///     it contains are left out.
+    ///   - cookies: The cookies that ``CookieStorage/cookies(for:)`` returned, in its order.
+    ///   - own: The value of the `Cookie` field that the request has of its own. This value is kept and is the first; cookies
+    ///     whose names it contains are left out.
     public static func field(_ cookies: [Cookie], after own: String? = nil) -> String? {
         guard let own, !own.isEmpty else { return joined(cookies[...], to: "") }
         let names = own.utf8.split(separator: UInt8(ascii: ";")).map { pair in

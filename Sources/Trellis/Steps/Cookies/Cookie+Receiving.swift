@@ -1,11 +1,11 @@
 import FoundationEssentials
 
 extension Cookie {
-    /// The longest lifetime of a cookie from its arrival on, in seconds: 400 days (section 5.5).
+    /// The longest lifetime of a cookie from its arrival on, in seconds: 400 days (RFC 6265bis, section 5.5).
     static let maximumAge: Double = 400 * 86_400
 
-    /// Creates the cookie that a response sets; `nil` where the response may not set it (section 5.7, steps 2 to 22 except step
-    /// 16, which depends on the cookies that are stored).
+    /// Creates the cookie that a response sets; `nil` if the response may not set it (RFC 6265bis, section 5.7, steps 2 to 22
+    /// except step 16, which depends on the cookies that are stored).
     init?(_ field: SetCookie, from url: CookieURL, at now: Date, suffixes: PublicSuffixes) {
         guard let scope = Scope(domain: field.domain, from: url, suffixes: suffixes) else { return nil }
         let limit = now.addingTimeInterval(Self.maximumAge)
@@ -19,7 +19,7 @@ extension Cookie {
             checkedName: field.name, value: field.value, domain: scope.domain, isHostOnly: scope.isHostOnly,
             path: field.path ?? CookiePath.standard(for: url.path), isSecure: field.isSecure,
             isHTTPOnly: field.isHTTPOnly, sameSite: field.sameSite, expires: expires, created: now)
-        // A secure cookie must come over a secure connection, where other parties can neither read nor set it.
+        // A secure cookie must arrive over a secure connection, on which other parties can neither read nor set it.
         guard !isSecure || url.isSecure else { return nil }
         guard sameSite != .none || isSecure else { return nil }
         guard CookiePrefix.allows(self, hasPath: field.hasPath) else { return nil }

@@ -1,5 +1,5 @@
 extension Cookie {
-    /// The largest size of name and value together, in bytes (section 5.6, step 5).
+    /// The largest size of name and value together, in bytes (RFC 6265bis, section 5.6, step 5).
     static let maximumSize = 4096
 
     /// Indicates whether the cookie can be written to a field and read back unchanged.
@@ -13,17 +13,19 @@ extension Cookie {
 }
 
 extension UInt8 {
-    /// Indicates whether the byte is a control character that no cookie may contain: all but the tab (section 5.6, step 1).
+    /// Indicates whether the byte is a control character that no cookie may contain: all but the tab (RFC 6265bis, section 5.6,
+    /// step 1).
     var isCookieControl: Bool { self < 0x20 && self != 0x09 || self == 0x7f }
 }
 
 /// The rules for the prefixes `__Secure-` and `__Host-` of a name, which promise the server properties of the cookie
-/// (section 5.4).
+/// (RFC 6265bis, section 5.4).
 enum CookiePrefix {
     private static let secure = Array("__secure-".utf8)
     private static let host = Array("__host-".utf8)
 
-    /// Returns whether the cookie has the properties that the prefix of its name promises (section 5.7, steps 20 to 22).
+    /// Returns whether the cookie has the properties that the prefix of its name promises (RFC 6265bis, section 5.7, steps 20
+    /// to 22).
     ///
     /// - Parameter hasPath: whether the server named the path.
     static func allows(_ cookie: Cookie, hasPath: Bool) -> Bool {

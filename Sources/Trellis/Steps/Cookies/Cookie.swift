@@ -5,9 +5,9 @@ public import FoundationEssentials
 ///
 /// Descriptions leave the value out: the value alone may be enough to act as its user.
 public struct Cookie: Sendable, Hashable {
-    /// The server's policy for requests that come from other sites (section 5.6.7).
+    /// The server's policy for requests that other sites make (RFC 6265bis, section 5.6.7).
     ///
-    /// A browser knows which site a request comes from. A program has no such site: its requests are same-site and top-level, so
+    /// A browser knows which site makes a request. A program has no such site: its requests are same-site and top-level, so
     /// every cookie is sent, regardless of this policy.
     public enum SameSite: String, Sendable, Hashable, CaseIterable {
         /// An unknown policy, or none.
@@ -22,9 +22,9 @@ public struct Cookie: Sendable, Hashable {
 
     /// The name; may be empty, in which case the value alone is sent.
     public let name: String
-    /// The value, with its quotes if it came with any. Octets that are not UTF-8, for example of Latin-1, are represented in the
-    /// value, in ``name`` and in ``path`` as U+EF80 (0x80) to U+EFFF (0xFF), and are sent to the server and written to files as
-    /// the original octets.
+    /// The value, with its quotes if it was received with any. Octets that are not UTF-8, for example of Latin-1, are
+    /// represented in the value, in ``name`` and in ``path`` as U+EF80 (0x80) to U+EFFF (0xFF), and are sent to the server and
+    /// written to files as the original octets.
     public let value: String
     /// The host, or the domain without a leading dot: in lower case and ASCII, IPv6 addresses in brackets.
     public let domain: String
@@ -39,7 +39,7 @@ public struct Cookie: Sendable, Hashable {
     public let isHTTPOnly: Bool
     /// The server's policy for requests from other sites.
     public let sameSite: SameSite
-    /// The expiry date; `nil` for a session cookie, which ends with its storage.
+    /// The expiry date; `nil` if the cookie is a session cookie, which ends with its storage.
     public let expires: Date?
     /// The date of the first storing. Files do not contain it: for a cookie from a file, the date of reading.
     public internal(set) var created: Date
@@ -52,13 +52,13 @@ public struct Cookie: Sendable, Hashable {
     /// Creates a cookie for ``CookieStorage/insert(_:)``.
     ///
     /// - Parameters:
-    ///   - name: without `=`, `;` and control characters.
-    ///   - value: without `;` and control characters; with the name at most 4,096 bytes.
-    ///   - domain: a host or domain; a leading dot is dropped.
-    ///   - isHostOnly: whether the cookie is not sent to subdomains of the domain; always so for an address.
-    ///   - path: begins with `/`.
-    ///   - expires: the expiry date; `nil` for a session cookie.
-    /// - Returns: `nil` where a part breaks these rules, or the rules of the prefix `__Secure-` or `__Host-` of the name.
+    ///   - name: The name, without `=`, `;` and control characters.
+    ///   - value: The value, without `;` and control characters; with the name at most 4,096 bytes.
+    ///   - domain: A host or domain; a leading dot is dropped.
+    ///   - isHostOnly: Whether the cookie is not sent to subdomains of the domain; always so for an address.
+    ///   - path: The path, which begins with `/`.
+    ///   - expires: The expiry date; `nil` if the cookie is a session cookie.
+    /// - Returns: `nil` if a part breaks these rules, or the rules of the prefix `__Secure-` or `__Host-` of the name.
     public init?(
         name: String, value: String, domain: String, isHostOnly: Bool = true, path: String = "/",
         isSecure: Bool = false, isHTTPOnly: Bool = false, sameSite: SameSite = .unspecified, expires: Date? = nil,
@@ -94,14 +94,14 @@ extension Cookie {
     /// Returns whether the cookie has expired.
     func isExpired(at now: Date) -> Bool { expires.map { $0 <= now } ?? false }
 
-    /// Returns whether the cookie takes the place of another in a storage (section 5.7, step 22).
+    /// Returns whether the cookie takes the place of another in a storage (RFC 6265bis, section 5.7, step 22).
     func replaces(_ other: Cookie) -> Bool {
         name.hasSameBytes(as: other.name) && isHostOnly == other.isHostOnly && domain == other.domain
             && path.hasSameBytes(as: other.path)
     }
 
-    /// The last whole second before the expiry date, as a file holds it; `nil` for a session cookie. Never later than the expiry
-    /// date.
+    /// The last whole second before the expiry date, as a file holds it; `nil` if the cookie is a session cookie. Never later
+    /// than the expiry date.
     var lastSecond: Int64? {
         expires.map { Int64(min(max($0.timeIntervalSince1970.rounded(.down), 1), Self.endOfTime)) }
     }

@@ -1,7 +1,7 @@
 import FoundationEssentials
 
 /// The parser of the date of an `Expires` attribute; accepts nearly all formats that servers have sent since 1994
-/// (section 5.1.1).
+/// (RFC 6265bis, section 5.1.1).
 enum CookieDate {
     private struct Parts {
         var time: (hour: Int, minute: Int, second: Int)?
@@ -10,7 +10,7 @@ enum CookieDate {
         var year: Int?
     }
 
-    /// Returns the date in a text, always taken as UTC; `nil` where there is none.
+    /// Returns the date in a text, always taken as UTC; `nil` if there is none.
     static func date(_ text: some Collection<UInt8>) -> Date? {
         var parts = Parts()
         for token in text.split(whereSeparator: isDelimiter) {

@@ -2,8 +2,8 @@ import CurlEngine
 
 /// The rules for comparing hosts and domains of cookies.
 enum CookieDomain {
-    /// Returns a domain in lower case, without a leading dot; `nil` for a text that cannot be a host. International names must
-    /// come as ASCII, IPv6 addresses in brackets (RFC 3986, section 3.2.2).
+    /// Returns a domain in lower case, without a leading dot; `nil` if the text cannot be a host. International names must
+    /// be ASCII, IPv6 addresses in brackets (RFC 3986, section 3.2.2).
     static func canonical(_ text: String) -> String? {
         let domain = text.hasPrefix(".") ? text.dropFirst() : text[...]
         let isIPv6 = domain.hasPrefix("[") && domain.hasSuffix("]")
@@ -36,7 +36,7 @@ enum CookieDomain {
         return !label.isEmpty && label.allSatisfy { $0 >= 0x30 && $0 <= 0x39 }
     }
 
-    /// Returns whether a host domain-matches a domain (section 5.1.3), both canonical.
+    /// Returns whether a host domain-matches a domain (RFC 6265bis, section 5.1.3), both canonical.
     static func matches(_ host: String, _ domain: String) -> Bool {
         guard host.utf8.count > domain.utf8.count else { return host.hasSameBytes(as: domain) }
         let rest = host.utf8.dropFirst(host.utf8.count - domain.utf8.count - 1)
@@ -44,7 +44,7 @@ enum CookieDomain {
     }
 }
 
-/// The rules for comparing paths of cookies (section 5.1.4).
+/// The rules for comparing paths of cookies (RFC 6265bis, section 5.1.4).
 enum CookiePath {
     /// Returns the path of a cookie whose server named none: the path of the request up to its last slash.
     static func standard(for path: String) -> String {

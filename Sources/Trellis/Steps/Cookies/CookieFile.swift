@@ -10,7 +10,7 @@ public import FoundationEssentials
 ///
 /// Any number of processes can share a file, each with any number of `CookieFile` actors: changes are merged into the present
 /// contents of the file, under a lock (`cookies.txt.lock`, which stays), and the changes of others are seen with the next
-/// request. The file is replaced as a whole (`cookies.txt.new`), so that after a crash it is either the old file or the new one.
+/// request. The file is replaced at once (`cookies.txt.new`), so that after a crash it is either the old file or the new one.
 /// A new file can be read by its owner alone.
 ///
 /// Session cookies are kept, with 0 as their expiry date, as curl does; ``removeSessionCookies()`` ends the session. The format
@@ -26,7 +26,7 @@ public actor CookieFile: CookieStorage {
     public struct Failure: Error, Sendable, Hashable, CustomStringConvertible {
         /// The path of the file.
         public let path: String
-        /// The reason in words, from the system where the system refused.
+        /// The reason in words, from the system if the system refused.
         public let why: String
         /// A description with the path and the reason.
         public var description: String { "the cookie file \(path) cannot be used: \(why)" }
@@ -42,7 +42,7 @@ public actor CookieFile: CookieStorage {
     private let contents: CookieFileContents
     /// The changes that are not in the file yet.
     private var changes: [CookieChange] = []
-    /// The version of the file that ``store`` comes from.
+    /// The version of the file from which ``store`` was read.
     private var version: WholeFile.Version?
     /// The number of times that ``store`` was taken from the file.
     private var generation = 0
@@ -52,9 +52,9 @@ public actor CookieFile: CookieStorage {
     /// Creates a storage of the cookies in a file. The file is read with the first use.
     ///
     /// - Parameters:
-    ///   - path: the path of the file, which is created with the first cookie.
-    ///   - limits: the limits of the storage.
-    ///   - now: returns the present date; for tests.
+    ///   - path: The path of the file, which is created with the first cookie.
+    ///   - limits: The limits of the storage.
+    ///   - now: Returns the present date; for tests.
     public init(
         path: String, limits: CookieLimits = CookieLimits(), now: @escaping @Sendable () -> Date = { Date() }
     ) {
@@ -105,7 +105,7 @@ public actor CookieFile: CookieStorage {
 
     /// Writes the changes that could not be written before.
     ///
-    /// - Throws: ``Failure`` where the file cannot be read or written.
+    /// - Throws: ``Failure`` if the file cannot be read or written.
     public func flush() async throws(Failure) {
         await refresh()
         await save([])

@@ -17,7 +17,7 @@ enum CookieChange: Sendable {
 
 /// The access to a file of cookies, which reads and writes on a thread that may wait for a disk.
 struct CookieFileContents: Sendable {
-    /// The cookies of a file, with the bytes and the version of the file that they come from.
+    /// The cookies of a file, with the bytes and the version of the file from which the cookies were read.
     struct Snapshot: Sendable {
         var store: CookieStore
         var data = Data()
@@ -30,7 +30,7 @@ struct CookieFileContents: Sendable {
     let path: String
     let limits: CookieLimits
 
-    /// Reads the file; returns `nil` where its version is the one that is known.
+    /// Reads the file; returns `nil` if its version is the one that is known.
     func readIfChanged(
         since version: WholeFile.Version?, at now: Date
     ) async throws(FileReader.Failure) -> Snapshot? {
@@ -74,7 +74,7 @@ struct CookieFileContents: Sendable {
         throw FileReader.Failure(why: "another process holds its lock, \(path).lock")
     }
 
-    /// Merges changes into the file; returns `nil` where another process has the lock.
+    /// Merges changes into the file; returns `nil` if another process has the lock.
     private func writeUnlessLocked(_ changes: [CookieChange], at now: Date) throws(FileReader.Failure) -> Snapshot? {
         // Checked first, so that no lock is created beside a path that is not a regular file.
         try WholeFile.check(path: path)

@@ -16,8 +16,8 @@ public actor CookieJar: CookieStorage {
     /// Creates an empty jar.
     ///
     /// - Parameters:
-    ///   - limits: the limits of the jar.
-    ///   - now: returns the present date; for tests.
+    ///   - limits: The limits of the jar.
+    ///   - now: Returns the present date; for tests.
     public init(limits: CookieLimits = CookieLimits(), now: @escaping @Sendable () -> Date = { Date() }) {
         self.init(limits: limits, suffixes: .system, now: now)
     }
@@ -39,7 +39,7 @@ public actor CookieJar: CookieStorage {
     /// Stores cookies of the caller's; cookies that have expired are removed.
     public func insert(_ cookies: [Cookie]) { _ = store.insert(cookies, at: now()) }
 
-    /// All cookies that have not expired, in the order in which they came.
+    /// All cookies that have not expired, in the order of their arrival.
     public var all: [Cookie] {
         store.removeExpired(at: now())
         return store.all

@@ -1,4 +1,4 @@
-/// The limits of a ``CookieStorage`` (section 6.1 of the draft asks for at least 50 and 3,000).
+/// The limits of a ``CookieStorage`` (section 6.1 of RFC 6265bis asks for at least 50 and 3,000).
 ///
 /// Above the limits, cookies that have expired are removed first; then, of domains with more than 50 cookies, those without
 /// `Secure`, then those with it; then all others. Among equal cookies, the one that was not used for the longest time is removed.

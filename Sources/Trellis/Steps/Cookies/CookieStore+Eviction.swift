@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// The removal of cookies when there is no room (section 5.7, "remove excess cookies").
+/// The removal of cookies when no room is left (RFC 6265bis, section 5.7, "remove excess cookies").
 extension CookieStore {
     /// Removes one cookie from a domain that has too many: among those without `Secure`, if there are any, the one that was not
     /// used for the longest time.
@@ -61,14 +61,14 @@ extension CookieStore {
         }
     }
 
-    /// Returns the index of the candidate's entry in its domain; `nil` where the entry is gone, or was used since.
+    /// Returns the index of the candidate's entry in its domain; `nil` if the entry is gone, or was used since.
     private func index(of candidate: EvictionCandidate) -> Int? {
         entries[candidate.domain]?.firstIndex {
             $0.order == candidate.order && $0.cookie.lastAccessed == candidate.lastAccessed
         }
     }
 
-    /// A cookie that may be evicted, reduced to its place and its last use: copies of whole cookies would cost more.
+    /// A cookie that may be evicted, reduced to its place and its last use: copies of complete cookies would cost more.
     struct EvictionCandidate: Sendable {
         let lastAccessed: Date
         let order: UInt64
@@ -96,7 +96,7 @@ extension CookieStore.Entry {
 }
 
 extension CookieStore {
-    /// All cookies, in the order in which they came.
+    /// All cookies, in the order of their arrival.
     var all: [Cookie] {
         entries.values.joined().sorted { $0.order < $1.order }.map(\.cookie)
     }

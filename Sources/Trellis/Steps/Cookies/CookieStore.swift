@@ -37,7 +37,7 @@ struct CookieStore: Sendable {
         self.suffixes = suffixes
     }
 
-    // MARK: Sending (section 5.8.3)
+    // MARK: Sending (RFC 6265bis, section 5.8.3)
 
     /// Returns the cookies for a request, in their order.
     mutating func cookies(for url: CookieURL, at now: Date) -> [Cookie] {
@@ -76,7 +76,7 @@ struct CookieStore: Sendable {
         }
     }
 
-    // MARK: Receiving (section 5.7)
+    // MARK: Receiving (RFC 6265bis, section 5.7)
 
     /// Stores the cookies of fields; returns the cookies that were stored and have changed something.
     mutating func receive(_ fields: [String], from url: CookieURL, at now: Date) -> [Cookie] {
@@ -113,7 +113,7 @@ struct CookieStore: Sendable {
         }
     }
 
-    /// Stores a cookie in the place of the one that it replaces (steps 22 and 23); returns `false` where nothing that a file
+    /// Stores a cookie in the place of the one that it replaces (steps 22 and 23); returns `false` if nothing that a file
     /// holds has changed.
     private mutating func insert(_ cookie: Cookie, at now: Date) -> Bool {
         let index = entries[cookie.domain]?.firstIndex { cookie.replaces($0.cookie) }
@@ -186,8 +186,8 @@ struct CookieStore: Sendable {
         }
     }
 
-    /// Removes the cookies that have expired ("the user agent MUST evict all expired cookies" whenever there is one). Costs one
-    /// comparison where none has expired, and O(log n) for each cookie that has.
+    /// Removes the cookies that have expired ("the user agent MUST evict all expired cookies" whenever one exists). Costs one
+    /// comparison if none has expired, and O(log n) for each cookie that has.
     mutating func removeExpired(at now: Date) {
         while let next = ends.first, next.key <= now {
             let place = next.member

@@ -11,7 +11,7 @@ public struct CookieURL: Sendable, Hashable {
     /// Indicates whether the host is an IP address, which has no subdomains.
     let hasAddress: Bool
 
-    /// Creates the value of an absolute `http` or `https` URL; `nil` for every other text.
+    /// Creates the value of an absolute `http` or `https` URL; `nil` if the text is anything else.
     public init?(_ text: String) {
         guard let url = try? WireURL(parsing: text) else { return nil }
         self.init(url)

@@ -3,10 +3,10 @@ import CurlEngine
 /// The domains under which anyone can have a name, such as `com`, `co.uk` and `github.io`. A cookie for all names under such a
 /// domain would reach strangers: a supercookie.
 struct PublicSuffixes: Sendable {
-    /// Returns whether a domain is a public suffix; `nil` where that is unknown.
+    /// Returns whether a domain is a public suffix; `nil` if that is unknown.
     private let answer: @Sendable (String) -> Bool?
 
-    /// Creates a set from a function of domains in lower case and ASCII, which returns `nil` for a domain that it does not know.
+    /// Creates a set from a function of domains in lower case and ASCII, which returns `nil` if it does not know a domain.
     init(_ answer: @escaping @Sendable (String) -> Bool?) { self.answer = answer }
 
     /// The Public Suffix List of the libpsl that libcurl has loaded. For a domain that is not on the list, libpsl takes the last

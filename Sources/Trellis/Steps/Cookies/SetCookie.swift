@@ -1,8 +1,10 @@
 import FoundationEssentials
 
-/// The parsed value of a `Set-Cookie` field (section 5.6). ``Cookie/init(_:from:at:suffixes:)`` decides about its meaning.
+/// The parsed value of a `Set-Cookie` field (RFC 6265bis, section 5.6). ``Cookie/init(_:from:at:suffixes:)`` decides about its
+/// meaning.
 struct SetCookie {
-    /// The largest size of an attribute's value, in bytes; larger values are ignored (section 5.6, attributes, step 6).
+    /// The largest size of an attribute's value, in bytes; larger values are ignored (RFC 6265bis, section 5.6, attributes,
+    /// step 6).
     static let maximumAttributeSize = 1024
 
     let name: String
@@ -14,13 +16,13 @@ struct SetCookie {
     private(set) var domain = ""
     /// Indicates whether the field names a path.
     private(set) var hasPath = false
-    /// The path; `nil`: the default path, made from the request's.
+    /// The path; `nil` if the cookie has the default path, made from the request's.
     private(set) var path: String?
     private(set) var isSecure = false
     private(set) var isHTTPOnly = false
     private(set) var sameSite = Cookie.SameSite.unspecified
 
-    /// Creates the value by parsing a field; `nil` where the whole field is to be ignored.
+    /// Creates the value by parsing a field; `nil` if the field is to be ignored.
     init?(_ text: String) {
         guard !Self.hasControl(text) else { return nil }
         let bytes = text[...].utf8
@@ -72,7 +74,7 @@ struct SetCookie {
         }
     }
 
-    /// Parses a number of seconds: digits, with a minus sign or without (section 5.6.2).
+    /// Parses a number of seconds: digits, with a minus sign or without (RFC 6265bis, section 5.6.2).
     private static func seconds(_ text: Substring.UTF8View) -> Int64? {
         let isNegative = text.first == UInt8(ascii: "-")
         let digits = isNegative ? text.dropFirst() : text

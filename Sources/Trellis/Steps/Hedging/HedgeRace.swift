@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// The attempts of a hedged request, and the delay after which there is one more.
+/// The attempts of a hedged request, and the delay after which another one begins.
 struct HedgeRace: Sendable {
     /// An event of the race.
     private enum Turn: Sendable {
@@ -10,13 +10,11 @@ struct HedgeRace: Sendable {
 
     let policy: HedgingPolicy
     let request: Request
-    /// The call's adapters: a ``RetryPolicy`` among them that has the same budget records the request itself.
-    let adapters: [any RequestAdapter]
     let attempt: @Sendable (CallContext) async -> AttemptEnd
 
     /// Runs attempts until one of them has a response.
     ///
-    /// The attempts run in tasks of their own: an attempt that has lost, and does not notice its cancellation, is not waited for.
+    /// The attempts run in tasks of their own: the call does not wait for an attempt that has lost and ignores its cancellation.
     ///
     /// - Parameter context: The context of the first attempt.
     /// - Returns: The end of the attempt that won. Its context is that of the attempt's last hop, with the counts of all
@@ -73,20 +71,18 @@ struct HedgeRace: Sendable {
             && policy.budget?.withdraw(for: request) ?? true
     }
 
-    /// Records the request in the budget, unless a retry policy with the same budget does.
+    /// Records the request in the budget. A retry policy with the same budget does not record it again.
     private func recordRequest(_ context: CallContext) {
-        guard context.attempt == 1, let budget = policy.budget else { return }
-        let isRecorded = adapters.contains { ($0 as? RetryPolicy)?.budget === budget }
-        if !isRecorded { budget.recordRequest(request) }
+        if context.attempt == 1 { policy.budget?.recordRequest(request, of: context.call) }
     }
 }
 
 extension AttemptEnd {
     /// Returns the same end, with the counts of all attempts.
     fileprivate func counting(_ all: CallContext) -> AttemptEnd {
-        var context = context
-        context.attempt = all.attempt
-        context.hedges = all.hedges
-        return AttemptEnd(result: result, context: context, isAnswered: isAnswered)
+        var end = self
+        end.context.attempt = all.attempt
+        end.context.hedges = all.hedges
+        return end
     }
 }

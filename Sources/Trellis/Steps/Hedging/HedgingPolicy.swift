@@ -1,4 +1,4 @@
-/// A policy that sends a request once more beside an attempt whose response is slow to come: the first response wins, and the
+/// A policy that sends a request again beside an attempt whose response is slow to arrive: the first response wins, and the
 /// other attempt is cancelled.
 ///
 /// ```swift
@@ -6,7 +6,7 @@
 /// ```
 ///
 /// Hedging cuts off the slowest responses, at the price of more requests: choose a ``delay`` that most responses beat. An attempt
-/// has a response when its head has come (for a response that is collected: its body too). An attempt with a transient status
+/// has a response when its head has arrived (for a response that is collected: its body too). An attempt with a transient status
 /// (408, 429, 500, 502, 503, 504), and an attempt that fails, do not win as long as another attempt is under way. An attempt that
 /// fails before its delay is over is left to the retriers.
 ///
@@ -21,15 +21,15 @@ public struct HedgingPolicy: Sendable {
     public var delay: Duration
     /// The number of further attempts of a call, not counting its retries.
     public var maximumExtraAttempts: Int
-    /// The limit on the number of further requests to each host; `nil` for no limit.
+    /// The limit on the number of further requests to each host; `nil` if there is no limit.
     public var budget: RetryBudget?
 
     /// Creates a policy.
     ///
     /// - Parameters:
-    ///   - delay: the time without a response after which another attempt begins.
-    ///   - maximumExtraAttempts: the number of further attempts of a call; 1 unless given.
-    ///   - budget: the limit on the number of further requests to each host; a budget of the policy's own, shared with its
+    ///   - delay: The time without a response after which another attempt begins.
+    ///   - maximumExtraAttempts: The number of further attempts of a call; 1 unless given.
+    ///   - budget: The limit on the number of further requests to each host; a budget of the policy's own, shared with its
     ///     copies, unless given. Pass the budget of the ``RetryPolicy`` to keep both within one.
     public init(after delay: Duration, maximumExtraAttempts: Int = 1, budget: RetryBudget? = RetryBudget()) {
         self.delay = delay
@@ -48,7 +48,7 @@ extension HedgingPolicy {
         return sent.map { $0.method == request.method && $0.hasIdempotencyKey } ?? false
     }
 
-    /// Returns whether a result waits for a better one, as long as one may come: a failure, or a response with a transient
+    /// Returns whether a result waits for a better one, as long as one may arrive: a failure, or a response with a transient
     /// status.
     static func isWeak(_ result: Result<StepResponse, any Error>) -> Bool {
         guard case .success(let answer) = result else { return true }

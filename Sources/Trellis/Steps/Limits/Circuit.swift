@@ -21,7 +21,7 @@ struct Circuit: HostState {
     struct Refusal: Hashable, Sendable {
         let failures: Int
         let requests: Int
-        /// The time until the next request is admitted; `nil`: as soon as the request under way has succeeded.
+        /// The time until the next request is admitted; `nil` if a request is under way to test the host.
         let nextAttempt: Duration?
     }
 
@@ -35,8 +35,9 @@ struct Circuit: HostState {
     private enum Phase {
         case closed
         case open(until: EngineInstant)
-        /// A single request is under way to test whether the host has recovered.
-        case probing
+        /// A single request is under way to test whether the host has recovered. A request that has not ended at this instant
+        /// does not keep the next one from testing the host: it may be suspended, or wait forever.
+        case probing(until: EngineInstant)
     }
 
     private let rules: CircuitRules
@@ -58,17 +59,17 @@ struct Circuit: HostState {
         case .closed: return .admitted(Permit(era: era, isProbe: false))
         case .open, .probing:
             if let refusal = refusal(at: now) { return .refused(refusal) }
-            change(to: .probing)
+            change(to: .probing(until: now.advanced(by: rules.openDuration)))
             return .admitted(Permit(era: era, isProbe: true))
         }
     }
 
-    /// Returns the reason why a request may not be sent now; `nil` where it may.
+    /// Returns the reason why a request may not be sent now; `nil` if it may.
     func refusal(at now: EngineInstant) -> Refusal? {
         switch phase {
         case .closed: nil
         case .open(let end): end > now ? refusal(.nanoseconds(end.nanoseconds(since: now))) : nil
-        case .probing: refusal(nil)
+        case .probing(let end): end > now ? refusal(nil) : nil
         }
     }
 

@@ -8,14 +8,15 @@ import CurlEngine
 ///
 /// A host's circuit is closed as long as the host is well. When ``minimumRequests`` and more were sent to it within ``window``,
 /// and ``failureRatio`` of them failed, the circuit opens: for ``openDuration`` every request to the host fails at once with
-/// ``TrellisError/Kind/circuitOpen``. Then one request is let through. If this request succeeds, the circuit closes, with a clean
-/// record; if it fails, the circuit stays open for the same time again.
+/// ``TrellisError/Kind/circuitOpen``. Then one request is let through. If this request succeeds, the circuit closes, with a
+/// clean record; if it fails, the circuit stays open for the same time again. If it has not ended after this time, the next
+/// request is let through in its place, and its outcome no longer counts.
 ///
-/// Failures are connections that cannot be made or are lost, a server that is silent, and the statuses 500, 502, 503 and 504. Any
-/// other response is a success, including 404 and 429; a stream has succeeded when its head has come. The end of the call's own
-/// time (``Timeouts/total``) is a failure if the request is on the wire without a response by then, however much of that time was
-/// the host's. Outcomes that say nothing about the host count as neither: a cancellation, and the end of the call's time before
-/// the request was sent or while the body of the response was coming.
+/// Failures are connections that cannot be made or are lost, a server that is silent, and the statuses 500, 502, 503 and 504.
+/// Any other response is a success, including 404 and 429; a stream has succeeded when its head has arrived. The end of the
+/// call's own time (``Timeouts/total``) is a failure if the request is connecting, or on the wire without a response, at that
+/// moment, however much of that time was the host's. Outcomes that say nothing about the host count as neither: a cancellation,
+/// and the end of the call's time while the request is queued or the body of the response is received.
 ///
 /// ``RequestEvent/Kind/circuitOpened(host:for:)`` and ``RequestEvent/Kind/circuitClosed(host:)`` report the changes of a circuit.
 ///
@@ -37,10 +38,10 @@ public final class CircuitBreaker: Sendable {
     /// Creates a breaker with closed circuits.
     ///
     /// - Parameters:
-    ///   - failureRatio: the ratio of requests that must fail before a circuit opens; a half unless given.
-    ///   - minimumRequests: the number of requests below which the ratio means nothing; 20 unless given.
-    ///   - window: the length of time for which requests count; 10 s unless given.
-    ///   - openDuration: the length of time for which a circuit stays open; 5 s unless given.
+    ///   - failureRatio: The ratio of requests that must fail before a circuit opens; a half unless given.
+    ///   - minimumRequests: The number of requests below which the ratio means nothing; 20 unless given.
+    ///   - window: The length of time for which requests count; 10 s unless given.
+    ///   - openDuration: The length of time for which a circuit stays open; 5 s unless given.
     public convenience init(
         failureRatio: Double = 0.5, minimumRequests: Int = 20, window: Duration = .seconds(10),
         openDuration: Duration = .seconds(5)
@@ -61,22 +62,22 @@ public final class CircuitBreaker: Sendable {
 
     /// Checks whether a request may be sent to a host, without admitting it.
     ///
-    /// - Throws: The reason ``TrellisError/LimitFailure`` where the request may not be sent.
+    /// - Throws: The reason ``TrellisError/LimitFailure`` if the request may not be sent.
     @inline(never)
     func check(host: String, at now: EngineInstant) throws {
         if let refusal = refusal(host: host, at: now) { throw Self.error(refusal, host) }
     }
 
-    /// Returns the reason why a request may not be sent to a host; `nil` where it may.
+    /// Returns the reason why a request may not be sent to a host; `nil` if it may.
     func refusal(host: String, at now: EngineInstant) -> Circuit.Refusal? {
         circuits.withLock { $0.withState(of: host, at: now) { $0.refusal(at: now) } }
     }
 
     /// Admits a request to a host.
     ///
-    /// - Returns: The permit to report the outcome with, by ``leave(_:_:host:at:)``. The outcome must be reported: the circuit
-    ///   may admit no other request until then.
-    /// - Throws: The reason ``TrellisError/LimitFailure`` where the request may not be sent.
+    /// - Returns: The permit to report the outcome with, by ``leave(_:_:host:at:)``. The outcome must be reported: a circuit
+    ///   that is tested admits no other request until then, or until the open duration has passed.
+    /// - Throws: The reason ``TrellisError/LimitFailure`` if the request may not be sent.
     @inline(never)
     func enter(host: String, at now: EngineInstant) throws -> Circuit.Permit {
         switch circuits.withLock({ $0.withState(of: host, at: now) { $0.enter(at: now) } }) {

@@ -22,7 +22,7 @@ final class LimitPermit: StartPermission {
     }
 
     let host: String
-    /// The instant from which on the request was held up.
+    /// The instant from which on the request was delayed.
     let start: EngineInstant
     /// Indicates whether the request was sent.
     private let hasGoneOut = Atomic(false)
@@ -39,7 +39,7 @@ final class LimitPermit: StartPermission {
 
     // MARK: The beginning
 
-    /// Throws where the circuit of the host is open.
+    /// Throws an error if the circuit of the host is open.
     func checkCircuit(_ context: CallContext) throws { try breaker?.check(host: host, at: context.now) }
 
     /// Waits until a limiter admits the request.
@@ -58,7 +58,7 @@ final class LimitPermit: StartPermission {
 
     // MARK: The end
 
-    /// Gives back the tokens of a request that is not sent. Returns the error for its caller.
+    /// Returns the tokens of a request that is not sent to their limiters. Returns the error for its caller.
     @inline(never)
     func abandon(
         _ error: any Error, with tokens: [Token], _ request: Request, _ context: CallContext

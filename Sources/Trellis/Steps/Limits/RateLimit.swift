@@ -14,9 +14,9 @@ public struct RateLimit: Sendable, Hashable {
     /// Creates a limit.
     ///
     /// - Parameters:
-    ///   - requestsPerSecond: the number of tokens that are added in a second.
-    ///   - burst: the largest number of tokens; 1 unless given.
-    ///   - maximumWait: the longest time that a request may have to wait.
+    ///   - requestsPerSecond: The number of tokens that are added in a second.
+    ///   - burst: The largest number of tokens; 1 unless given.
+    ///   - maximumWait: The longest time that a request may have to wait.
     public init(requestsPerSecond: Double, burst: Int = 1, maximumWait: Duration? = nil) {
         self.requestsPerSecond = requestsPerSecond
         self.burst = burst

@@ -33,10 +33,10 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
 
     var waitingCount: Int { line.count }
 
-    /// The waiter that gets the next token; `nil` where the queue is empty.
+    /// The waiter that gets the next token; `nil` if the queue is empty.
     var next: ID? { line.first }
 
-    /// The time at which the next waiter gets its token; `nil` where the queue is empty. May be in the past.
+    /// The time at which the next waiter gets its token; `nil` if the queue is empty. May be in the past.
     var nextTurn: EngineInstant? { line.isEmpty ? nil : turn(behind: 0) }
 
     /// Takes a token, or adds the ID to the waiters. An ID enters once at a time.
@@ -51,7 +51,7 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
         return entry
     }
 
-    /// Returns the result of entering where no token is available.
+    /// Returns the result of entering if no token is available.
     func outlook(_ priority: RequestPriority = .normal, at now: EngineInstant, longest: UInt64? = nil) -> Entry {
         let wait = turn(behind: line.countAhead(of: priority)).nanoseconds(since: now)
         let isTooLong = UInt64(wait) > maximumWait ?? .max || UInt64(wait) >= longest ?? .max
@@ -71,7 +71,7 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
     /// Returns the number of waiters before a waiter.
     func countAhead(of id: ID) -> Int { line.countAhead(of: id) ?? 0 }
 
-    /// Removes the waiters whose turn has come, and returns them in order.
+    /// Removes the waiters whose turn has arrived, and returns them in order.
     mutating func admit(at now: EngineInstant) -> [ID] {
         var admitted: [ID] = []
         while let turn = nextTurn, turn <= now, let id = line.next() {
@@ -82,10 +82,10 @@ struct RateLimitQueue<ID: Hashable & Sendable>: HostState {
         return admitted
     }
 
-    /// Gives back a token that was not used, as if it had never been taken.
+    /// Returns a token that was not used to the bucket, as if it had never been taken.
     ///
     /// Tokens that were taken after it count as if all of them had been taken when the last of them was: so the rate is never
-    /// exceeded, and the token may be lost if it has been of use to other requests.
+    /// exceeded, and the token may be lost if other requests have already used it.
     mutating func giveBack(_ token: Int) {
         guard token > 0, token <= lastToken else { return }
         let (later, overflow) = interval.multipliedReportingOverflow(by: UInt64(lastToken - token))

@@ -1,6 +1,6 @@
 import CurlEngine
 
-/// A limiter that holds requests back until their host may get another one: enforces a ``RateLimit``, with a queue for each host.
+/// A limiter that delays requests until their host may get another one: enforces a ``RateLimit``, with a queue for each host.
 ///
 /// ```swift
 /// configuration.steps.limit(rate: RateLimit(requestsPerSecond: 10, burst: 5))
@@ -13,9 +13,9 @@ import CurlEngine
 /// let request = Request(url).withSteps { $0.rateLimiters.append(searches) }
 /// ```
 ///
-/// A request waits as long as its deadline allows: a request whose turn would come too late fails at once. The wait counts in
+/// A request waits as long as its deadline allows: a request whose turn would be too late fails at once. The wait counts in
 /// ``Metrics/queued``, and ``RequestEvent/Kind/rateLimited(host:wait:)`` reports the wait. Requests of a higher ``Request/priority``
-/// go first. A request that ends before it was sent, for example while it waits for a connection, gives its turn back, and the
+/// go first. A request that ends before it was sent, for example while it waits for a connection, returns its turn, and the
 /// next request may be sent.
 public final class RateLimiter: Sendable, WaitReporter {
     /// A call that waits for its turn, with the reply that resumes it.
@@ -28,9 +28,9 @@ public final class RateLimiter: Sendable, WaitReporter {
     private struct Host: HostState {
         var queue: RateLimitQueue<UInt64>
         var waiters: [UInt64: Waiter] = [:]
-        /// The task that wakes the waiters whose turn has come.
+        /// The task that wakes the waiters whose turn has arrived.
         var pump: Task<Void, Never>?
-        /// The number of the task, which tells it from earlier ones.
+        /// The number of the task, which distinguishes it from earlier ones.
         var pumpNumber = 0
 
         /// Removes the pump of a host without waiters, and returns it, to be cancelled outside the lock.
@@ -40,7 +40,7 @@ public final class RateLimiter: Sendable, WaitReporter {
             return pump
         }
 
-        /// The waiter whose turn comes next.
+        /// The waiter with the next turn.
         var next: Waiter? { queue.next.flatMap { waiters[$0] } }
 
         func isForgettable(at now: EngineInstant) -> Bool { pump == nil && queue.isForgettable(at: now) }
@@ -73,10 +73,10 @@ public final class RateLimiter: Sendable, WaitReporter {
         hosts.withLock { $0.withState(of: host, at: EngineInstant(nanoseconds: 0)) { $0.pump != nil } }
     }
 
-    /// Returns when the host may get another request: at once, or when the turn of the request comes.
+    /// Waits until the host may get another request: not at all, or until the turn of the request.
     ///
     /// - Returns: The token for ``giveBack(_:host:_:)`` if the request is never sent.
-    /// - Throws: `CancellationError` in a cancelled task; ``TrellisError`` of kind ``TrellisError/Kind/rateLimited`` where the
+    /// - Throws: `CancellationError` in a cancelled task; ``TrellisError`` of kind ``TrellisError/Kind/rateLimited`` if the
     ///   wait would be too long, or of kind ``TrellisError/Kind/cancelled`` when the session is shut down.
     @inline(never)
     @discardableResult
@@ -93,12 +93,12 @@ public final class RateLimiter: Sendable, WaitReporter {
         }
     }
 
-    /// Gives back the token of a request that was not sent: another request may be sent in its place.
+    /// Returns the token of a request that was not sent: another request may be sent in its place.
     func giveBack(_ token: Int, host: String, _ context: CallContext) {
         let now = context.now
         let replaced = withHost(host, at: now) { state -> Task<Void, Never>? in
             state.queue.giveBack(token)
-            // The turn of the next waiter may have come.
+            // The turn of the next waiter may have arrived.
             guard let next = state.next else { return nil }
             defer { startPump(&state, host, of: next.call, at: now) }
             return state.pump
@@ -139,8 +139,8 @@ public final class RateLimiter: Sendable, WaitReporter {
         }
     }
 
-    /// Enters the queue. Entering and storing the reply are one step under the lock, or the turn could come before there is a
-    /// reply.
+    /// Enters the queue. Entering and storing the reply are one step under the lock, or the turn could arrive before the
+    /// reply is stored.
     @inline(never)
     private func wait(
         with reply: Reply<Int>, _ ticket: UInt64, _ host: String, _ priority: RequestPriority, _ context: CallContext
@@ -167,7 +167,7 @@ public final class RateLimiter: Sendable, WaitReporter {
         let (waiter, pump) = withHost(host, at: EngineInstant(nanoseconds: 0)) { host in
             host.queue.leave(ticket)
             let waiter = host.waiters.removeValue(forKey: ticket)
-            // The next turn may be far off, and there is no waiter for it.
+            // The next turn may be far off, and no waiter is left for it.
             return (waiter, host.waiters.isEmpty ? host.takePump() : nil)
         }
         pump?.cancel()
@@ -197,7 +197,7 @@ public final class RateLimiter: Sendable, WaitReporter {
         }
     }
 
-    /// Wakes the waiters whose turn has come, as long as there are waiters.
+    /// Wakes the waiters whose turn has arrived, as long as there are waiters.
     private func pump(
         _ number: Int, _ host: String, _ engine: EngineExecutor, _ clock: any EngineClock, at start: EngineInstant
     ) async {
@@ -217,7 +217,7 @@ public final class RateLimiter: Sendable, WaitReporter {
         }
     }
 
-    /// Wakes the waiters whose turn has come. Returns the time of the next turn and the call of its waiter; `nil` where the queue
+    /// Wakes the waiters whose turn has arrived. Returns the time of the next turn and the call of its waiter; `nil` if the queue
     /// is empty or another pump has taken over.
     private func wake(_ number: Int, _ host: String, at now: EngineInstant) -> (EngineInstant, Call)? {
         let (due, next) = withHost(host, at: now) { state -> ([(Waiter, Int)], (EngineInstant, Call)?) in

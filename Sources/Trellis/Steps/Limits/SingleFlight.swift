@@ -7,20 +7,21 @@ import CurlEngine
 /// configuration.steps.aroundCall.append(SingleFlight())
 /// ```
 ///
-/// Requests are equal if their method is `GET` or `HEAD` and they have no body, and if their URLs, fields, limits and options are
-/// equal; credentials are fields like others. A request with steps of its own (``Request/steps``) is equal to its copies alone.
-/// Responses that are collected in memory are shared; streams are sent separately.
+/// Requests are equal if their method is `GET` or `HEAD` and they have no body, and if their URLs, fields, limits and options
+/// are equal; the credentials of a request are fields like others. A request with steps of its own (``Request/steps``) is equal
+/// to its copies alone. Responses that are collected in memory are shared; streams are sent separately.
 ///
 /// Put the step first among ``Steps/aroundCall``, so that the steps behind it run once for all callers. Adapters run once too,
-/// with the task-local values of the first caller: where an adapter takes a user's credentials from task-local values, there must
-/// be no single flight.
+/// with the task-local values of the first caller: if an adapter reads a user's credentials from task-local values, or from any
+/// other place that changes, there must be no single flight. Calls that begin after ``AuthenticationInterceptor/credential``
+/// was set share no request with calls that began before.
 ///
 /// The shared request is a call of its own, with its own ``RequestEvent/callID``, and belongs to no caller in particular:
 ///
 /// - A caller that leaves, because its task is cancelled or its own time is over, leaves alone. When the last caller has left,
 ///   the request ends.
-/// - The shared call has no limit in total: it goes on as long as a caller waits for it, however early the first caller came. The
-///   other limits of ``Timeouts`` hold.
+/// - The shared call has no limit in total: it continues as long as a caller waits for it, however early the first caller
+///   arrived. The other limits of ``Timeouts`` hold.
 /// - The failure of the shared call is the failure of all callers, and its metrics are in all responses.
 public final class SingleFlight: ResponseForwardingStep {
     /// The identity of a shared call: requests with equal keys share a response.
@@ -34,6 +35,9 @@ public final class SingleFlight: ResponseForwardingStep {
         let extras: ObjectIdentifier?
         /// The number of steps around the call that have run.
         let depth: Int
+        /// The epoch of the credentials that adapters add to the request: a request with the credential that was replaced is
+        /// not the same.
+        let credentialEpoch: Int
     }
 
     /// A shared call under way, with its waiters.
@@ -62,7 +66,8 @@ public final class SingleFlight: ResponseForwardingStep {
         let key = Key(
             request: requestKey, session: ObjectIdentifier(context.call.engine),
             steps: request.attachment.map { ObjectIdentifier($0) },
-            extras: request.extras.map { ObjectIdentifier($0) }, depth: depth)
+            extras: request.extras.map { ObjectIdentifier($0) }, depth: depth,
+            credentialEpoch: origin.credentialEpoch)
         defer { context.call.record.withLock { $0.wait = nil } }
         let ticket = state.withLock { state in
             state.lastTicket += 1
@@ -140,7 +145,7 @@ public final class SingleFlight: ResponseForwardingStep {
 }
 
 extension StepResponse {
-    /// Returns the response with its whole body in memory: a source is read once, a body in memory any number of times.
+    /// Returns the response with its complete body in memory: a source is read once, a body in memory any number of times.
     fileprivate func inMemory() async throws -> StepResponse {
         if data != nil { return self }
         return StepResponse(response: response, body: try await body.collect(upTo: .max))

@@ -6,7 +6,8 @@ import HTTPTypes
 ///
 /// Requests with a key are safe and have no body, and the key contains everything that can make a difference to the response.
 /// Limits on time are included: a caller that waits for the response to another request must not wait longer than for its own.
-/// Credentials are fields like others, and so a response is never shared between users.
+/// Credentials are fields like others, if they are part of the request. The key does not contain the fields that adapters add
+/// later: ``SingleFlight`` adds the epoch of the credentials that it knows.
 struct SingleFlightKey: Hashable, Sendable {
     private let method: String
     private let url: TextBytes
@@ -17,7 +18,7 @@ struct SingleFlightKey: Hashable, Sendable {
     private let maximumBodySize: ByteLimit?
     private let decodesContent: Bool?
 
-    /// Creates the key of a request; `nil` for a request that must be sent separately.
+    /// Creates the key of a request; `nil` if the request must be sent separately.
     init?(_ request: Request) {
         guard request.method == .get || request.method == .head, request.body == nil else { return nil }
         // A request that cannot be sent must not get the response to another one.

@@ -41,7 +41,7 @@ struct SlidingWindow: Sendable {
     /// Removes the events that are too old.
     mutating func advance(to now: EngineInstant) {
         let number = now.nanoseconds / slotLength
-        // Two threads may read the clock in one order and come here in another.
+        // Two threads may read the clock in one order and arrive here in another.
         guard number > present else { return }
         for _ in 0..<min(number - present, UInt64(Self.slotCount)) {
             present += 1

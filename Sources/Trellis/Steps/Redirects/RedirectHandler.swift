@@ -1,9 +1,9 @@
 /// A handler that decides about each redirect that the session's ``RedirectPolicy`` would follow.
 ///
-/// ``Redirector`` covers the usual cases. A request's handler is asked in place of the session's; the handler runs on the pool,
-/// and is cancelled with its call.
+/// ``Redirector`` covers the usual cases. A request's handler is asked in place of the session's. The handler runs after a
+/// response has arrived, usually on the pool and never on the session's thread, and is cancelled with its call.
 public protocol RedirectHandler: Sendable {
-    /// Indicates whether the handler is asked at all. Where it is `false`, every redirect is the final response, including those
+    /// Indicates whether the handler is asked at all. If it is `false`, every redirect is the final response, including those
     /// that the policy would refuse. `true` by default.
     var followsRedirects: Bool { get }
 
@@ -11,7 +11,8 @@ public protocol RedirectHandler: Sendable {
     ///
     /// - Parameters:
     ///   - request: The request that would be sent, with the method, the body and the fields that the ``RedirectPolicy`` leaves
-    ///     it. Fields that the handler puts back are sent to any target of the redirect.
+    ///     it. Fields that the handler adds are sent to any target. If the handler changes the URL to one of another origin, the
+    ///     fields that were meant for the old origin (see ``RedirectPolicy``) are removed, unless the handler has changed them.
     ///   - response: The redirect.
     /// - Returns: The request, changed or not; `nil` makes `response` the final response.
     /// - Throws: The error that the caller gets, unchanged.

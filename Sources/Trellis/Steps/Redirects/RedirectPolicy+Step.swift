@@ -5,10 +5,10 @@ extension RedirectPolicy {
     ///
     /// - Parameters:
     ///   - request: The request as it was sent; its URL is absolute.
-    ///   - asked: The same request before adapters changed it; `nil`: there were none.
+    ///   - asked: The same request before adapters changed it; `nil` if there were none.
     ///   - handler: The handler that is asked about each redirect that the policy would follow.
     ///   - context: The context with the redirects that led to the request.
-    /// - Throws: ``TrellisError`` where the policy refuses the redirect; the error of the handler.
+    /// - Throws: ``TrellisError`` if the policy refuses the redirect; the error of the handler.
     func next(
         after response: Response, to request: Request, asked: Request? = nil, handler: (any RedirectHandler)?,
         context: CallContext
@@ -19,7 +19,7 @@ extension RedirectPolicy {
         case .refuse(let error): throw error
         case .follow(let next, let redirect):
             guard let handler else { return (hop(next, redirect, asked), redirect) }
-            guard let changed = try await handler.redirect(to: next, for: response, context: context) else {
+            guard var changed = try await handler.redirect(to: next, for: response, context: context) else {
                 return nil
             }
             // If the handler made a request of its own, adapters get that request when it is retried.
@@ -27,11 +27,19 @@ extension RedirectPolicy {
             if changed.url.hasSameBytes(as: next.url) { return (hop(changed, redirect, asked), redirect) }
             // A URL that cannot be requested fails when it is requested.
             let target = try? RedirectTarget(changed.url, of: next.url, sentTo: redirect.to)
+            if target?.changesOrigin ?? true { removeFieldsBoundToOrigin(of: next, from: &changed) }
             let moved = Redirect(
                 status: redirect.status, from: redirect.from, to: target?.to ?? changed.url,
                 fragment: URLReference(changed.url).fragment)
             return (hop(changed, moved, asked), moved)
         }
+    }
+
+    /// Removes the fields that are bound to an origin from a request that a handler has sent to another origin, unless the
+    /// handler has written them: the fields that the request would have been sent with were merely left in place.
+    private func removeFieldsBoundToOrigin(of next: Request, from changed: inout Request) {
+        let left = Set(next.headers.filter(isBoundToOrigin))
+        if !left.isEmpty { changed.headers.remove { left.contains($0) } }
     }
 
     /// Returns the hop that a redirect leads to: the request to send, and the same request without the changes of adapters.

@@ -18,14 +18,14 @@ public import HTTPTypes
 ///   section 7.1.3). User information in a URL is not carried over either, and user information in a `Location` counts for the
 ///   same origin alone.
 /// - A redirect from `https` to `http` is refused unless ``allowsDowngrade`` is set.
-/// - More than ``maximumRedirects`` in a row are an error (``TrellisError/Kind/tooManyRedirects``). So is a chain that comes to
-///   the same URL for the sixth time: a few times may make sense, where each response sets a cookie or the server waits for
+/// - More than ``maximumRedirects`` in a row are an error (``TrellisError/Kind/tooManyRedirects``). So is a chain that reaches
+///   the same URL for the sixth time: a few times may make sense, if each response sets a cookie or the server waits for
 ///   something.
 public struct RedirectPolicy: Sendable, Hashable {
     /// The number of redirects that are followed in a row, 20 by default. With 0 a redirect is an error.
     public var maximumRedirects = 20
-    /// Indicates whether a redirect may lead from `https` to `http`, where every party on the way can read and change the request
-    /// and the response. `false` by default.
+    /// Indicates whether a redirect may lead from `https` to `http`, so that every party on the way can read and change the
+    /// request and the response. `false` by default.
     public var allowsDowngrade = false
     /// The names of fields that are not sent to another origin than the one they were written for, in addition to the fields that
     /// are known to be secret.
@@ -52,7 +52,7 @@ extension RedirectPolicy {
         case refuse(TrellisError)
     }
 
-    /// The number of times that a chain may come to the same URL.
+    /// The number of times that a chain may reach the same URL.
     static let maximumVisits = 5
 
     /// Returns the decision about a response.
@@ -87,7 +87,7 @@ extension RedirectPolicy {
         }
     }
 
-    /// Returns the number of times that the chain has come to the target before.
+    /// Returns the number of times that the chain has reached the target before.
     private static func visits(of redirect: Redirect, after redirects: [Redirect]) -> Int {
         redirects.count { $0.from == redirect.to } + (redirect.from == redirect.to ? 1 : 0)
     }

@@ -8,7 +8,7 @@ struct RedirectTarget: Sendable {
     let to: String
     /// The URL that is requested next, with user information and fragment.
     let url: String
-    /// The fragment of the location or, where it has none, of the request (RFC 9110, section 10.2.2).
+    /// The fragment of the location or, if it has none, of the request (RFC 9110, section 10.2.2).
     let fragment: String?
     /// Indicates whether the scheme, the host or the port changes.
     let changesOrigin: Bool
@@ -20,7 +20,7 @@ struct RedirectTarget: Sendable {
     /// - Parameters:
     ///   - location: The value of the field, not empty.
     ///   - request: The URL of the request as its author wrote it, with user information and fragment.
-    ///   - sent: The URL of the request as it was sent; used where `request` is relative.
+    ///   - sent: The URL of the request as it was sent; used if `request` is relative.
     init(_ location: String, of request: String, sentTo sent: String) throws(TrellisError) {
         let base = try Self.parse(URLReference(request).scheme == nil ? sent : request)
         let reference = URLReference(location)
@@ -49,7 +49,7 @@ struct RedirectTarget: Sendable {
         guard ["http", "https"].contains(scheme.lowercased()) else {
             throw refused("its scheme is \(scheme.prefix(32)), not http or https")
         }
-        // libcurl would take `https:/a/b` for the host `a`, and browsers for a path.
+        // libcurl treats `https:/a/b` as the host `a`, and browsers treat it as a path.
         guard !(reference.authority ?? "").isEmpty else { throw refused("its Location has no host") }
     }
 

@@ -1,11 +1,11 @@
 import CurlEngine
 
-/// A wait for the network, which looks for a default route at intervals: on Linux the default route comes and goes with the
-/// network.
+/// A wait for the network, which checks for a default route at intervals: on Linux the default route exists as long as the
+/// network is available.
 struct NetworkWait: Sendable {
     /// The longest time to wait.
     let limit: Duration
-    /// The time from one look to the next.
+    /// The time from one check to the next.
     var interval = Duration.milliseconds(100)
     var isThere: @Sendable () -> Bool = { DefaultRoute.isThere() }
     var pause: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
@@ -27,7 +27,7 @@ struct NetworkWait: Sendable {
 
 /// The default route: a way to hosts that are not on a network of the machine's own, as the kernel's tables have it.
 enum DefaultRoute {
-    /// Returns whether the tables have a default route. Where they cannot be read, there is assumed to be one.
+    /// Returns whether the tables have a default route. If the tables cannot be read, a default route is assumed.
     static func isThere() -> Bool {
         let (four, six) = (text(ofFileAt: "/proc/net/route"), text(ofFileAt: "/proc/net/ipv6_route"))
         guard four != nil || six != nil else { return true }

@@ -1,8 +1,8 @@
-/// A retrier that waits for the network to come back if the network is missing, and then sends the request again.
+/// A retrier that waits for the network to return if the network is missing, and then sends the request again.
 ///
 /// The retrier handles requests that found no name or no way to their host while the machine has no default route: nothing was
 /// sent then, and so any method may be sent again. A name that does not exist, or a server that refuses the connection, is not
-/// handled while there is a network, and neither is the machine itself (`localhost`).
+/// handled while a network is available, and neither is the machine itself (`localhost`).
 ///
 /// Put the retrier before a ``RetryPolicy``: its wait is not counted as a backoff, but the call's deadline bounds the wait.
 public struct OfflineRetrier: RequestInterceptor {
@@ -18,7 +18,7 @@ public struct OfflineRetrier: RequestInterceptor {
     /// Creates a retrier that asks another source, such as a service of the system that knows about its networks.
     ///
     /// - Parameter waitForNetwork: waits for the network, without a limit on time. Returns whether the network was away and is
-    ///   back: `false` at once where the network never was away, and later where it stays away.
+    ///   back: `false` at once if the network never was away, and later if it stays away.
     public init(waitingForNetwork waitForNetwork: @escaping @Sendable () async -> Bool) {
         self.waitForNetwork = waitForNetwork
     }

@@ -6,6 +6,10 @@ package import CurlEngine
 /// requests: a host that does not respond any more gets a tenth more requests than usual, not three times as many. Further
 /// retries are not begun, and the caller gets the failure. The numbers are those of one process.
 ///
+/// A call counts once for its host, and once for each other host to which an adapter or a redirect leads it. The
+/// ``RetryPolicy`` and the ``HedgingPolicy`` of the ``Steps`` record the requests; a retrier of your own that has a budget
+/// calls ``recordRequest(_:)``.
+///
 /// A budget is shared by all its holders: by the copies of a ``RetryPolicy``, and so by the requests of a session. A budget that
 /// is made for each request limits nothing.
 public final class RetryBudget: Sendable {
@@ -21,9 +25,9 @@ public final class RetryBudget: Sendable {
     /// Creates a budget.
     ///
     /// - Parameters:
-    ///   - ratio: the ratio of requests that may be retried; a tenth unless given.
-    ///   - minimumRetries: the number of retries in a window that are allowed in addition; 10 unless given.
-    ///   - window: the length of time for which requests and retries count; 10 s unless given.
+    ///   - ratio: The ratio of requests that may be retried; a tenth unless given.
+    ///   - minimumRetries: The number of retries in a window that are allowed in addition; 10 unless given.
+    ///   - window: The length of time for which requests and retries count; 10 s unless given.
     public convenience init(ratio: Double = 0.1, minimumRetries: Int = 10, window: Duration = .seconds(10)) {
         self.init(ratio: ratio, minimumRetries: minimumRetries, window: window, clock: MonotonicClock.system)
     }
@@ -44,9 +48,18 @@ public final class RetryBudget: Sendable {
         accounts.withLock { $0.withState(of: request.limitedHost, at: now) { $0.recordRequest(at: now) } }
     }
 
+    /// Records the request of a call, unless the last request of the call that was recorded went to the same host: the first
+    /// request, and the first request to each host that an adapter or a redirect leads to. Retries are withdrawn from the
+    /// budget of that host.
+    func recordRequest(_ request: Request, of call: Call) {
+        let host = request.limitedHost
+        let last = call.record.withLock { $0.budgetHosts.updateValue(host, forKey: ObjectIdentifier(self)) }
+        if last != host { recordRequest(request) }
+    }
+
     /// Takes another sending of a request from the budget: a retry, or a hedge beside the first attempt.
     ///
-    /// - Returns: Whether the budget had one left, which then is counted.
+    /// - Returns: Whether the budget had one left, which is then counted.
     public func withdraw(for request: Request) -> Bool {
         let now = clock.now()
         return accounts.withLock { $0.withState(of: request.limitedHost, at: now) { $0.withdraw(at: now) } }
@@ -69,7 +82,7 @@ extension RetryBudget {
 
         mutating func recordRequest(at now: EngineInstant) { window.count(at: now) }
 
-        /// Takes a retry, if there is one left; returns whether there was.
+        /// Takes a retry, and returns whether one was left.
         mutating func withdraw(at now: EngineInstant) -> Bool {
             window.advance(to: now)
             guard Double(window.marked + 1) - Double(minimumRetries) <= Double(window.total) * ratio else {
@@ -83,5 +96,35 @@ extension RetryBudget {
             window.advance(to: now)
             return window.total == 0 && window.marked == 0
         }
+    }
+}
+
+/// An adapter with a budget that counts the requests of calls.
+protocol RetryBudgetHolder {
+    var budgets: [RetryBudget] { get }
+}
+
+extension RetryPolicy: RetryBudgetHolder {
+    var budgets: [RetryBudget] { budget.map { [$0] } ?? [] }
+}
+
+extension ConnectionLostRetryPolicy: RetryBudgetHolder {
+    var budgets: [RetryBudget] { policy.budgets }
+}
+
+extension Interceptor: RetryBudgetHolder {
+    var budgets: [RetryBudget] { adapters.budgets }
+}
+
+extension [any RequestAdapter] {
+    /// The budgets of the retry policies among the adapters.
+    var budgets: [RetryBudget] { flatMap { ($0 as? any RetryBudgetHolder)?.budgets ?? [] } }
+}
+
+extension Steps {
+    /// The budgets of the retry policies among the adapters, and that of the hedging policy.
+    var budgets: [RetryBudget] {
+        guard let budget = hedging?.budget else { return adapters.budgets }
+        return adapters.budgets + [budget]
     }
 }

@@ -1,7 +1,7 @@
 import HTTPTypes
 
 extension RetryPolicy {
-    /// Returns the time to wait before the next attempt; `nil` if there is to be none. Ignores the budget and the deadline.
+    /// Returns the time to wait before the next attempt; `nil` if no attempt follows. Ignores the budget and the deadline.
     ///
     /// - Parameters:
     ///   - attempt: The number of the attempt that failed, from 1 on.

@@ -7,11 +7,11 @@ public import HTTPTypes
 /// the request has an `Idempotency-Key`, or if it is certain that nothing was sent.
 ///
 /// Before each retry the policy waits: a random part (full jitter) of a span that doubles from ``exponentialBackoffScale`` up to
-/// ``maximumBackoff``, so that the clients of a server that has failed do not all come back at once. If the response has a
+/// ``maximumBackoff``, so that the clients of a server that has failed do not all return at once. If the response has a
 /// `Retry-After`, the wait begins after that time.
 ///
 /// The policy gives up after ``retryLimit`` retries, when the ``budget`` is spent, when a server asks for more than
-/// ``maximumRetryAfter``, and when the call's deadline comes first. The caller then gets the last response or error.
+/// ``maximumRetryAfter``, and when the call's deadline is earlier. The caller then gets the last response or error.
 public struct RetryPolicy: RequestInterceptor {
     /// The number of retries of one call, 2 by default.
     public var retryLimit = 2
@@ -22,7 +22,7 @@ public struct RetryPolicy: RequestInterceptor {
     /// The largest span, 30 s by default.
     public var maximumBackoff = Duration.seconds(30)
     /// The longest `Retry-After` that is waited for, 60 s by default. A server that asks for more gets no retry: an earlier retry
-    /// would not be welcome, and a call that waits longer than that is of no use to most callers.
+    /// would not be welcome, and a call that waits longer than that is useless to most callers.
     public var maximumRetryAfter = Duration.seconds(60)
     /// The methods that may be sent twice, by default the idempotent ones (RFC 9110, section 9.2.2).
     public var retryableHTTPMethods = RetryPolicy.defaultRetryableHTTPMethods
@@ -33,7 +33,7 @@ public struct RetryPolicy: RequestInterceptor {
     /// the same key for all attempts of a call, another key for each call. Only for servers that know the field; other servers
     /// would execute a repeated request twice. `false` by default.
     public var addsIdempotencyKey = false
-    /// The limit on the number of retries to each host; `nil` for no limit.
+    /// The limit on the number of retries to each host; `nil` if there is no limit.
     public var budget: RetryBudget?
 
     /// The generator of the `Idempotency-Key` of each call.
@@ -50,9 +50,9 @@ public struct RetryPolicy: RequestInterceptor {
     /// Creates a policy with a limit of its own, and otherwise with the defaults.
     ///
     /// - Parameters:
-    ///   - retryLimit: the number of retries of one call.
-    ///   - addsIdempotencyKey: whether requests that may not be sent twice get an `Idempotency-Key`.
-    ///   - budget: the limit on the number of retries to each host; a budget of the policy's own, shared with its copies, unless
+    ///   - retryLimit: The number of retries of one call.
+    ///   - addsIdempotencyKey: Whether requests that may not be sent twice get an `Idempotency-Key`.
+    ///   - budget: The limit on the number of retries to each host; a budget of the policy's own, shared with its copies, unless
     ///     given.
     public init(retryLimit: Int = 2, addsIdempotencyKey: Bool = false, budget: RetryBudget? = RetryBudget()) {
         self.init(retryLimit: retryLimit, addsIdempotencyKey: addsIdempotencyKey, budget: budget) {
@@ -70,16 +70,16 @@ public struct RetryPolicy: RequestInterceptor {
         self.random = random
     }
 
-    /// Returns the request, with an `Idempotency-Key` where ``addsIdempotencyKey`` asks for one.
+    /// Returns the request, with an `Idempotency-Key` if ``addsIdempotencyKey`` asks for one.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        if context.attempt == 1 { budget?.recordRequest(request) }
+        if context.attempt == 1 { budget?.recordRequest(request, of: context.call) }
         guard addsIdempotencyKey, !retryableHTTPMethods.contains(request.method), !request.hasIdempotencyKey else {
             return request
         }
         return request.withHeader(.idempotencyKey, keys.key(ofCall: context.id))
     }
 
-    /// Returns ``RetryResult/retryAfter(_:)`` for a request that is sent again, and ``RetryResult/doNotRetry`` otherwise.
+    /// Returns ``RetryResult/retryWithDelay(_:)`` for a request that is sent again, and ``RetryResult/doNotRetry`` otherwise.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
         // Hedges count as attempts, but not as retries.
         let delay = delay(after: attempt, attempt: context.attempt - context.hedges, random: random(), now: .now)
@@ -87,6 +87,6 @@ public struct RetryPolicy: RequestInterceptor {
         // Checked before the budget, so that a retry that never begins is not counted.
         if let remaining = context.remainingTime, delay >= remaining { return .doNotRetry }
         if let budget, !budget.withdraw(for: attempt.request) { return .doNotRetry }
-        return .retryAfter(delay)
+        return .retryWithDelay(delay)
     }
 }

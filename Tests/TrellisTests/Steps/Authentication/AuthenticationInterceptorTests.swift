@@ -104,6 +104,18 @@ struct AuthenticationInterceptorTests {
         #expect(authenticator.refreshes == 1)
     }
 
+    /// The number of a handle's call is that of its creation, long before the call is sent.
+    @Test func aHandleThatStartsAfterAFailedRefreshBeginsAnother() async throws {
+        let world = TokenWorld(accepting: ["token-2"], credential: Token("old")) {
+            if $0 == 1 { throw TokenWorld.RefreshFailed() }
+            return Token("token-\($0)")
+        }
+        let early = world.session.request("http://a.example/early")
+        await #expect(throws: TokenWorld.RefreshFailed()) { try await world.get() }
+        #expect(try await early.data().1.status == .ok)
+        #expect(world.authenticator.refreshes == 2)
+    }
+
     @Test func refreshesAreCountedOnTheClock() async throws {
         let world = TokenWorld(
             accepting: [], credential: Token("old"), window: RefreshWindow(interval: .seconds(30), maximumAttempts: 2))

@@ -121,6 +121,35 @@ struct PasswordAuthenticationTests {
         }
     }
 
+    /// A server whose Digest challenge was answered by an earlier request does not get the password either.
+    @Test func aLaterChallengeDoesNotFetchThePassword() async throws {
+        let world = World([Self.refusal(Self.digest), .text("yes"), Self.refusal(Self.basic), .text("yes")])
+        let request = Request("http://a.example/x").withCredentials(username: "ada", password: "secret")
+        #expect(try await world.session.data(request).1.status.code == 200)
+        #expect(try await world.session.data(request).1.status.code == 401)
+        #expect(world.schemes == ["-", "Digest", "Digest"])
+    }
+
+    /// The same, if the session completes the URLs, so that no response is sent ahead of a challenge.
+    @Test func aLaterChallengeToARelativeURLDoesNotFetchThePassword() async throws {
+        let step = PasswordAuthentication(username: "ada", password: "secret")
+        let answers = [Self.refusal(Self.digest), .text("yes"), Self.refusal(Self.basic), .text("yes")]
+        let world = World(answers) {
+            $0.steps.aroundHop.append(step)
+            $0.steps.aroundHop.append(Relocating())
+        }
+        #expect(try await world.session.data("http://a.example/x").1.status.code == 200)
+        #expect(try await world.session.data("http://a.example/x").1.status.code == 401)
+        #expect(world.schemes == ["-", "Digest", "-"])
+    }
+
+    /// A step that changes the URL, so that the step before it does not know the URL that is sent.
+    private struct Relocating: RequestStep {
+        func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+            try await next(request.setting(\.url, to: "http://a.example/other"))
+        }
+    }
+
     // MARK: Origins
 
     @Test(arguments: [basic, digest])

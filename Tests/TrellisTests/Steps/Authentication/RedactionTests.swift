@@ -46,7 +46,7 @@ struct RedactionTests {
         let error = #expect(throws: AuthenticationError.self) {
             try Netrc(parsing: "machine a.example password \"\(Self.secret)")
         }
-        #expect(error.map { "\($0)" } == "line 1 of the netrc file has quotes that do not end")
+        #expect(error.map { "\($0)" } == "line 1 of the netrc file has quotes that do not end, or lacks a value")
         let origin = #expect(throws: TrellisError.self) {
             try BearerAuthentication(token: Self.secret, origin: "ftp://ada:\(Self.secret)@a.example")
         }

@@ -157,6 +157,31 @@ struct RefreshSessionTests {
         #expect(try await Self.get(session) == "yes")
     }
 
+    /// A refused stream does not keep the connection slot that the request of the refresh waits for.
+    @Test func aRefusedStreamLeavesItsSlotToTheRefresh() async throws {
+        let never = LoopbackServer.Gate()
+        let transport = MockTransport { request in
+            switch request.request.headers[.authorization] {
+            case nil: .text("token-1")
+            case "Bearer token-1": .text("yes")
+            default:
+                MockResponse(status: 401, headers: [.contentLength: "1000000"]) { writer in
+                    try await writer.write("no")
+                    try await never.opened()
+                }
+            }
+        }
+        let configuration = Self.configuration {
+            $0.limits.perOrigin = 1
+            $0.steps.intercept(with: Self.interceptor(Self.token))
+        }
+        let session = Session(configuration: configuration, transport: transport)
+        let response = try await session.stream("http://a.example/")
+        #expect(response.response.status == .ok)
+        #expect(try await response.chunks.collect(upTo: 100) == Data("yes".utf8))
+        never.open()
+    }
+
     @Test func anAuthenticatorIsTestedWithoutASession() async throws {
         let asked = Locked<[String]>([])
         let session = RefreshSession { request in
@@ -223,5 +248,31 @@ struct RefreshSessionTests {
         try await ended.opened()
         #expect(failure.withLock { $0 } == .cancelled(.sessionShutDown))
         #expect(scripted.transport.attempts.isEmpty)
+    }
+
+    /// The calls of other sessions that share the interceptor begin the refresh again, with a session of theirs.
+    @Test func theEndOfASessionDoesNotFailTheCallsOfAnother() async throws {
+        let interceptor = Self.interceptor(requiresRefresh: true, Self.token)
+        let first = Scripted { $0.steps.intercept(with: interceptor) }
+        let second = Scripted { $0.steps.intercept(with: interceptor) }
+        let ending = outcome { [session = first.session] in try await Self.get(session) }
+        _ = try await first.transport.nextAttempt()
+        let staying = outcome { [session = second.session] in try await Self.get(session) }
+        while await second.session.liveRequests.isEmpty, !Task.isCancelled { await second.session.settle() }
+        await first.session.shutdown()
+        #expect(await ending.value == .failed(.cancelled(.sessionShutDown)))
+        let token = try await second.transport.nextAttempt()
+        #expect(token.request.url == "http://a.example/token")
+        token.connect()
+        token.receiveHead()
+        token.receiveBody("token-1")
+        token.end()
+        let request = try await second.transport.nextAttempt()
+        #expect(request.request.request.headers[.authorization] == "Bearer token-1")
+        request.connect()
+        request.receiveHead()
+        request.receiveBody("yes")
+        request.end()
+        #expect(await staying.value == .answer("yes"))
     }
 }

@@ -13,6 +13,8 @@ struct RefreshStateTests {
         case refuse(UInt64, isCurrent: Bool = true, of: Int? = nil, at: Int = 0, Decision)
         case refreshed(Int, expired: Bool = false, isWanted: Bool = true)
         case failed(Int, isWanted: Bool = true)
+        /// The session of the refresh has ended.
+        case abandoned(Int, isWanted: Bool = true)
         case replace(Bool)
     }
 
@@ -66,8 +68,15 @@ struct RefreshStateTests {
             .refuse(2, .fail(.refreshFailed)), .refuse(1, .fail(.refreshFailed)),
             .adapt(3, .proceed), .refuse(3, .refresh(2)), .refreshed(2), .refuse(2, isCurrent: false, .proceed)),
         Story(
+            "a call that was made long ago and is sent after a failed refresh begins another one",
+            .adapt(2, .proceed), .refuse(2, .refresh(1)), .failed(1), .adapt(1, .proceed), .refuse(1, .refresh(2))),
+        Story(
             "a refresh ahead of expiry that failed is tried again by the next call",
             .adapt(1, expired: true, .refresh(1)), .failed(1), .adapt(2, expired: true, .refresh(2))),
+        Story(
+            "a refresh that ended with its session is begun again by the next call",
+            .adapt(1, expired: true, .refresh(1)), .adapt(2, .wait), .abandoned(1), .refreshed(1, isWanted: false),
+            .adapt(2, expired: true, .refresh(2)), .abandoned(1, isWanted: false), .refreshed(2), .adapt(3, .proceed)),
         Story(
             "too many refreshes in the window, and again after it",
             .refuse(1, .refresh(1)), .refreshed(1), .refuse(2, at: 1, .refresh(2)), .refreshed(2),
@@ -101,16 +110,18 @@ struct RefreshStateTests {
     @Test(arguments: stories)
     func everyCallIsDealtWith(_ story: Story) {
         var state = RefreshState(hasCredential: story.hasCredential, window: story.window)
-        /// The versions that the records of the calls hold, and the refused calls that wait.
-        var (repeated, waiting): ([UInt64: Int], Set<UInt64>) = ([:], [])
+        /// The versions and the refreshes that the records of the calls hold, and the refused calls that wait.
+        var (repeated, sent, waiting): ([UInt64: Int], [UInt64: Int], Set<UInt64>) = ([:], [:], [])
         for (index, step) in story.steps.enumerated() {
             switch step {
             case .adapt(let call, let expired, let time, let decision):
-                #expect(state.adapt(call, requiresRefresh: expired, at: .seconds(time)) == decision, "step \(index)")
+                #expect(state.adapt(requiresRefresh: expired, at: .seconds(time)) == decision, "step \(index)")
+                sent[call] = state.lastRefresh
             case .refuse(let call, let isCurrent, let version, let time, let decision):
                 let version = version ?? state.version
                 let actual = state.refuse(
-                    call, isCurrent: isCurrent, ofVersion: version, repeatedWith: repeated[call], at: .seconds(time))
+                    isCurrent: isCurrent, ofVersion: version, repeatedWith: repeated[call],
+                    sentAfter: sent[call] ?? 0, at: .seconds(time))
                 #expect(actual == decision, "step \(index)")
                 switch actual {
                 case .proceed: repeated[call] = state.version
@@ -126,6 +137,9 @@ struct RefreshStateTests {
             case .failed(let number, let isWanted):
                 #expect(state.refreshFailed(number) == isWanted, "step \(index)")
                 if isWanted { waiting = [] }
+            case .abandoned(let number, let isWanted):
+                #expect(state.refreshAbandoned(number) == isWanted, "step \(index)")
+                if isWanted { waiting = [] }
             case .replace(let hasCredential):
                 state.replace(hasCredential: hasCredential)
                 #expect(!state.isRenewed)
@@ -136,7 +150,7 @@ struct RefreshStateTests {
 
     @Test func everyCredentialHasANumberOfItsOwn() {
         var state = RefreshState(hasCredential: true, window: nil)
-        _ = state.adapt(1, requiresRefresh: true, at: .zero)
+        _ = state.adapt(requiresRefresh: true, at: .zero)
         #expect(state.version == 0)
         _ = state.refreshFailed(1)
         #expect(state.version == 0)
@@ -149,9 +163,9 @@ struct RefreshStateTests {
     /// Refused calls leave no entries in the state machine, which is not told of their ends.
     @Test func callsThatWereRefusedLeaveNothingBehind() {
         var state = RefreshState(hasCredential: true, window: nil)
-        for call in 1...1000 { _ = state.refuse(UInt64(call), isCurrent: false, ofVersion: 0, at: .zero) }
-        _ = state.refuse(1001, isCurrent: true, ofVersion: 0, at: .zero)
-        for call in 1002...2000 { _ = state.refuse(UInt64(call), isCurrent: true, ofVersion: 0, at: .zero) }
+        for _ in 1...1000 { _ = state.refuse(isCurrent: false, ofVersion: 0, sentAfter: 0, at: .zero) }
+        _ = state.refuse(isCurrent: true, ofVersion: 0, sentAfter: 0, at: .zero)
+        for _ in 1002...2000 { _ = state.refuse(isCurrent: true, ofVersion: 0, sentAfter: 0, at: .zero) }
         _ = state.refreshed(1, requiresRefresh: false)
         for child in Mirror(reflecting: state).children {
             let collection = Mirror(reflecting: child.value)

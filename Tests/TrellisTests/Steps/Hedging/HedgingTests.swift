@@ -157,6 +157,34 @@ struct HedgingTests {
         #expect(try await task.value.1.metrics.attemptCount == 2)
     }
 
+    /// The request of a response, and that which retriers see, is the request of the same attempt, not of the last one.
+    @Test func aResponseHasTheRequestOfItsAttempt() async throws {
+        let seen = Locked<[String?]>([])
+        let session = session {
+            $0.steps.adapters = [Adapter { request, context in request.withHeader(.from, "\(context.attempt)") }]
+            $0.steps.retriers = [
+                Retrier { attempt, _ in
+                    seen.withLock { $0.append(attempt.request.headers[.from]) }
+                    return .doNotRetry
+                }
+            ]
+        }
+        for status in [200, 503] {
+            let count = transport.attempts.count
+            let task = Task { try await session.request("http://a.example/").response(of: .string) }
+            let first = try await transport.nextAttempt()
+            let second = try await hedge(session, count: count + 2)
+            answer(first, "first", status: status)
+            if status == 503 {
+                await session.settle()
+                answer(second, "second", status: status)
+            }
+            let response = try? await task.value
+            #expect(response?.request.headers[.from] == (status == 200 ? "1" : nil))
+        }
+        #expect(seen.withLock { $0 } == ["1"])
+    }
+
     @Test func retriesCountOnBehindHedges() async throws {
         let session = session {
             $0.steps.retriers = [Retrier { _, context in context.attempt == 2 ? .retry : .doNotRetry }]

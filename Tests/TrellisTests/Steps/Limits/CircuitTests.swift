@@ -90,6 +90,25 @@ struct CircuitTests {
         #expect(Self.send([.neutral, .neutral, .success, .success], to: &circuit, at: 105) == 4)
     }
 
+    /// A probe that does not end, such as that of a suspended handle, is replaced after the open duration.
+    @Test(arguments: [.success, .failure, .neutral] as [CircuitBreaker.Outcome])
+    func aProbeThatDoesNotEndIsReplaced(_ outcome: CircuitBreaker.Outcome) throws {
+        var circuit = Self.circuit()
+        Self.send([.failure, .failure, .failure, .failure], to: &circuit)
+        guard case .admitted(let stuck) = circuit.enter(at: .at(.seconds(105))) else {
+            throw TrellisError(.other("refused"))
+        }
+        #expect(Self.refusal(&circuit, at: 109.9) != nil)
+        guard case .admitted(let second) = circuit.enter(at: .at(.seconds(110))) else {
+            throw TrellisError(.other("refused"))
+        }
+        // The outcome of the first probe no longer counts.
+        #expect(circuit.leave(stuck, outcome, at: .at(.seconds(111))) == nil)
+        #expect(Self.refusal(&circuit, at: 111) != nil)
+        #expect(circuit.leave(second, .success, at: .at(.seconds(112))) == .closed)
+        #expect(Self.refusal(&circuit, at: 112) == nil)
+    }
+
     @Test(arguments: [.success, .failure, .neutral] as [CircuitBreaker.Outcome])
     func whatWasLetThroughBeforeSaysNothingNow(_ outcome: CircuitBreaker.Outcome) throws {
         var circuit = Self.circuit()

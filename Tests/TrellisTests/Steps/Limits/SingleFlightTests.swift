@@ -97,6 +97,25 @@ struct SingleFlightTests {
         _ = try await (one.value, two.value)
     }
 
+    /// A call with another user's credential does not get the response to the first user, whose request is still under way.
+    @Test(arguments: [false, true])
+    func aCredentialThatIsSetBeginsARequestOfItsOwn(isNested: Bool) async throws {
+        let interceptor = AuthenticationInterceptor(authenticator: TokenAuthenticator(), credential: Token("a"))
+        var configuration = SessionConfiguration()
+        configuration.steps.aroundCall = [flight]
+        configuration.steps.intercept(with: isNested ? Interceptor(interceptors: [interceptor]) : interceptor)
+        let other = Session(configuration: configuration, transport: transport, clock: clock)
+        let first = Task { try await other.data("http://a.example/") }
+        let one = try await transport.nextAttempt()
+        interceptor.credential = Token("b")
+        let second = Task { try await other.data("http://a.example/") }
+        let two = try await transport.nextAttempt()
+        let fields = [one, two].map { $0.request.request.headers[.authorization] }
+        #expect(fields == ["Bearer a", "Bearer b"])
+        for attempt in [one, two] { answer(attempt) }
+        _ = try await (first.value, second.value)
+    }
+
     @Test func theFirstMayLeave() async throws {
         let first = await ask(waiting: 1)
         let second = await ask(waiting: 2)

@@ -54,6 +54,25 @@ struct RedirectorTests {
         #expect(next.redirect.to == "https://C.example/c%20d" || next.redirect.to == "https://c.example/c%20d")
     }
 
+    /// A handler that only changes the URL does not send the credential of the old origin to the new one.
+    @Test(arguments: [
+        ("https://a.example/c", "Bearer x"), ("https://c.example/", nil), ("https://a.example:8443/", nil),
+        ("http://a.example/", nil),
+    ] as [(String, String?)])
+    func fieldsOfTheOldOriginThatAreLeftInPlaceAreRemoved(_ url: String, _ field: String?) async throws {
+        let handler = Redirector.modify { request, _ in request.setting(\.url, to: url) }
+        let next = try #require(try await Self.next(handler, "/b"))
+        #expect(next.request.headers[.authorization] == field)
+    }
+
+    @Test func fieldsThatAHandlerWritesAreSentToAnyOrigin() async throws {
+        let handler = Redirector.modify { request, _ in
+            request.setting(\.url, to: "https://c.example/").withAuthorization(bearerToken: "c")
+        }
+        let next = try #require(try await Self.next(handler, "/b"))
+        #expect(next.request.headers[.authorization] == "Bearer c")
+    }
+
     @Test func whatIsNoRedirectIsNotAskedAbout() async throws {
         let handler = Redirector.modify { request, _ in
             Issue.record("asked")

@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 import Testing
 import TrellisTesting
@@ -9,7 +10,7 @@ struct RetryPolicyStepTests {
     static let unavailable = RetryPolicyTests.answer(.get, 503)
 
     static func delay(_ result: RetryResult) -> Duration? {
-        if case .retryAfter(let delay) = result { delay } else { nil }
+        if case .retryWithDelay(let delay) = result { delay } else { nil }
     }
 
     static func key(
@@ -49,6 +50,31 @@ struct RetryPolicyStepTests {
     }
 
     // MARK: Deadline and budget
+
+    /// A host to which requests come by redirects or adapters has a budget of their number, too.
+    @Test(arguments: [true, false])
+    func aRequestCountsForTheHostThatItIsSentTo(isRedirected: Bool) async throws {
+        let hasFailed = Locked(false)
+        let transport = MockTransport { request in
+            if request.url == "http://a.example/" {
+                return MockResponse(status: 307, headers: [.location: "http://b.example/"])
+            }
+            let isFirst = hasFailed.withLock { hasFailed in
+                defer { hasFailed = true }
+                return !hasFailed
+            }
+            return isFirst ? MockResponse(status: 503) : .text("yes")
+        }
+        var configuration = SessionConfiguration()
+        let budget = RetryBudget(ratio: 1, minimumRetries: 0)
+        configuration.steps.intercept(with: RetryPolicy(budget: budget, random: { 0 }))
+        if !isRedirected {
+            configuration.steps.adapters.append(
+                Adapter { request, _ in request.setting(\.url, to: "http://b.example/") })
+        }
+        let session = Session(configuration: configuration, transport: transport)
+        #expect(try await session.data("http://a.example/").1.status == .ok)
+    }
 
     @Test(
         arguments: [
