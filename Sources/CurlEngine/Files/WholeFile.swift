@@ -38,7 +38,8 @@ package enum WholeFile {
     private static func destination(ofLinkAt path: String) -> String? {
         var bytes = [UInt8](repeating: 0, count: Int(PATH_MAX))
         let count = unsafe bytes.withUnsafeMutableBytes { buffer in
-            unsafe readlink(path, buffer.baseAddress?.assumingMemoryBound(to: CChar.self), buffer.count)
+            guard let base = buffer.baseAddress else { return -1 }
+            return unsafe readlink(path, base.assumingMemoryBound(to: CChar.self), buffer.count)
         }
         guard count > 0, count < bytes.count else { return nil }
         return String(decoding: bytes.prefix(count), as: UTF8.self)

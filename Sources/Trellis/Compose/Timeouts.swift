@@ -85,8 +85,10 @@ public struct Timeouts: Sendable, Hashable {
 }
 
 extension Timeouts {
+    /// Returns `true` if all limits are equal.
     public static func == (left: Timeouts, right: Timeouts) -> Bool { left.named == right.named }
 
+    /// Hashes all limits.
     public func hash(into hasher: inout Hasher) { hasher.combine(named) }
 
     /// Returns the total that applies.

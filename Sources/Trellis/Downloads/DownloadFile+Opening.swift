@@ -82,11 +82,12 @@ extension DownloadFile {
         case .nothing:
             let target = WholeFile.target(of: path)
             guard target.utf8.last == UInt8(ascii: "/") else { return target }
-            throw .download(path, FileReader.Failure(why: "the path ends with a slash, and so names a folder"))
+            throw TrellisError.download(
+                path, FileReader.Failure(why: "the path ends with a slash, and so names a folder"))
         case .file where options.contains(.removePreviousFile): return WholeFile.target(of: path)
         case .file: throw TrellisError(.downloadFailed(.exists(path: path)))
-        case .folder: throw .download(path, FileReader.Failure(why: "it is a folder"))
-        case .other: throw .download(path, FileReader.Failure(why: "it is not a regular file"))
+        case .folder: throw TrellisError.download(path, FileReader.Failure(why: "it is a folder"))
+        case .other: throw TrellisError.download(path, FileReader.Failure(why: "it is not a regular file"))
         }
     }
 
@@ -134,7 +135,7 @@ extension DownloadFile {
         }
         // The lock is required: without it another download may be writing to the partial file.
         guard let other else {
-            throw .download(target, FileReader.Failure(why: "another download writes to \(elsewhere)"))
+            throw TrellisError.download(target, FileReader.Failure(why: "another download writes to \(elsewhere)"))
         }
         guard resumeData.stamp != nil, other.stamp == resumeData.stamp else { return nil }
         let file = try await adopting(other)
@@ -147,7 +148,7 @@ extension DownloadFile {
     static func attributingErrors<Value>(
         to path: String, _ body: () throws(FileReader.Failure) -> Value
     ) throws(TrellisError) -> Value {
-        do throws(FileReader.Failure) { return try body() } catch { throw .download(path, error) }
+        do throws(FileReader.Failure) { return try body() } catch { throw TrellisError.download(path, error) }
     }
 }
 

@@ -43,7 +43,7 @@ actor ExchangeActor: EngineActor {
     private var failedPhase = TrellisError.Phase.composing
     /// The transport's measurements at the end of the attempt; `nil` before the end.
     var report: TransportReport?
-    private var trailers = HTTPFields()
+    var trailers = HTTPFields()
     /// The number of attempts that the transport has started.
     private var startedAttempts = 0
     /// A Boolean value: the transport was told to pause receiving.
@@ -299,22 +299,6 @@ actor ExchangeActor: EngineActor {
         reply.resume(with: collected)
         for reply in whenCollectedToo { reply.resume(with: collected) }
         whenCollectedToo = []
-    }
-
-    private func response(metrics: Metrics) -> Response {
-        Response(
-            head: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
-            trailers: trailers, metrics: metrics,
-            redirects: prepared.history?.redirects ?? [], isBodyCut: isBodyCut)
-    }
-
-    var finalMetrics: Metrics { metrics(report ?? TransportReport()) }
-
-    private func metrics(_ report: TransportReport) -> Metrics {
-        let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || self.report != nil
-        return Metrics(
-            report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
-            now: executor.now, version: head?.version, history: prepared.history, callID: prepared.callID)
     }
 
     // MARK: Calls from the transport

@@ -103,11 +103,11 @@ public struct RequestExchange: Sendable {
     /// The number of the attempt, from 1. Redirects belong to the attempt that received them.
     public let attempt: Int
     /// The request as it was sent.
-    public let request: Request
+    public var request: Request { prepared.transportRequest.request }
     /// The metrics of the exchange; for a stream, up to the head of its response.
     public let metrics: Metrics
-    /// The identity of the exchange, which its call keeps.
-    let id: ObjectIdentifier
+    /// The request of the exchange, kept so that its identity stays its own.
+    let prepared: PreparedRequest
 }
 
 extension Call {
@@ -119,17 +119,13 @@ extension Call {
     /// Records an exchange that has ended, if the call has a handle that shows exchanges.
     func record(_ prepared: PreparedRequest, _ metrics: Metrics?, attempt: Int) {
         record.withLock { record in
-            let id = ObjectIdentifier(prepared)
-            guard record.exchanges?.suffix(Self.recentExchanges).contains(where: { $0.id == id }) == false else {
-                return
-            }
+            let recent = record.exchanges?.suffix(Self.recentExchanges)
+            guard recent?.contains(where: { $0.prepared === prepared }) == false else { return }
             if record.exchanges?.count == Self.maximumExchanges {
                 record.exchanges?.removeFirst(Self.maximumExchanges / 10)
             }
             record.exchanges?.append(
-                RequestExchange(
-                    attempt: attempt, request: prepared.transportRequest.request, metrics: metrics ?? Metrics(), id: id)
-            )
+                RequestExchange(attempt: attempt, metrics: metrics ?? Metrics(), prepared: prepared))
         }
     }
 

@@ -1,4 +1,5 @@
 import CurlEngine
+import Foundation
 import Glibc
 import Synchronization
 import Testing
@@ -56,9 +57,8 @@ struct BlockingThreadPoolTests {
 
     /// The name of the calling thread.
     private static var threadName: String {
-        var name = [CChar](repeating: 0, count: 16)
-        _ = unsafe pthread_getname_np(pthread_self(), &name, name.count)
-        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        let text = FileManager.default.contents(atPath: "/proc/thread-self/comm") ?? Data()
+        return String(decoding: text.dropLast(), as: UTF8.self)
     }
 
     /// The threads of the two pools can be distinguished in a debugger.

@@ -79,7 +79,7 @@ struct LimitTests {
         let tasks = (0..<10).map { _ in Task { try await session.data(server.url("/")).0 } }
         var count = 0
         for await event in joined {
-            if case .joined = event.kind { count += 1 }
+            if case .coalesced = event.kind { count += 1 }
             if count == tasks.count { break }
         }
         gate.open()

@@ -34,7 +34,7 @@ struct ExchangeMemoryTests {
         while taken < BodyInbox.highWater { taken += try await chunks.next()?.count ?? .max }
         mayGo.signal()
         await scripted.session.settle()
-        let pauses = attempt.calls.compactMap { call in
+        let pauses = attempt.commands.compactMap { call in
             if case .pauseReceiving(let isPaused) = call { isPaused } else { nil }
         }
         #expect(pauses.last == true)

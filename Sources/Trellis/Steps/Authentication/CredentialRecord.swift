@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The record of a call about one credential. A call keeps its own records, so that the ``CredentialStore`` remembers no calls.
 struct CredentialRecord: Sendable {
     /// Indicates whether the authenticator added the credential to the call's request: a request that the authenticator left

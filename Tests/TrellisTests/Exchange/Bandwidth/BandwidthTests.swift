@@ -180,11 +180,11 @@ struct BandwidthTests {
 extension ScriptedAttempt {
     /// Indicates whether the last call was to pause receiving.
     fileprivate var isPaused: Bool {
-        calls.last { if case .pauseReceiving = $0 { true } else { false } } == .pauseReceiving(true)
+        commands.last { if case .pauseReceiving = $0 { true } else { false } } == .pauseReceiving(true)
     }
 
     /// Indicates whether the last call was to pause sending.
     fileprivate var isSendingPaused: Bool {
-        calls.last { if case .pauseSending = $0 { true } else { false } } == .pauseSending(true)
+        commands.last { if case .pauseSending = $0 { true } else { false } } == .pauseSending(true)
     }
 }
