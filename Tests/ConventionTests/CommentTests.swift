@@ -37,6 +37,9 @@ struct CommentTests {
         if let subject = comment.text.firstMatch(of: subjects) { return "begins with \(subject.output)" }
         let words = #/\b(?:whoever|somebody|nobody|everybody|anybody|those who|who waits)\b/#.ignoresCase()
         if let word = comment.text.firstMatch(of: words) { return "says \(word.output)" }
+        let phrases =
+            #/A Boolean value:|`nil`:|: otherwise as|\b(?:once more|for ever|by now|all the same|anew|of no use|goes on|holds? up|held up|gives? back|verdict|judged?)\b/#
+        if let phrase = comment.text.firstMatch(of: phrases) { return "says \(phrase.output)" }
         return nil
     }
 
@@ -56,6 +59,7 @@ struct CommentTests {
             ("    // Those who wait go on.", "begins with Those"), ("/// Continuations to resume.", nil),
             ("/// Whatsoever.", nil), ("let text = \"// What\"", nil),
             ("/// - Throws: What `next` throws.", "begins with - Throws: What"),
+            ("/// The deadline; `nil`: none.", "says `nil`:"), ("/// Sends it once more.", "says once more"),
         ] as [(String, String?)])
     func theRulesFindWhatBreaksThem(_ text: String, _ expected: String?) {
         let found = Self.comments(in: "", text).compactMap(Self.violation).first

@@ -86,7 +86,7 @@ struct URLRequestInTests {
 
     // MARK: Time
 
-    /// The rows of intervals: seconds; the limits for connecting, head and silence (`nil`: none); the total of a response in
+    /// The rows of intervals: seconds; the limits for connecting, head and silence (`nil` if there is none); the total of a response in
     /// memory.
     static let intervals: [(Double, Duration?, Duration?)] = [
         (5, .seconds(5), .seconds(300)), (0.25, .milliseconds(250), .seconds(300)),

@@ -43,7 +43,7 @@ public protocol Client: Sendable {
 }
 
 extension Client {
-    /// The default, `nil`: the client has no executor.
+    /// The default, `nil`, means that the client has no executor.
     public var executor: (any TaskExecutor)? { nil }
 
     /// Streams the body into the file, chunk by chunk.

@@ -50,11 +50,11 @@ extension DownloadOperation {
     private mutating func validate(_ rangeRequest: DownloadRangeRequest, _ answer: StreamResponse) async throws -> Bool
     {
         let head = answer.response
-        let verdict: DownloadRangeRequest.Verdict =
+        let decision: DownloadRangeRequest.Decision =
             canResume
-            ? rangeRequest.verdict(status: head.status.code, fields: head.headers, of: head.url)
+            ? rangeRequest.decision(status: head.status.code, fields: head.headers, of: head.url)
             : .whole(Representation(validator: nil, total: Representation(head.headers).total))
-        switch verdict {
+        switch decision {
         case .whole(let new):
             // The complete representation again, without a change: the server ignores ranges.
             if rangeRequest != .whole, new.validator == representation?.validator { servesNoRanges = true }
@@ -84,7 +84,7 @@ extension DownloadOperation {
         case .malformed(let why):
             answer.cancel()
             throw TrellisError(.invalidResponse(.malformed(why))).about(request, head)
-        case .busy, .refused: return try await refuse(answer, isPassing: verdict == .busy)
+        case .busy, .refused: return try await refuse(answer, isPassing: decision == .busy)
         }
     }
 

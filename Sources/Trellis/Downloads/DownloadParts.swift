@@ -151,7 +151,7 @@ final class DownloadParts: Sendable {
         _ backoff: inout DownloadBackoff
     ) async throws -> Bool {
         let head = answer.response
-        switch rangeRequest.verdict(status: head.status.code, fields: head.headers, of: head.url) {
+        switch rangeRequest.decision(status: head.status.code, fields: head.headers, of: head.url) {
         case .part(let part, _):
             run.accept(head)
             last.withLock { $0 = head }

@@ -11,7 +11,7 @@ enum DownloadRangeRequest: Hashable, Sendable {
     case part(from: Int64, to: Int64?, of: Representation)
 
     /// The consequence of a response's head for the download.
-    enum Verdict: Hashable, Sendable {
+    enum Decision: Hashable, Sendable {
         /// A body that is the complete representation.
         case whole(Representation)
         /// A body that is these bytes; the total is `nil` unless the response or an earlier one gave it.
@@ -43,21 +43,21 @@ enum DownloadRangeRequest: Hashable, Sendable {
     /// Validates a response by its head.
     ///
     /// - Parameter url: The URL of the response, after all redirects.
-    func verdict(status: Int, fields: HTTPFields, of url: String? = nil) -> Verdict {
+    func decision(status: Int, fields: HTTPFields, of url: String? = nil) -> Decision {
         switch (self, status) {
         case (.whole, 206): .malformed("it is a part that nobody asked for")
         case (.part(_, _, let representation), 206), (.part(_, _, let representation), 416):
-            if representation.isOfResource(url) { verdict(status, fields) } else { .askForWhole("another resource") }
-        default: verdict(status, fields, of: url)
+            if representation.isOfResource(url) { decision(status, fields) } else { .askForWhole("another resource") }
+        default: decision(status, fields, of: url)
         }
     }
 
-    private func verdict(_ status: Int, _ fields: HTTPFields, of url: String? = nil) -> Verdict {
+    private func decision(_ status: Int, _ fields: HTTPFields, of url: String? = nil) -> Decision {
         switch (self, status) {
-        case (_, 206): verdict(onPart: fields)
+        case (_, 206): decision(onPart: fields)
         // The server supports no ranges, or the representation has changed.
         case (_, 200..<300): .whole(Representation(fields, of: url))
-        case (.part(let start, _, let representation), 416): Self.verdict(on416: fields, start, representation)
+        case (.part(let start, _, let representation), 416): Self.decision(on416: fields, start, representation)
         // Too Early (RFC 8470, section 5.2) is transient for downloads alone: a request for a part is repeated as it was.
         case (_, 425): .busy
         case (_, let code) where HTTPResponse.Status(code: code).isTransient: .busy
@@ -66,7 +66,7 @@ enum DownloadRangeRequest: Hashable, Sendable {
     }
 
     /// Validates a 206: every field has to fit the request and the representation.
-    private func verdict(onPart fields: HTTPFields) -> Verdict {
+    private func decision(onPart fields: HTTPFields) -> Decision {
         guard case .part(let start, let end, let representation) = self else { return .askForWhole("not asked for") }
         if let type = fields[.contentType], type.lowercased().hasBytePrefix("multipart/byteranges") {
             return .askForWhole("several parts")
@@ -97,7 +97,8 @@ enum DownloadRangeRequest: Hashable, Sendable {
 
     /// Validates a 416: the representation has no bytes from the requested position on. The download is complete if that position
     /// is its end.
-    private static func verdict(on416 fields: HTTPFields, _ start: Int64, _ representation: Representation) -> Verdict {
+    private static func decision(on416 fields: HTTPFields, _ start: Int64, _ representation: Representation) -> Decision
+    {
         guard case .unsatisfied(let total)? = fields[.contentRange].flatMap({ ContentRange($0) }), total == start,
             representation.total ?? total == total, isSame(representation, fields)
         else { return .askForWhole("no such range") }

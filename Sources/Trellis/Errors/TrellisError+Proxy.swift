@@ -40,7 +40,7 @@ extension TrellisError.ProxyFailure: CustomStringConvertible {
         switch self {
         case .nameResolution, .unreachable, .noTunnel: true
         case .unauthorized: false
-        // Judged as the statuses of servers are: RFC 9110, section 15.
+        // The statuses mean what they mean for servers: RFC 9110, section 15.
         case .refused(_, let status): HTTPResponse.Status(code: status).isTransient
         }
     }

@@ -5,7 +5,7 @@ import HTTPTypes
 /// The state of an event source between two connections, and its decisions. A pure state machine.
 struct EventSourceState {
     /// The consequence of a response's head.
-    enum Verdict: Equatable {
+    enum Decision: Equatable {
         /// A response that is a stream of events.
         case read
         /// A 204: the server wants no more connections.
@@ -25,7 +25,7 @@ struct EventSourceState {
 
     /// Returns the decision about the head of a response: only 200 with `text/event-stream` is a stream of events, and 204 ends
     /// the sequence (WHATWG HTML, section 9.2.3).
-    mutating func judge(status: Int, contentType: String?) -> Verdict {
+    mutating func judge(status: Int, contentType: String?) -> Decision {
         if status == 204 { return .stop }
         guard status == 200 else { return .fail(.status(status)) }
         let type = contentType?.prefix(beforeBytes: ";").filter { $0 != " " && $0 != "\t" }.lowercased()

@@ -46,7 +46,7 @@ actor ExchangeActor: EngineActor {
     var trailers = HTTPFields()
     /// The number of attempts that the transport has started.
     private var startedAttempts = 0
-    /// A Boolean value: the transport was told to pause receiving.
+    /// Indicates whether the transport has paused receiving.
     var isReceivingPaused = false
     /// Indicates whether other requests wait until the connection of this one shows whether it can be shared.
     private var isProbing = false

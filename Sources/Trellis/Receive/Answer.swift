@@ -8,17 +8,17 @@ package struct Answer: Sendable {
         let response: Response
         let body: Data?
         let observer: (any ReadingObserver)?
-        let verdict: Verdict?
+        let validationResult: ValidationResult?
 
         init(
             _ request: Request, _ response: Response, _ body: Data?, _ observer: (any ReadingObserver)?,
-            _ verdict: Verdict?
+            _ validationResult: ValidationResult?
         ) {
             self.request = request
             self.response = response
             self.body = body
             self.observer = observer
-            self.verdict = verdict
+            self.validationResult = validationResult
         }
     }
 
@@ -32,16 +32,17 @@ package struct Answer: Sendable {
     /// The observer of the validations and serializations of the response.
     var observer: (any ReadingObserver)? { storage.observer }
     /// The validation result of the attempt that received the response; `nil` if the attempt was not validated.
-    var verdict: Verdict? { storage.verdict }
+    var validationResult: ValidationResult? { storage.validationResult }
 
     package init(request: Request, response: Response, body: Data?) {
         self.init(request: request, response: response, body: body, observer: nil)
     }
 
     init(
-        request: Request, response: Response, body: Data?, observer: (any ReadingObserver)?, verdict: Verdict? = nil
+        request: Request, response: Response, body: Data?, observer: (any ReadingObserver)?,
+        validationResult: ValidationResult? = nil
     ) {
-        storage = Storage(request, response, body, observer, verdict)
+        storage = Storage(request, response, body, observer, validationResult)
     }
 
     /// The body and the response, for a response whose body has been received.

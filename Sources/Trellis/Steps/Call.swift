@@ -111,7 +111,7 @@ public struct RequestExchange: Sendable {
 }
 
 extension Call {
-    /// The number of exchanges that a handle shows at most: the last ones of a call that is retried for ever.
+    /// The number of exchanges that a handle shows at most: the last ones of a call that is retried without end.
     static let maximumExchanges = 1_000
     /// The number of exchanges that may be under way at a time, of which each may be recorded twice.
     private static let recentExchanges = 64

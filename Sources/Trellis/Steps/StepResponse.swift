@@ -12,13 +12,14 @@ public struct StepResponse: Sendable {
     private final class Storage: Sendable {
         let response: Response
         let content: Content
-        let verdict: Verdict?
+        let validationResult: ValidationResult?
         let sent: PreparedRequest?
 
-        init(_ response: Response, _ content: Content, _ verdict: Verdict?, _ sent: PreparedRequest?) {
+        init(_ response: Response, _ content: Content, _ validationResult: ValidationResult?, _ sent: PreparedRequest?)
+        {
             self.response = response
             self.content = content
-            self.verdict = verdict
+            self.validationResult = validationResult
             self.sent = sent
         }
     }
@@ -29,14 +30,14 @@ public struct StepResponse: Sendable {
     public var response: Response { storage.response }
     var content: Content { storage.content }
     /// The result of the validation by the reader's conditions; `nil` if the response was not validated.
-    var verdict: Verdict? {
-        get { storage.verdict }
+    var validationResult: ValidationResult? {
+        get { storage.validationResult }
         set { storage = Storage(response, content, newValue, sent) }
     }
     /// The request that was answered; `nil` if it is the last request of the call.
     var sent: PreparedRequest? {
         get { storage.sent }
-        set { storage = Storage(response, content, verdict, newValue) }
+        set { storage = Storage(response, content, validationResult, newValue) }
     }
 
     init(response: Response, content: Content) { storage = Storage(response, content, nil, nil) }

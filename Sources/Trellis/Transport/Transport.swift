@@ -100,13 +100,13 @@ extension TransportTask {
     public var awaitsBody: Bool { false }
     /// The default, `false`: the attempt does not report the bytes that it sends.
     public var countsSentBody: Bool { false }
-    /// The default, `nil`: the number is not known.
+    /// The default, `nil`, means that the number is not known.
     public var receivedBodyBytes: Int64? { nil }
     /// Does nothing: the exchange passes no more chunks, which may be enough.
     public func stopSending() {}
     /// The default, an empty report.
     public var report: TransportReport { TransportReport() }
-    /// The default, `nil`: the instants are not known.
+    /// The default, `nil`, means that the instants are not known.
     public var activity: TransportActivity? { nil }
     /// The default, `false`: other requests cannot share the connection.
     public var sharesConnection: Bool { false }

@@ -25,7 +25,7 @@ struct DownloadDrainTests {
     /// Shuts the session down; returns when the session accepts no new requests.
     private func drain(_ scripted: Scripted, _ grace: Duration = .seconds(3600)) async -> Task<Void, Never> {
         let end = Task { [session = scripted.session] in await session.shutdown(drainingFor: grace) }
-        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.waitUntilRefusing()
         return end
     }
 

@@ -3,17 +3,17 @@ import Testing
 
 @testable import Trellis
 
-/// The verdict of a download on the head of a response.
+/// The decision of a download about the head of a response.
 struct DownloadRangeRequestTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let name: String
         var status = 206
         let fields: HTTPFields
-        let verdict: DownloadRangeRequest.Verdict
+        let decision: DownloadRangeRequest.Decision
         var testDescription: String { name }
 
-        init(_ name: String, status: Int = 206, _ fields: HTTPFields, _ verdict: DownloadRangeRequest.Verdict) {
-            (self.name, self.status, self.fields, self.verdict) = (name, status, fields, verdict)
+        init(_ name: String, status: Int = 206, _ fields: HTTPFields, _ decision: DownloadRangeRequest.Decision) {
+            (self.name, self.status, self.fields, self.decision) = (name, status, fields, decision)
         }
     }
 
@@ -69,7 +69,7 @@ struct DownloadRangeRequestTests {
     ])
     func ofATaggedPart(_ row: Case) {
         let rangeRequest = DownloadRangeRequest.part(from: 40, to: nil, of: Self.tagged)
-        #expect(rangeRequest.verdict(status: row.status, fields: row.fields) == row.verdict)
+        #expect(rangeRequest.decision(status: row.status, fields: row.fields) == row.decision)
     }
 
     @Test(arguments: [
@@ -84,7 +84,7 @@ struct DownloadRangeRequestTests {
     ])
     func ofADatedPart(_ row: Case) {
         let rangeRequest = DownloadRangeRequest.part(from: 40, to: nil, of: Self.dated)
-        #expect(rangeRequest.verdict(status: row.status, fields: row.fields) == row.verdict)
+        #expect(rangeRequest.decision(status: row.status, fields: row.fields) == row.decision)
     }
 
     @Test(arguments: [
@@ -97,10 +97,10 @@ struct DownloadRangeRequestTests {
     ])
     func ofNothingBehindAllThereIs(_ row: Case) {
         let rangeRequest = DownloadRangeRequest.part(from: 100, to: nil, of: Self.tagged)
-        #expect(rangeRequest.verdict(status: row.status, fields: row.fields) == row.verdict)
+        #expect(rangeRequest.decision(status: row.status, fields: row.fields) == row.decision)
     }
 
-    /// A validator does not identify another resource, to which a redirect may lead by now; signed URLs have a new query each
+    /// A validator does not identify another resource, to which a redirect may lead; signed URLs have a new query each
     /// time.
     @Test(arguments: [
         ("http://a.example/v1/f?signature=2", nil), ("http://a.example/v2/f?signature=1", "another resource"),
@@ -108,18 +108,18 @@ struct DownloadRangeRequestTests {
     ])
     func aPartIsOfTheSameResource(_ url: String, _ why: String?) {
         let whole: HTTPFields = [.eTag: "\"a\"", .contentLength: "100"]
-        let first = DownloadRangeRequest.whole.verdict(
+        let first = DownloadRangeRequest.whole.decision(
             status: 200, fields: whole, of: "http://ann:secret@a.example/v1/f?signature=1#x")
         guard case .whole(let representation) = first else { return #expect(Bool(false), "\(first)") }
         #expect(representation.resource == "http://a.example/v1/f")
         let rangeRequest = DownloadRangeRequest.part(from: 40, to: nil, of: representation)
         let part: HTTPFields = [.eTag: "\"a\"", .contentRange: "bytes 40-99/100"]
         #expect(
-            rangeRequest.verdict(status: 206, fields: part, of: url)
+            rangeRequest.decision(status: 206, fields: part, of: url)
                 == why.map { .askForWhole($0) } ?? .part(40..<100, total: 100))
         let complete = DownloadRangeRequest.part(from: 100, to: nil, of: representation)
         #expect(
-            complete.verdict(status: 416, fields: [.contentRange: "bytes */100"], of: url)
+            complete.decision(status: 416, fields: [.contentRange: "bytes */100"], of: url)
                 == why.map { .askForWhole($0) } ?? .complete)
     }
 
@@ -127,8 +127,8 @@ struct DownloadRangeRequestTests {
         let rangeRequest = DownloadRangeRequest.part(from: 40, to: 50, of: Self.tagged)
         #expect(rangeRequest.fields.map(\.value) == ["bytes=40-49", "\"a\""])
         let fields: (String) -> HTTPFields = { [.eTag: "\"a\"", .contentRange: $0] }
-        #expect(rangeRequest.verdict(status: 206, fields: fields("bytes 40-49/100")) == .part(40..<50, total: 100))
-        #expect(rangeRequest.verdict(status: 206, fields: fields("bytes 40-50/100")) == .askForWhole("another range"))
+        #expect(rangeRequest.decision(status: 206, fields: fields("bytes 40-49/100")) == .part(40..<50, total: 100))
+        #expect(rangeRequest.decision(status: 206, fields: fields("bytes 40-50/100")) == .askForWhole("another range"))
     }
 
     @Test(arguments: [
@@ -168,7 +168,7 @@ struct DownloadRangeRequestTests {
         Case("not well", status: 500, [:], .busy),
     ])
     func ofTheWhole(_ row: Case) {
-        #expect(DownloadRangeRequest.whole.verdict(status: row.status, fields: row.fields) == row.verdict)
+        #expect(DownloadRangeRequest.whole.decision(status: row.status, fields: row.fields) == row.decision)
         #expect(DownloadRangeRequest.whole.fields == [])
     }
 }

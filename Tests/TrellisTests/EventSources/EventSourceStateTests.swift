@@ -8,11 +8,11 @@ import Testing
 struct EventSourceStateTests {
     // MARK: Responses
 
-    private static func wrong(_ type: String?) -> EventSourceState.Verdict {
+    private static func wrong(_ type: String?) -> EventSourceState.Decision {
         .fail(.contentType(type, acceptable: ["text/event-stream"]))
     }
 
-    static let responses: [(Int, String?, EventSourceState.Verdict)] = [
+    static let responses: [(Int, String?, EventSourceState.Decision)] = [
         (200, "text/event-stream", .read), (200, "Text/Event-Stream; charset=utf-8", .read),
         (200, "text/event-stream;x", .read), (200, " text/event-stream ", .read),
         (200, "text/event-streams", wrong("text/event-streams")), (200, "text/plain", wrong("text/plain")),
@@ -23,9 +23,9 @@ struct EventSourceStateTests {
     ]
 
     @Test(arguments: responses)
-    func onlyAStreamOfEventsIsRead(_ status: Int, _ type: String?, _ verdict: EventSourceState.Verdict) {
+    func onlyAStreamOfEventsIsRead(_ status: Int, _ type: String?, _ decision: EventSourceState.Decision) {
         var state = EventSourceState(.init())
-        #expect(state.judge(status: status, contentType: type) == verdict)
+        #expect(state.judge(status: status, contentType: type) == decision)
     }
 
     // MARK: Delays

@@ -116,38 +116,18 @@ struct ContinueTests {
         #expect(try await answer.value == 417)
     }
 
-    /// A transport that responds within `start`, and whose cancelled attempts still run to their end.
-    private final class Hasty: Transport, TransportTask {
-        let requests = Locked<[TransportRequest]>([])
-
-        func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
-            let isFirst = requests.withLock { requests in
-                requests.append(request)
-                return requests.count == 1
-            }
-            events.transportIsConnected()
-            events.transportDidReceiveHead(ResponseHead(status: isFirst ? .expectationFailed : .ok))
-            [1, 2, 3].withBytes { events.transportDidReceiveBody($0) }
-            events.transportDidEnd(TransportEnd(report: TransportReport()))
-            return self
-        }
-
-        func cancel() {}
-        func pauseReceiving(_ isPaused: Bool) {}
-        func suspend(_ isSuspended: Bool) {}
-        func send(_ chunk: Data) {}
-        func pauseSending(_ isPaused: Bool) {}
-        func finishSending() {}
-        func stopSending() {}
-        var report: TransportReport { TransportReport() }
-    }
-
+    /// The cancelled attempt still runs to its end.
     @Test func theRestOfA417ThatIsNotWantedChangesNothing() async throws {
-        let transport = Hasty()
+        let transport = EarlyTransport { number, _, events in
+            events.transportIsConnected()
+            events.transportDidReceiveHead(ResponseHead(status: number == 1 ? .expectationFailed : .ok))
+            [1, 2, 3].withBytes { events.transportDidReceiveBody($0) }
+            events.transportDidEnd(TransportEnd())
+        }
         let session = Session(transport: transport)
         let (data, response) = try await session.data(Self.request(Self.body()))
         #expect(response.status == .ok && data == Data([1, 2, 3]))
-        #expect(transport.requests.withLock { $0.map { $0.request.headers[.expect] } } == ["100-continue", nil])
+        #expect(transport.attempts.map { $0.request.headers[.expect] } == ["100-continue", nil])
     }
 
     @Test(arguments: [true, false])

@@ -9,36 +9,8 @@ import TrellisTesting
 /// Transports that report events before `start` has returned.
 @Suite(.timeLimit(.minutes(1)))
 struct EarlyEventsTests {
-    /// A transport whose attempts run a closure within `start`.
-    private final class EarlyTransport: Transport {
-        final class Attempt: TransportTask {
-            let isCancelled = Locked(false)
-
-            func cancel() { isCancelled.withLock { $0 = true } }
-            func pauseReceiving(_ isPaused: Bool) {}
-            func suspend(_ isSuspended: Bool) {}
-            func send(_ chunk: Data) {}
-            func finishSending() {}
-        }
-
-        let attempts = Locked<[Attempt]>([])
-        private let respond: @Sendable (Int, any TransportEvents) -> Void
-
-        init(_ respond: @escaping @Sendable (Int, any TransportEvents) -> Void) { self.respond = respond }
-
-        func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
-            let attempt = Attempt()
-            let number = attempts.withLock { attempts in
-                attempts.append(attempt)
-                return attempts.count
-            }
-            respond(number, events)
-            return attempt
-        }
-    }
-
     @Test func anAttemptThatFailsWithinItsStartIsCancelled() async throws {
-        let transport = EarlyTransport { _, events in
+        let transport = EarlyTransport { _, _, events in
             events.transportDidReceiveHead(ResponseHead(status: .ok))
             [UInt8](repeating: 0, count: 16).withBytes { events.transportDidReceiveBody($0) }
         }
@@ -49,11 +21,11 @@ struct EarlyEventsTests {
         #expect(
             await outcome { "\(try await session.data(sent).0.count)" }.value
                 == .failed(.invalidResponse(.bodyTooLarge(limit: 10))))
-        #expect(transport.attempts.withLock { $0 }.map { $0.isCancelled.withLock { $0 } } == [true])
+        #expect(transport.attempts.map(\.isCancelled) == [true])
     }
 
     @Test func aRestartWithinTheStartIsTheAttemptThatIsCancelled() async throws {
-        let transport = EarlyTransport { number, events in
+        let transport = EarlyTransport { number, _, events in
             guard number == 1 else { return }
             var failure = TransportFailure(.exchangeFailed(.connectionLost))
             failure.isUnprocessed = true
@@ -61,10 +33,10 @@ struct EarlyEventsTests {
         }
         let session = Session(configuration: SessionConfiguration(), transport: transport, clock: TestClock())
         let task = outcome { "\(try await session.data("http://a.example/").1.status.code)" }
-        while transport.attempts.withLock({ $0.count }) < 2 { await session.settle() }
+        while transport.attempts.count < 2 { await session.settle() }
         task.cancel()
         #expect(await task.value == .taskCancelled)
         await session.settle()
-        #expect(transport.attempts.withLock { $0 }.map { $0.isCancelled.withLock { $0 } } == [false, true])
+        #expect(transport.attempts.map(\.isCancelled) == [false, true])
     }
 }

@@ -16,9 +16,9 @@ struct ReceivedBytesTests {
 
     @Test func aPartOfAnEquivalentTagIsOfAnotherRepresentation() {
         let known = Representation(validator: .entityTag(Self.tags[0]), total: 100)
-        let verdict = DownloadRangeRequest.part(from: 40, to: nil, of: known).verdict(
+        let decision = DownloadRangeRequest.part(from: 40, to: nil, of: known).decision(
             status: 206, fields: [.eTag: Self.tags[1], .contentRange: "bytes 40-99/100"])
-        #expect(verdict == .askForWhole("another representation"))
+        #expect(decision == .askForWhole("another representation"))
         #expect(
             !Representation(validator: nil, total: nil, resource: "http://a.example/\u{E9}").isOfResource(
                 "http://a.example/e\u{301}"))

@@ -33,7 +33,7 @@ struct StatusSemanticsTests {
         // The statuses 408 and 429 are about the client.
         #expect(isFault == (isTransient && code != 408 && code != 429))
         // A download also repeats a request after 425 (Too Early).
-        let isBusy = DownloadRangeRequest.whole.verdict(status: code, fields: [:]) == .busy
+        let isBusy = DownloadRangeRequest.whole.decision(status: code, fields: [:]) == .busy
         #expect(isBusy == (isTransient || code == 425))
     }
 

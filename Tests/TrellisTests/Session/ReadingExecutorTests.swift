@@ -138,7 +138,7 @@ struct ReadingExecutorTests {
     }
 
     @Test func decodingCostsNoHopThatTheBytesDoNotCost() async throws {
-        // Two hops at most: one starts the task, and one goes on with the response, unless the response came before the task
+        // Two hops at most: one starts the task, and one continues with the response, unless the response came before the task
         // could wait for it.
         #expect(try await hops { _ = try await $0.data("http://a.example/") } <= 2)
         #expect(try await hops { _ = try await $0.decode([Int].self, from: "http://a.example/") } <= 2)

@@ -19,11 +19,6 @@ struct ShutdownTests {
         return (task, attempt)
     }
 
-    /// Returns when the session accepts no more requests: until then a new request waits for the only slot.
-    private func waitUntilRefusing() async {
-        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
-    }
-
     @Test func anIdleSessionEndsAtOnce() async {
         await scripted.session.shutdown()
         await scripted.session.shutdown(drainingFor: .seconds(5))
@@ -46,7 +41,7 @@ struct ShutdownTests {
     @Test func whatEndsWithinTheGraceIsAnswered() async throws {
         let (task, attempt) = try await inFlight()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        await waitUntilRefusing()
+        await scripted.waitUntilRefusing()
         await scripted.advance(by: .seconds(10) - .nanoseconds(1))
         #expect(attempt.count(of: .cancel) == 0)
         attempt.receiveHead()
@@ -60,7 +55,7 @@ struct ShutdownTests {
         let (task, attempt) = try await inFlight()
         let session = scripted.session
         let end = Task { await session.shutdown(drainingFor: .seconds(10)) }
-        await waitUntilRefusing()
+        await scripted.waitUntilRefusing()
         await scripted.advance(by: .seconds(10) - .nanoseconds(1))
         #expect(attempt.count(of: .cancel) == 0)
         await scripted.advance(by: .nanoseconds(1))
@@ -71,7 +66,7 @@ struct ShutdownTests {
     @Test func noNewRequestIsTakenWhileItDrains() async throws {
         let (task, attempt) = try await inFlight()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        await waitUntilRefusing()
+        await scripted.waitUntilRefusing()
         let late = await Outcome { [session = scripted.session] in
             "\(try await session.data("http://localhost/late").1.status.code)"
         }
@@ -140,7 +135,7 @@ struct ShutdownTests {
         }
         try await entered.opened()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.waitUntilRefusing()
         gate.open()
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
@@ -166,7 +161,7 @@ struct ShutdownTests {
         }
         try await entered.opened()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.waitUntilRefusing()
         await scripted.advance(by: .seconds(10))
         #expect(await task.value == .failed(.cancelled(.sessionShutDown)))
         await end
@@ -189,7 +184,7 @@ struct ShutdownTests {
         }
         try await entered.opened()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.waitUntilRefusing()
         await scripted.advance(by: .seconds(5))
         #expect(await task.value == .failed(.timedOut(.total)))
         await end
@@ -204,7 +199,7 @@ struct ShutdownTests {
         let first = try await scripted.transport.nextAttempt()
         first.connect()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.waitUntilRefusing()
         first.receiveHead(status: 302, headers: [.location: "/next"])
         first.end()
         let second = try await scripted.transport.nextAttempt()
@@ -225,7 +220,7 @@ struct ShutdownTests {
         let first = try await scripted.transport.nextAttempt()
         first.connect()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.waitUntilRefusing()
         first.receiveHead(status: 503)
         first.end()
         let second = try await scripted.transport.nextAttempt()
@@ -247,7 +242,7 @@ struct ShutdownTests {
         }
         try await entered.opened()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.waitUntilRefusing()
         gate.open()
         let attempt = try await scripted.transport.nextAttempt()
         attempt.connect()
@@ -269,26 +264,15 @@ struct ShutdownTests {
         }
     }
 
-    /// A transport that responds within `start`: with a redirect, unless the request is the one behind the redirect.
-    private final class Hasty: Transport, TransportTask {
-        func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+    /// The response comes before the handle's call has learned of its first request.
+    @Test func aHandleThatWasRedirectedAtOnceIsForgotten() async throws {
+        let transport = EarlyTransport { _, request, events in
             let isLast = request.url.hasSuffix("/next")
             events.transportDidReceiveHead(
                 ResponseHead(status: isLast ? .ok : .found, headers: isLast ? [:] : [.location: "/next"]))
             events.transportDidEnd(TransportEnd())
-            return self
         }
-
-        func cancel() {}
-        func pauseReceiving(_ isPaused: Bool) {}
-        func suspend(_ isSuspended: Bool) {}
-        func send(_ chunk: Data) {}
-        func finishSending() {}
-    }
-
-    /// The response comes before the handle's call has learned of its first request.
-    @Test func aHandleThatWasRedirectedAtOnceIsForgotten() async throws {
-        let session = Session(configuration: SessionConfiguration(), transport: Hasty(), clock: TestClock())
+        let session = Session(configuration: SessionConfiguration(), transport: transport, clock: TestClock())
         let handle = session.request("http://localhost/")
         handle.resume()
         #expect(try await handle.data().1.status == .ok)
@@ -304,7 +288,7 @@ struct ShutdownTests {
         }
         let first = try await scripted.transport.nextAttempt()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.waitUntilRefusing()
         #expect(
             await outcome { "\(try await handle.data().1.status.code)" }.value
                 == .failed(.cancelled(.sessionShutDown)))

@@ -47,7 +47,12 @@ struct Scripted {
         return (blocker, try await transport.nextAttempt())
     }
 
-    /// Returns when this number of requests have been made and have not ended.
+    /// Waits until the session accepts no more requests: until then a new request waits for a slot.
+    func waitUntilRefusing() async {
+        while await !session.actor.isShutDown { await session.settle() }
+    }
+
+    /// Waits until this number of requests have been made and have not ended.
     func waitUntilLive(count: Int) async {
         while await liveCount != count { await session.settle() }
     }

@@ -1,6 +1,6 @@
 /// The conditions that one reader requires of a response before the response is read.
 ///
-/// An instance is made for each reading, and passed from the reader to the call. The attempts of the call are judged by these
+/// An instance is made for each reading, and passed from the reader to the call. The attempts of the call are validated by these
 /// conditions, so that retriers are asked about a response that is refused.
 final class ReadingConditions: Sendable {
     let validation: Validation
@@ -25,20 +25,20 @@ final class ReadingConditions: Sendable {
     ///
     /// - Throws: The first failure.
     func check(_ answer: Answer) async throws {
-        if let verdict = answer.verdict, verdict.conditions === self {
-            if let error = verdict.error { throw error }
+        if let validationResult = answer.validationResult, validationResult.conditions === self {
+            if let error = validationResult.error { throw error }
         } else {
             try await validation.validate(answer, withDefaults: hasDefaults)
         }
     }
 
     /// Returns the result of ``check(_:)``, to be kept with the response.
-    func verdict(on answer: Answer) async -> Verdict {
+    func validationResult(of answer: Answer) async -> ValidationResult {
         do {
             try await validation.validate(answer, withDefaults: hasDefaults)
-            return Verdict(conditions: self, error: nil)
+            return ValidationResult(conditions: self, error: nil)
         } catch {
-            return Verdict(conditions: self, error: error)
+            return ValidationResult(conditions: self, error: error)
         }
     }
 
@@ -54,7 +54,7 @@ final class ReadingConditions: Sendable {
 }
 
 /// The result of checking a response by the conditions of a reader.
-final class Verdict: Sendable {
+final class ValidationResult: Sendable {
     let conditions: ReadingConditions
     /// The first failure; `nil` if the response is accepted.
     let error: (any Error)?

@@ -3,10 +3,10 @@ import CurlEngine
 /// The decision whether a further attempt is made.
 extension Pipeline {
     /// Validates a response in memory as part of its attempt, so that retriers can decide about a response that is refused.
-    func judged(_ end: AttemptEnd) async -> AttemptEnd {
+    func validated(_ end: AttemptEnd) async -> AttemptEnd {
         guard case .success(let answer) = end.result, call.delivery == .memory else { return end }
         var end = end
-        end.result = .success(await self.request.judged(answer))
+        end.result = .success(await self.request.validated(answer))
         return end
     }
 
@@ -34,7 +34,7 @@ extension Pipeline {
         return failed
     }
 
-    /// Asks the retriers in order for the time to wait before the next attempt; `nil`: none asks for one.
+    /// Asks the retriers in order for the time to wait before the next attempt; `nil` if no retrier asks for one.
     func wait(behind failed: FailedAttempt, of request: Request) async throws -> Duration? {
         for retrier in steps.retriers {
             try call.checkCancellation()

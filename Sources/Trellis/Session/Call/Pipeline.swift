@@ -100,7 +100,7 @@ final class Pipeline: Sendable {
             var end: AttemptEnd
             if let known { end = known } else { end = await pipeline.nextAttempt(request, hedged) }
             pipeline = Pipeline(pipeline, end.context)
-            end = await pipeline.judged(end)
+            end = await pipeline.validated(end)
             guard let wait = try await pipeline.retry(after: end, of: request) else { return try end.result.get() }
             known = nil
             if case .success(let answer) = end.result { await answer.discard(pipeline.context) }

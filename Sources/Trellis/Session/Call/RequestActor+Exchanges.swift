@@ -38,28 +38,28 @@ extension RequestActor {
 }
 
 extension RequestActor {
-    /// Returns the failed attempt that is passed to retriers; `nil`: there is nothing to retry.
+    /// Returns the failed attempt that is passed to retriers; `nil` if there is nothing to retry.
     nonisolated func failedAttempt(_ end: AttemptEnd) -> FailedAttempt? {
         let request = sentRequest(end.sent)
         switch end.result {
         case .failure(let error): return FailedAttempt(request: request, error: error)
         case .success(let answer):
-            let error = answer.verdict?.error
+            let error = answer.validationResult?.error
             guard error != nil || answer.response.status.code >= 400 else { return nil }
             return FailedAttempt(request: request, response: answer.response, body: answer.data, error: error)
         }
     }
 
     /// Validates a response in memory with the conditions of the first reader, if it has any, and returns the response with the result.
-    nonisolated func judged(_ answer: StepResponse) async -> StepResponse {
+    nonisolated func validated(_ answer: StepResponse) async -> StepResponse {
         guard let body = answer.data, let conditions = call.record.withLock({ $0.conditions.first }) else {
             return answer
         }
         let whole = Answer(
             request: sentRequest(answer.sent), response: answer.response, body: body, observer: call.observer)
-        var judged = answer
-        judged.verdict = await conditions.verdict(on: whole)
-        return judged
+        var validated = answer
+        validated.validationResult = await conditions.validationResult(of: whole)
+        return validated
     }
 
     /// Returns the request of an attempt; if it is not known, the last request of the call, and before any was sent the caller's.

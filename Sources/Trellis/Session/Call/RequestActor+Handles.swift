@@ -6,7 +6,7 @@ extension RequestActor {
     /// Returns the response to one more reader. Starts the call, unless it was started. A cancelled task leaves the call to the other
     /// readers; with the last of them the call ends.
     ///
-    /// - Parameter conditions: The reader's conditions of the response; `nil`: it accepts any.
+    /// - Parameter conditions: The reader's conditions of the response; `nil` if it accepts any.
     @inline(never)
     nonisolated func answer(_ conditions: ReadingConditions?) async throws -> StepResponse {
         let reader = Self.readerCount.add(1, ordering: .relaxed).newValue
@@ -20,7 +20,7 @@ extension RequestActor {
         }
     }
 
-    /// Returns the response to one more reader, which accepts any response: otherwise as ``answer(_:)``.
+    /// Returns the response to one more reader, which accepts any response. Everything else is as in ``answer(_:)``.
     nonisolated func answer() async throws -> StepResponse { try await answer(nil) }
 
     private static let readerCount = Atomic<UInt64>(0)

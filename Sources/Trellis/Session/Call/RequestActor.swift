@@ -73,7 +73,7 @@ actor RequestActor: EngineActor {
 
     /// Performs the call in the caller's task. The call ends with the task.
     ///
-    /// - Parameter conditions: The conditions that the caller has of the response; `nil`: it accepts any.
+    /// - Parameter conditions: The conditions that the caller has of the response; `nil` if it accepts any.
     @inline(__always)
     nonisolated func run(_ conditions: ReadingConditions? = nil) async throws -> StepResponse {
         // A task that prefers the engine's executor would run the steps on the engine thread, before the rest of the session.

@@ -222,7 +222,7 @@ struct CollectedAnswer: Sendable {
         case .call(let call, let answered):
             Answer(
                 request: call.sentRequest(answered.sent), response: response, body: body,
-                observer: call.call.observer, verdict: answered.verdict)
+                observer: call.call.observer, validationResult: answered.validationResult)
         }
     }
 }

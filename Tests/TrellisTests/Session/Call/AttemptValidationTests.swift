@@ -83,7 +83,7 @@ struct AttemptValidationTests {
             }.bytes()
         }
         #expect(transport.startedCount == 2)
-        // The validator runs once for each attempt: the reader uses the verdict of the last one.
+        // The validator runs once for each attempt: the reader uses the validationResult of the last one.
         #expect(count.withLock { $0 } == 2)
     }
 

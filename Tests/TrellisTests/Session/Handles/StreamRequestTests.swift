@@ -176,23 +176,13 @@ struct StreamRequestTests {
 /// A stream's handle, once its head has come.
 @Suite(.timeLimit(.minutes(1)))
 struct StreamRequestBodyTests {
-    /// A transport that answers before `start` has returned.
-    private final class Hasty: Transport, TransportTask {
-        func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
+    @Test func aResponseThatComesAtOnceIsWhole() async throws {
+        let transport = EarlyTransport { _, _, events in
             events.transportDidReceiveHead(ResponseHead(status: .ok))
             [UInt8]("hello".utf8).withBytes { events.transportDidReceiveBody($0) }
             events.transportDidEnd(TransportEnd())
-            return self
         }
-        func cancel() {}
-        func pauseReceiving(_ isPaused: Bool) {}
-        func suspend(_ isSuspended: Bool) {}
-        func send(_ chunk: Data) {}
-        func finishSending() {}
-    }
-
-    @Test func aResponseThatComesAtOnceIsWhole() async throws {
-        let session = Session(transport: Hasty())
+        let session = Session(transport: transport)
         for _ in 0..<50 {
             let response = try await session.streamRequest("http://a.example/").response
             #expect(try await response.chunks.collect(upTo: 100) == Data("hello".utf8))
@@ -249,7 +239,7 @@ struct StreamRequestBodyTests {
         #expect(request.exchanges.allSatisfy { $0.metrics.callID == request.callID })
     }
 
-    /// A handle that was held up has its call's deadline, and its error says what the request was doing.
+    /// A handle that was suspended has its call's deadline, and its error says what the request was doing.
     @Test func theDeadlineOfAHandleThatWasHeldUpNamesTheConnections() async throws {
         let scripted = Scripted.narrow
         let (blocker, _) = try await scripted.block()

@@ -207,7 +207,7 @@ struct RefreshSessionTests {
         let task = outcome { [session = scripted.session] in try await Self.get(session) }
         try await begun.opened()
         async let end: Void = scripted.session.shutdown(drainingFor: .seconds(10))
-        while await !scripted.session.actor.isShutDown { await scripted.session.settle() }
+        await scripted.waitUntilRefusing()
         gate.open()
         let first = try await scripted.transport.nextAttempt()
         #expect(first.request.url == "http://a.example/token")

@@ -183,7 +183,7 @@ struct CookieStoreTests {
         #expect(!names.contains("n4") && names.contains("n5") && !names.contains("old"))
     }
 
-    /// A full store evicts the cookies that a plain model evicts, which is computed anew each time, after any sequence of uses
+    /// A full store evicts the cookies that a plain model evicts, which is computed each time, after any sequence of uses
     /// and changes.
     @Test func aFullJarLosesTheOneNotUsedForLongest() throws {
         var store = CookieStore(limits: CookieLimits(total: 40), suffixes: .test)
