@@ -13,6 +13,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private var changed: [Transfer] = []
     /// The transfers that are passed to libcurl on the next flush.
     private var starting: [Transfer] = []
+    /// The empty array that becomes ``starting`` in the next flush, so that neither array is allocated again.
+    private var spareStarting: [Transfer] = []
     /// The HTTP/2 transfers whose body has no bytes ready. Meanwhile, libcurl before 8.1 does not read their response.
     private var stalled = TransfersBySocket()
     /// The transfers whose server has sent GOAWAY, if libcurl does not report how their streams end.
@@ -57,8 +59,13 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private func handOver(to multi: MultiHandle, _ poller: Poller) {
         guard !starting.isEmpty else { return }
         act(multi, ifDueAt: MonotonicClock.now())
-        let batch = starting
-        starting = []
+        var batch = spareStarting
+        spareStarting = []
+        swap(&batch, &starting)
+        defer {
+            batch.removeAll(keepingCapacity: true)
+            spareStarting = batch
+        }
         var mustLook = true
         for transfer in batch where !transfer.isCancelled {
             if mustLook { unsafe multi.sockets.endUnclean(with: poller) }

@@ -86,13 +86,9 @@ final class EasyHandle {
             set(CURLOPT_HTTPGET, 1)
             hasPostFields = false
         }
-        if tellsWhatHappens || watchesStream {
+        if tellsWhatHappens {
             readLog(false)
             tellsWhatHappens = false
-        }
-        if watchesStream {
-            set(CURLOPT_IGNORE_CONTENT_LENGTH, 0)
-            watchesStream = false
         }
         guard hasOwnHeaders else { return }
         hasOwnHeaders = false
@@ -116,6 +112,10 @@ final class EasyHandle {
             receiveBufferSize = bufferSize
         }
         if options.version != .http2OverTLS { isPristine = false }
+        if options.mayConnectForLong {
+            set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
+            isPristine = false
+        }
         return isAccepted && setVersion(options.version) && setMethod(options)
     }
 
@@ -232,8 +232,6 @@ final class EasyHandle {
     private func setCommonOptions() {
         let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         set(CURLOPT_NOSIGNAL, 1)
-        // The framework's timers enforce the limit; libcurl's own would be 300 seconds.
-        set(CURLOPT_CONNECTTIMEOUT_MS, Int(Int32.max))
         // Without this option the end of a transfer can wait for a resolver thread.
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_PROTOCOLS_STR, "http,https")
@@ -355,7 +353,7 @@ final class EasyHandle {
 
     func failure(_ code: CURLcode, isSent: Bool) -> EngineFailure {
         let failure = unsafe EngineFailure(
-            code, detail: String(cString: errorBuffer), systemError: Int(ccurl_get_long(curl, CURLINFO_OS_ERRNO)))
+            code, detail: String(cString: errorBuffer))
         guard let proxy else { return failure }
         let outcome = unsafe ProxyOutcome(
             connectStatus: ccurl_get_long(curl, CURLINFO_HTTP_CONNECTCODE),

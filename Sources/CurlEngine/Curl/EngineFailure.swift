@@ -73,18 +73,15 @@ package struct EngineFailure: Error, Sendable {
     package let message: String
     /// The CURLcode; 0 if libcurl did not fail.
     package let code: Int
-    /// The `errno` of the failed system call; 0 if there is none.
-    package let systemError: Int
     /// Indicates whether the server has reported that it did not process the request (RFC 9113, sections 6.8 and 8.7). Such a request may
     /// be sent again, regardless of its method.
     package var isUnprocessed = false
 
     /// Creates a failure.
-    package init(kind: Kind, message: String, code: Int = 0, systemError: Int = 0) {
+    package init(kind: Kind, message: String, code: Int = 0) {
         self.kind = kind
         self.message = message
         self.code = code
-        self.systemError = systemError
     }
 
     /// Indicates whether the connection failed, and not the request. This is the case for HTTP/2 failures outside a stream, for example
@@ -97,11 +94,11 @@ package struct EngineFailure: Error, Sendable {
 
     /// Returns the same failure with another kind.
     func `as`(_ kind: Kind) -> EngineFailure {
-        EngineFailure(kind: kind, message: message, code: code, systemError: systemError)
+        EngineFailure(kind: kind, message: message, code: code)
     }
 
     /// Creates a failure from libcurl's result. Only this initialiser interprets libcurl's codes.
-    init(_ code: CURLcode, detail: String, systemError: Int) {
+    init(_ code: CURLcode, detail: String) {
         let kind: Kind =
             switch code {
             // For a response, this code means that its HTTP version is unknown.
@@ -130,7 +127,7 @@ package struct EngineFailure: Error, Sendable {
             default: .internalError
             }
         let text = unsafe detail.isEmpty ? String(cString: curl_easy_strerror(code)) : detail
-        self.init(kind: kind, message: text, code: Int(code.rawValue), systemError: systemError)
+        self.init(kind: kind, message: text, code: Int(code.rawValue))
     }
 
     /// Returns whether the text describes chunks or fields that libcurl cannot read, rather than a failed connection.

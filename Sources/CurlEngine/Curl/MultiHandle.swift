@@ -16,8 +16,6 @@ final class MultiHandle {
     @exclusivity(unchecked) var sockets = SocketTable()
     /// The instant by which libcurl must be called; `nil` if there is no limit.
     private(set) var deadline: EngineInstant?
-    /// Indicates whether libcurl is on the call stack, so that its handles must not be changed.
-    private(set) var isInside = false
     /// The watch that ends calls that a server keeps busy.
     let watch = CallWatch()
 
@@ -50,7 +48,6 @@ final class MultiHandle {
     deinit {
         // libcurl requires this order: the transfers are removed, then the multi handle closes its connections, and then the share handle
         // is released.
-        isInside = true
         for easy in running {
             unsafe curl_multi_remove_handle(multi, easy.curl)
             // The handle and the transfer refer to each other.
@@ -183,12 +180,8 @@ final class MultiHandle {
 
     /// Runs `body`, which calls libcurl, as a call that the watchdog checks.
     private func inside<Result>(_ body: () -> Result) -> Result {
-        isInside = true
         watch.begin()
-        defer {
-            isInside = false
-            if let cut = watch.end() { didCut(cut) }
-        }
+        defer { if let cut = watch.end() { didCut(cut) } }
         return body()
     }
 

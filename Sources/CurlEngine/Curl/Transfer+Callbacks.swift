@@ -86,7 +86,7 @@ extension Transfer {
         var cause = failure
         if cause == nil, code != CURLE_OK, !mustStartAgain, !isCleanEnd(code) {
             cause = considerRefusal(
-                clarify(easy?.failure(code, isSent: attempts > 0) ?? EngineFailure(code, detail: "", systemError: 0)))
+                clarify(easy?.failure(code, isSent: attempts > 0) ?? EngineFailure(code, detail: "")))
         }
         if cause == nil, code == CURLE_OK { cause = brokenStream() }
         if cause == nil, !isHeldUp { cause = finishDecoding() }

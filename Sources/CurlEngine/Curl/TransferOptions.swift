@@ -44,13 +44,16 @@ package final class TransferOptions: Sendable {
     package let sendPieceSize: Int
     /// The limit in bytes on all heads of a response together, and on the trailers.
     package let maximumHeaderBytes: Int
+    /// Indicates whether connecting may take longer than libcurl's own limit of 300 seconds. libcurl keeps a timer for another limit, so
+    /// that only the transfers that need one have it.
+    package let mayConnectForLong: Bool
 
     /// Creates the settings of a transfer.
     package init(
         url: WireURL, method: String, headerLines: HeaderLines? = nil, body: Body = .none,
         version: Version = .http2OverTLS,
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
-        sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10
+        sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10, mayConnectForLong: Bool = false
     ) {
         self.url = url
         self.method = method
@@ -62,6 +65,7 @@ package final class TransferOptions: Sendable {
         self.receiveBufferSize = receiveBufferSize
         self.sendPieceSize = sendPieceSize
         self.maximumHeaderBytes = maximumHeaderBytes
+        self.mayConnectForLong = mayConnectForLong
     }
 
     /// The same options without the header line `Expect: 100-continue`.
@@ -69,7 +73,8 @@ package final class TransferOptions: Sendable {
         TransferOptions(
             url: url, method: method, headerLines: headerLines?.without("Expect: 100-continue"), body: body,
             version: version, mayBeReplayed: mayBeReplayed, decodesContent: decodesContent,
-            receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes)
+            receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes,
+            mayConnectForLong: mayConnectForLong)
     }
 
     /// Indicates whether the transfer uses HTTP/2 or HTTP/3 from the first byte.

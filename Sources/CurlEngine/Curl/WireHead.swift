@@ -61,7 +61,7 @@ package struct WireFields: Hashable, Sendable {
     /// Adds a field from a line.
     mutating func append(_ line: UnsafeRawBufferPointer, _ field: ccurl_field) {
         if bytes.isEmpty { bytes.reserveCapacity(512) }
-        unsafe bytes.append(contentsOf: line[..<field.value_end])
+        unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(rebasing: line[..<field.value_end]))
         bytes.append(UInt8(ascii: "\n"))
         count += 1
     }

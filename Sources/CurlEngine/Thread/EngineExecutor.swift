@@ -192,6 +192,7 @@ import CCurl
             position += 1
             run(work)
         }
+        guard position > 0 else { return }
         batch.removeAll(keepingCapacity: true)
         position = 0
     }

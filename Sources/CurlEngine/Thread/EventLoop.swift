@@ -87,6 +87,10 @@ package final class EventLoop {
     /// The number of turns for which deliveries have waited.
     private var turnsWithDeliveries = 0
     private static let maximumTurnsWithDeliveries = 4
+    /// The empty array that becomes ``deliveries`` in the next turn that delivers.
+    private var spareDeliveries: [any DeferredDelivery] = []
+    /// The number of deliveries beyond which an array gives its memory to the allocator.
+    private static let maximumSpareCapacity = 1_024
 
     /// Calls `delivery`, which wakes a task on another thread, once no socket is ready, or after a few turns at the latest.
     ///
@@ -102,9 +106,13 @@ package final class EventLoop {
         turnsWithDeliveries += 1
         guard isQuiet || turnsWithDeliveries >= Self.maximumTurnsWithDeliveries else { return }
         turnsWithDeliveries = 0
-        let batch = deliveries
-        deliveries.removeAll(keepingCapacity: true)
+        // Two arrays take turns, so that neither is copied or allocated again.
+        var batch = spareDeliveries
+        spareDeliveries = []
+        swap(&batch, &deliveries)
         for delivery in batch { delivery.deliver() }
+        batch.removeAll(keepingCapacity: batch.count <= Self.maximumSpareCapacity)
+        spareDeliveries = batch
     }
 
     private var readySockets: [ReadySocket] = []

@@ -156,6 +156,8 @@ actor ExchangeActor: EngineActor {
         if prepared.history != nil, !next.isEnded { tell(event, after: progress) }
         if !effects.isEmpty { perform(effects) }
         if prepared.history != nil, next.isEnded { tell(event, after: progress) }
+        // An effect has led to a further event, which has set the timer.
+        if state.phase != next.phase { return }
         if event == .resume || event == .suspend {
             updateTimer()
         } else if state.progress != progress {

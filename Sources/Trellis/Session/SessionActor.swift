@@ -106,8 +106,8 @@ actor SessionActor: EngineActor {
     private var isEmpty: Bool { requests.isEmpty && calls.isEmpty && redirected.isEmpty && work.isEmpty }
 
     private func resumeIfEmpty() {
-        guard isEmpty else { return }
-        hasDrained = isShutDown
+        guard isShutDown, isEmpty else { return }
+        hasDrained = true
         for continuation in whenEmpty { continuation.resume() }
         whenEmpty = []
     }

@@ -41,7 +41,7 @@ struct ProxyOutcomeTests {
 
     @Test(arguments: rows)
     func theProxyIsBlamedForItsOwn(_ row: Row) {
-        let failure = EngineFailure(row.code, detail: "why", systemError: 0)
+        let failure = EngineFailure(row.code, detail: "why")
         let proxy = EngineConfiguration.Proxy(host: "p.example", port: 1, credentials: nil)
         let outcome = ProxyOutcome(connectStatus: row.status, isConnected: row.isConnected)
         let blamed = outcome.failure(failure, isSent: row.isSent, proxy: proxy)
@@ -52,7 +52,7 @@ struct ProxyOutcomeTests {
     @Test func itKnowsWhetherThereWereCredentials() {
         let proxy = EngineConfiguration.Proxy(
             host: "[::1]", port: 80, credentials: .init(username: "a", password: "b", isDigest: true))
-        let failure = EngineFailure(CURLE_RECV_ERROR, detail: "why", systemError: 0)
+        let failure = EngineFailure(CURLE_RECV_ERROR, detail: "why")
         let blamed = ProxyOutcome(connectStatus: 407, isConnected: true).failure(failure, isSent: false, proxy: proxy)
         #expect(blamed?.kind == .proxy(name: "[::1]:80", .refused(status: 407, hasCredentials: true)))
     }

@@ -7,6 +7,9 @@ struct RequestPreparation: Sendable {
     /// The size in bytes up to which bodies are passed to the transport in one piece; larger ones are passed in slices.
     static let inlineBodyLimit = 64 << 10
 
+    /// libcurl's own limit on connecting, in nanoseconds.
+    private static let libcurlConnectLimit: UInt64 = 300_000_000_000
+
     private let configuration: SessionConfiguration
     /// The fields of a request without fields of its own, except for `Accept-Encoding`.
     let defaultFields: HTTPFields
@@ -100,7 +103,8 @@ struct RequestPreparation: Sendable {
             decodesContent: request.decodesContent ?? configuration.decodesContent,
             // Collected bodies are mostly small, and older versions of libcurl allocate such a buffer for each transfer.
             receiveBufferSize: min(delivery == .memory ? 16 << 10 : 256 << 10, bandwidth?.receive ?? .max),
-            sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize)
+            sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
+            mayConnectForLong: timeLimits.connect.map { $0 > Self.libcurlConnectLimit } ?? true)
         return PreparedRequest(
             transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
             limits: timeLimits,

@@ -185,4 +185,16 @@ struct RequestPreparationTests {
     @Test func aUserWithoutPasswordHasAnEmptyOne() throws {
         #expect(try Self.lines(Request("http://ann@localhost/")) == ["Authorization: Basic YW5uOg=="])
     }
+
+    @Test(
+        arguments: [
+            (nil, true), (.seconds(10), false), (.seconds(300), false), (.seconds(301), true),
+        ] as [(Duration?, Bool)])
+    func libcurlsLimitOnConnectingIsLiftedForLongerLimits(_ connect: Duration?, _ isLifted: Bool) throws {
+        var request = Request("http://localhost/")
+        request.timeouts = Timeouts(connect: connect)
+        let prepared = try RequestPreparation(SessionConfiguration())
+            .prepare(request, delivery: .memory, start: EngineInstant(nanoseconds: 0))
+        #expect(prepared.transportRequest.wire.mayConnectForLong == isLifted)
+    }
 }
