@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import Trellis
 
-/// The client of Trellis with its defaults, except for the number of connections.
+/// The benchmark client that uses Trellis, with default settings except for the number of connections.
 struct TrellisClient: Client {
     private let session: Session
     private let options: DownloadOptions

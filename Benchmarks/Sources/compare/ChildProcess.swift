@@ -22,7 +22,7 @@ final class ChildProcess {
     /// - Parameters:
     ///   - command: The program and its arguments.
     ///   - supervisor: The supervisor and its options.
-    /// - libraryPath: The LD_LIBRARY_PATH of the command; `nil` if none is set.
+    ///   - libraryPath: The LD_LIBRARY_PATH of the command; `nil` if none is set.
     ///   - errorsPath: The file that receives standard error.
     init(_ command: [String], supervisor: [String], libraryPath: String? = nil, errorsPath: String) throws {
         let input = try Pipe(), output = try Pipe()

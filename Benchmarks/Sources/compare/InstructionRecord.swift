@@ -2,7 +2,7 @@ import Foundation
 
 /// The instruction counts that CI checks: `instructions.json`, by libcurl's version and the architecture.
 struct InstructionRecord: Codable {
-    /// The instructions of one small GET.
+    /// The number of CPU instructions that one small GET takes.
     struct Entry: Codable {
         var trellis: Double
         var libcurl: Double

@@ -11,7 +11,7 @@ public struct ProgressBar: Sendable {
     /// - Parameters:
     ///   - title: The name of the transfer.
     ///   - total: The size in bytes; `nil` if unknown.
-    /// - patience: The time for which a transfer may run before a bar appears.
+    ///   - patience: The time for which a transfer may run before a bar appears.
     public init(
         _ title: String, total: Int64?, patience: Duration = .milliseconds(500), on terminal: Terminal = .error
     ) {

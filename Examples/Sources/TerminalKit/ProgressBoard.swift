@@ -32,7 +32,7 @@ public actor ProgressBoard {
     /// - Parameters:
     ///   - id: The number of the transfer, by which the lines are sorted.
     ///   - title: The name of the transfer.
-    /// - bytes: The number of bytes that have arrived.
+    ///   - bytes: The number of bytes that have arrived.
     ///   - total: The size in bytes; `nil` if unknown.
     public func update(_ id: Int, _ title: String, bytes: Int64, of total: Int64?) {
         guard terminal.isTerminal, !ended.contains(id) else { return }

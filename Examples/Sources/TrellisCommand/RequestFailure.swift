@@ -47,7 +47,7 @@ struct RequestFailure: Error {
         }
     }
 
-    /// Returns the kind in the report. The kinds of the report are fixed, and the framework has more.
+    /// Returns the report's name for a kind of error. The report has a fixed list of kinds; all others are `other`.
     private static func kind(_ kind: TrellisError.Kind) -> String {
         switch kind {
         case .checksumMismatch, .resumeData: "other"

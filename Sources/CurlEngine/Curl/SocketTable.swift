@@ -8,7 +8,6 @@ private import Glibc
 /// an idle HTTP/1 connection is either the end of the connection or bytes without a request. libcurl 7.88 treats connections with such
 /// bytes and connections that were reset as usable, and 8.23 does not check a connection that was used a moment ago. The table ends all of
 /// these connections in such a way that no byte of the next request can be sent, and no such byte can become part of its response.
-/// response.
 struct SocketTable {
     /// The state of one socket.
     private struct Entry {

@@ -2,7 +2,7 @@ private import CCurl
 package import FoundationEssentials
 private import Glibc
 
-/// The first bytes of a regular file, for the body of a request, a digest or a copy.
+/// A reader of a regular file, up to the length that was given when it was opened, for request bodies, checksums and copies.
 ///
 /// Opening and ``read(atMost:at:)`` can wait for a disk: use them off the engine thread.
 package final class FileReader: Sendable {

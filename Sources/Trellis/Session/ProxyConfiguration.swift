@@ -35,8 +35,8 @@ public struct ProxyConfiguration: Sendable, Hashable, RedactedDescription {
     /// Creates the configuration of a proxy.
     ///
     /// - Parameters:
-    /// - url: `http://host:port`; the default port is 80. User information in the URL (`http://ada:secret@host:port`, percent-encoded) is
-    ///   the name and the password.
+    ///   - url: `http://host:port`; the default port is 80. User information in the URL (`http://ada:secret@host:port`, percent-encoded) is
+    ///     the name and the password.
     ///   - username: The name; takes precedence over a name in the URL.
     ///   - password: The password; takes precedence over a password in the URL.
     ///   - authentication: The authentication scheme. No other scheme is tried, even if the proxy asks for one.

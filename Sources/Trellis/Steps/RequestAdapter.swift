@@ -1,7 +1,7 @@
 /// A step that changes the request before each attempt: adds credentials, signs, routes.
 ///
 /// ```swift
-/// struct APIKey: RequestAdapter {
+/// struct VaultToken: RequestAdapter {
 ///     func adapt(_ request: Request, context: CallContext) async throws -> Request {
 ///         request.withHeader(.authorization(bearerToken: try await vault.token()))
 ///     }

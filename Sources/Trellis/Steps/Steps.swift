@@ -2,7 +2,7 @@
 ///
 /// ```swift
 /// var configuration = SessionConfiguration()
-/// configuration.steps.intercept(with: APIKey())
+/// configuration.steps.adapters.append(VaultToken())
 /// configuration.steps.aroundHop.append(Timing())
 /// let session = Session(configuration: configuration)
 ///

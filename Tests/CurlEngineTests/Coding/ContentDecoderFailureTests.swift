@@ -114,8 +114,8 @@ struct ContentDecoderFailureTests {
         #expect(Decoded(body, codings: ["gzip", "gzip"]).failure == .swollen(.gzip))
     }
 
-    /// A body that cannot be compressed passes through every coding completely, and grows in some of them. Its size is above the limit on
-    /// input without output.
+    /// A body that cannot be compressed passes through every coding completely, and grows in some of them. It is larger than the amount
+    /// of input that a decoder accepts without producing output.
     @Test(arguments: codings)
     func aLargeBodyPassesThroughManyCodings(_ coding: ContentCoding) throws {
         var random = SeededGenerator(seed: 3)

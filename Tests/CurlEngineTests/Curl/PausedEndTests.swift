@@ -75,8 +75,8 @@ struct PausedEndTests {
         await run.finish()
     }
 
-    /// A turn decodes at most a few megabytes, because a few kilobytes on the wire can be many megabytes, and other transfers must have
-    /// their turn in between.
+    /// One pass of the event loop decodes at most a few megabytes: a few kilobytes on the wire can decode to many megabytes, and other
+    /// transfers must run in between.
     @Test func aTurnDecodesNoMoreThanAFewMegabytes() async throws {
         let run = try PausedRun(body: Self.coded(64 << 20), pausesAt: .never)
         #expect(try await run.end().failure == nil)

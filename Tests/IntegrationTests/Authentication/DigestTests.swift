@@ -7,7 +7,7 @@ import Trellis
 struct DigestTests {
     private static let started = Peer.started("digest.py")
 
-    /// The JSON of the server: the user, the nonce count, and the number of requests that the space has received.
+    /// The server's JSON response: the user, the nonce count, and the number of requests to the test's own path.
     struct Answer: Decodable, Equatable {
         let user: String
         let count: Int

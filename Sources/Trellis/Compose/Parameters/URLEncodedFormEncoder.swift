@@ -67,7 +67,7 @@ public struct URLEncodedFormEncoder: Sendable {
         self.allowedCharacters = allowedCharacters
     }
 
-    /// Returns the text of a value: ASCII, without a leading `?`.
+    /// Returns a value as a URL-encoded form: ASCII text without a leading `?`.
     ///
     /// - Throws: `EncodingError` with the coding path, or the error that the value's own `encode(to:)` throws.
     public func encode(_ value: some Encodable) throws -> String {

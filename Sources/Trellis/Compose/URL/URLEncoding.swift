@@ -14,7 +14,7 @@ public struct URLEncoding: ParameterEncoding {
     /// An encoding as the body.
     public static let httpBody = URLEncoding(destination: .body)
 
-    /// The encoder that makes the form and selects its place.
+    /// The encoder that writes the parameters as a form, and puts the form into the query or the body.
     public var encoder: URLEncodedFormParameterEncoder
 
     /// Creates an encoding.

@@ -25,7 +25,7 @@ struct JSONTextScan {
         case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"): return false
         case UInt8(ascii: "\""): isInString = true
         case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
-        // A surplus closing bracket cannot be repaired: the text then ends where the next text begins.
+        // After a surplus closing bracket the depth is negative, and only the separator of the next text ends this one.
         case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
         default: break
         }

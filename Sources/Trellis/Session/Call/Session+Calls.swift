@@ -8,8 +8,8 @@ extension Session {
     /// Sends a request and returns its response with the complete body.
     ///
     /// - Parameters:
-    /// - make: Creates the request. The call's time is measured from before that.
-    /// - conditions: The conditions that the response must meet for the reader; `nil` if it accepts any response.
+    ///   - make: Creates the request. The call's time is measured from before that.
+    ///   - conditions: The conditions that the response must meet for the reader; `nil` if it accepts any response.
     func answer(
         _ make: @autoclosure () throws -> Request, _ conditions: ReadingConditions? = nil
     ) async throws -> Answer {
@@ -118,13 +118,13 @@ extension Session {
     /// Creates a request with its steps. The request is not started.
     ///
     /// - Parameters:
-    /// - id: The number of the call; if `nil`, the number of the first exchange, or a new one.
-    /// - start: The instant at which the call was made; if `nil`, the call's time is measured from its start.
+    ///   - id: The number of the call; if `nil`, the number of the first exchange, or a new one.
+    ///   - start: The instant at which the call was made; if `nil`, the call's time is measured from its start.
     ///   - first: The first exchange, if no step can change it.
     ///   - answered: The response that the first exchange has already received.
     ///   - record: The call's record.
-    /// - isInFlight: Indicates whether the call belongs to a download or a call that the session knows.
-    /// - outer: The steps that run outside the request's own steps; if `nil`, those of the session.
+    ///   - isInFlight: Indicates whether the call belongs to a download or a call that the session knows.
+    ///   - outer: The steps that run outside the request's own steps; if `nil`, those of the session.
     @inline(never)
     private func makeRequest(
         _ request: Request, _ delivery: Delivery, id: UInt64? = nil, start: EngineInstant? = nil,

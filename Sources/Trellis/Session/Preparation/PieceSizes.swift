@@ -1,7 +1,7 @@
 import CurlEngine
 
-/// The largest pieces in bytes that move at once under limited bandwidth, so that a transfer can be paused in time; `nil` if not
-/// limited.
+/// The maximum sizes, in bytes, of the pieces that a transfer sends and receives while its bandwidth is limited: small pieces let the
+/// transfer pause in time. A size is `nil` if its direction has no limit.
 struct PieceSizes {
     let send: Int?
     let receive: Int?

@@ -24,7 +24,7 @@ extension CookieStore {
         evictOldest()
     }
 
-    /// Removes the oldest cookies of the domains that have more than their share, until each is down to it.
+    /// Removes the oldest cookies of the domains that exceed their share, until the jar is within its limit or no domain exceeds it.
     private mutating func evictFromCrowded(where mayGo: (Cookie) -> Bool) {
         guard count > limits.total, !crowded.isEmpty else { return }
         var candidates: [EvictionCandidate] = []

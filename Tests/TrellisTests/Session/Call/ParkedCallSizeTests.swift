@@ -8,8 +8,8 @@ import TrellisTesting
 /// The memory of a call that waits inside a step.
 ///
 /// A server under load has thousands of such calls. Their size is the reason for `@inline(never)` in the pipeline: a function that
-/// waits keeps the values that it needs behind the wait, and no more. The bounds are a fifth above the sizes of a debug build (10.5 KB
-/// behind an adapter), whose frames are larger than those of a release build (6.8 KB).
+/// waits keeps the values that it needs behind the wait, and no more. The bounds are a tenth above the sizes of a debug build (11 KB
+/// behind an adapter), whose frames are larger than those of a release build (5.6 KB).
 @Suite(.serialized, .timeLimit(.minutes(2)), .enabled(if: isMeasurable))
 struct ParkedCallSizeTests {
     private static let count = 4000

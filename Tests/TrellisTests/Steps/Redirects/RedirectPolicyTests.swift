@@ -4,7 +4,7 @@ import Testing
 
 @testable import Trellis
 
-/// The request behind a redirect: its method, body and fields.
+/// The request that follows a redirect: its method, body and header fields.
 struct RedirectPolicyTests {
     /// The outcome of a decision, for tables.
     enum Outcome: Hashable, Sendable {
