@@ -19,3 +19,25 @@ extension ExchangeActor {
             now: executor.now, version: head?.version, history: prepared.history, callID: prepared.callID)
     }
 }
+
+/// The limit on the body of a response in memory if all of its readers refuse its head.
+extension ExchangeActor {
+    /// The number of bytes of a refused body that an error can show or decode.
+    static var refusedBodyLimit: Int { 64 << 10 }
+
+    /// Ends the transfer if the body exceeds the limit and all readers refuse the head.
+    ///
+    /// The readers are asked once, when the body exceeds the limit: before that, their decision makes no difference.
+    func cutsBody(with bytes: RawSpan) -> Bool {
+        let limit = min(Self.refusedBodyLimit, prepared.maximumBodySize.bytes)
+        guard bodyCount > limit, !isHeadJudged, case .memory = sink, let readers, let head else { return false }
+        isHeadJudged = true
+        guard readers.refuses(head, of: prepared.transportRequest.request) else { return false }
+        let room = limit - (bodyCount - bytes.byteCount)
+        if room > 0 { _ = body.append(bytes.extracting(first: room)) }
+        bodyCount = limit
+        isBodyCut = true
+        handle(.discardRest)
+        return true
+    }
+}

@@ -1,3 +1,5 @@
+import HTTPTypes
+
 /// A type that puts parameters of any `Encodable` type into a request.
 ///
 /// ```swift
@@ -48,4 +50,42 @@ extension TrellisError {
 extension CodingKey {
     /// The key in an error message: the index of an element, or the name of a member.
     fileprivate var formDescription: String { intValue.map(String.init) ?? stringValue }
+}
+
+/// The place in a request where encoded parameters go.
+public enum ParameterDestination: Sendable, Hashable, CaseIterable {
+    /// The query of the URL for `GET`, `HEAD` and `DELETE`, the body for every other method, `QUERY` too.
+    case methodDependent
+    /// The query of the URL, after the items that the query already has.
+    case query
+    /// The body, in place of an existing one. A `GET` request is sent with this body; `HEAD` and `TRACE` requests cannot have a
+    /// body (RFC 9110, section 9.3), which is an error when the request is sent.
+    case body
+
+    /// Returns `true` if the parameters of a request with the method go into the query.
+    func isQuery(for method: HTTPRequest.Method) -> Bool {
+        switch self {
+        case .query: true
+        case .body: false
+        case .methodDependent: method == .get || method == .head || method == .delete
+        }
+    }
+}
+
+/// A request made from the arguments of a caller. Each conversion starts with the URL, method and fields, then applies the
+/// modifier's changes, and then adds the parameters.
+struct ParameterizedRequest<URL: URLConvertible>: RequestConvertible {
+    let url: URL
+    let method: HTTPRequest.Method
+    let headers: HTTPFields
+    let modifier: RequestModifier?
+    /// The closure that adds the parameters; `nil` if there are none.
+    let encode: RequestModifier?
+
+    func asRequest() throws -> Request {
+        var request = try Request(url, method: method, headers: headers).asRequest()
+        try modifier?(&request)
+        try encode?(&request)
+        return request
+    }
 }

@@ -61,3 +61,40 @@ extension ResponseSerializer {
         DecodableResponseSerializer(type, decoder: decoder, preprocessor: preprocessor, emptyBodies: emptyBodies)
     }
 }
+
+/// A decoder that makes values of bytes: `JSONDecoder`, `PropertyListDecoder`, or a decoder for another format.
+public protocol DataDecoder: Sendable {
+    /// Returns the value that the bytes represent.
+    func decode<Value: Decodable>(_ type: Value.Type, from data: Data) throws -> Value
+}
+
+extension JSONDecoder: DataDecoder {}
+extension PropertyListDecoder: DataDecoder {}
+
+extension DataDecoder where Self == JSONDecoder {
+    /// A `JSONDecoder` with default settings.
+    public static var json: JSONDecoder { JSONDecoder() }
+}
+
+extension DataDecoder where Self == PropertyListDecoder {
+    /// A `PropertyListDecoder`, for XML and binary property lists.
+    public static var propertyList: PropertyListDecoder { PropertyListDecoder() }
+}
+
+extension DecodingError {
+    /// The failure and its coding path, in few words.
+    var reason: String {
+        let (context, key): (Context, (any CodingKey)?) =
+            switch self {
+            case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+                (context, nil)
+            case .keyNotFound(let key, let context): (context, key)
+            @unknown default: (Context(codingPath: [], debugDescription: "\(self)"), nil)
+            }
+        let what = key.map { "there is no \"\($0.stringValue)\"" } ?? context.debugDescription
+        let path = context.codingPath.reduce(into: "") { path, key in
+            path += key.intValue.map { "[\($0)]" } ?? (path.isEmpty ? key.stringValue : ".\(key.stringValue)")
+        }
+        return path.isEmpty ? what : "at \(path): \(what)"
+    }
+}

@@ -65,3 +65,39 @@ struct BodyReader<Machine: IncrementalParser>: BufferedIterator {
 }
 
 extension BodyReader: Sendable where Machine: Sendable {}
+
+extension BodyReader where Machine.Output == RawElement {
+    /// Returns the next value from the bytes received so far, decoded on demand in the reader's task. An element that cannot be
+    /// decoded ends the transfer.
+    ///
+    /// Inlined if the type of the parser is known, so that the code that finds the elements is not generic, even if the value is.
+    @inline(__always)
+    mutating func take<Value>(_ decoder: ElementDecoder<Value>) throws -> Value? {
+        while let element = try take() {
+            do {
+                if let value = try decoder.decode(element) { return value }
+            } catch {
+                close()
+                throw error
+            }
+        }
+        return nil
+    }
+}
+
+/// An incremental parser of a body, independent of how the body is cut into chunks. Performs no I/O: chunks in, elements out.
+protocol IncrementalParser {
+    /// The type of the elements.
+    associatedtype Output
+
+    /// Adds the next chunk. Called only after ``next()`` has returned `nil`.
+    mutating func append(_ chunk: Data)
+
+    /// Returns the next complete element; `nil` if more bytes are needed.
+    ///
+    /// - Throws: The error of an invalid element. No method is called after an error.
+    mutating func next() throws -> Output?
+
+    /// Returns the next of the last elements, after the end of the body; `nil` after all of them.
+    mutating func finish() throws -> Output?
+}

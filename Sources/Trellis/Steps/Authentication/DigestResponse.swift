@@ -1,4 +1,5 @@
 import CurlEngine
+import FoundationEssentials
 import HTTPTypes
 
 /// The credentials that answer a Digest challenge, as a value (RFC 7616, section 3.4).
@@ -101,4 +102,38 @@ struct DigestResponse: Sendable {
 struct DigestNonces: Hashable, Sendable {
     let server: String
     let client: String
+}
+
+/// An algorithm of Digest authentication (RFC 7616, section 3.3).
+struct DigestAlgorithm: Hashable, Sendable {
+    let hash: MessageDigest.Algorithm
+    /// Indicates whether the key is that of a session, made from the first nonces of both sides.
+    let isSession: Bool
+
+    /// Creates the algorithm of a name, in any case; `nil` if the name is unknown. Without a name the algorithm is MD5.
+    init?(_ name: String?) {
+        var name = name?.lowercased() ?? "md5"
+        isSession = name.hasSuffix("-sess")
+        if isSession { name.removeLast("-sess".count) }
+        switch name {
+        case "md5": hash = .md5
+        case "sha-256": hash = .sha256
+        case "sha-512-256": hash = .sha512_256
+        default: return nil
+        }
+    }
+}
+
+extension Request {
+    /// Returns the hash of the body as it will be sent; `nil` if the hash cannot be known: the body is compressed on its way,
+    /// the body cannot be made twice, or the hash function is not available.
+    func hashOfBody(_ algorithm: MessageDigest.Algorithm) async throws -> String? {
+        guard let digest = MessageDigest(algorithm), body == nil || compression == nil else { return nil }
+        guard let body else { return digest.finish() }
+        guard body.isReplayable else { return nil }
+        let shared = Locked(digest)
+        let sizes = hasFiles ? try await FileSizes(of: body) : nil
+        try await PieceChunks([body.source], sizes).send { chunk in shared.withLock { $0.update(chunk) } }
+        return shared.withLock { $0.finish() }
+    }
 }

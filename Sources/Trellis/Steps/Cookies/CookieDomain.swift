@@ -1,4 +1,4 @@
-import CurlEngine
+package import CurlEngine
 
 /// The rules for comparing hosts and domains of cookies.
 enum CookieDomain {
@@ -60,5 +60,52 @@ enum CookiePath {
         guard path.starts(with: prefix) else { return false }
         return path.count == prefix.count || prefix.last == UInt8(ascii: "/")
             || path.dropFirst(prefix.count).first == UInt8(ascii: "/")
+    }
+}
+
+/// The domains under which anyone can have a name, such as `com`, `co.uk` and `github.io`. A cookie for all names under such a
+/// domain would reach strangers: a supercookie.
+struct PublicSuffixes: Sendable {
+    /// Returns whether a domain is a public suffix; `nil` if that is unknown.
+    private let answer: @Sendable (String) -> Bool?
+
+    /// Creates a set from a function of domains in lower case and ASCII, which returns `nil` if it does not know a domain.
+    init(_ answer: @escaping @Sendable (String) -> Bool?) { self.answer = answer }
+
+    /// The Public Suffix List of the libpsl that libcurl has loaded. For a domain that is not on the list, libpsl takes the last
+    /// label for a suffix.
+    static let system = PublicSuffixes(PublicSuffixList.contains)
+
+    /// The set without a list: a domain without a dot is a suffix, and no other. `co.uk` passes, because the rights of a server
+    /// must not depend on how libcurl was built.
+    static let withoutList = PublicSuffixes { _ in nil }
+
+    func contains(_ domain: String) -> Bool { answer(domain) ?? !domain.utf8.contains(UInt8(ascii: ".")) }
+}
+
+/// The parts of a URL that matter to cookies: scheme, host and path. Ports do not matter.
+public struct CookieURL: Sendable, Hashable {
+    /// The host in lower case, international names as ASCII, IPv6 addresses in brackets.
+    public let host: String
+    /// The path as it is sent, without the query; `/` for an empty path.
+    public let path: String
+    /// Indicates whether cookies with `Secure` are sent to the URL: over https alone, on the local machine as well.
+    public let isSecure: Bool
+    /// Indicates whether the host is an IP address, which has no subdomains.
+    let hasAddress: Bool
+
+    /// Creates the value of an absolute `http` or `https` URL; `nil` if the text is anything else.
+    public init?(_ text: String) {
+        guard let url = try? WireURL(parsing: text) else { return nil }
+        self.init(url)
+    }
+
+    package init(_ url: WireURL) {
+        host = url.host.lowercased()
+        let rest = url.text.utf8.dropFirst(url.origin.utf8.count)
+        let path = rest.prefix { $0 != UInt8(ascii: "?") }
+        self.path = path.first == UInt8(ascii: "/") ? String(Substring(path)) : "/"
+        isSecure = url.scheme == "https"
+        hasAddress = CookieDomain.isAddress(host)
     }
 }
