@@ -14,7 +14,8 @@ import CurlEngine
 /// your own is written as it describes itself. Control characters are escaped, so that one event is one line.
 ///
 /// The lines are written one after the other on threads that may wait, so that a slow reader delays neither the session nor other
-/// tasks; the log falls behind as any ``EventMonitor`` does. A process that ends at once may lose its last lines.
+/// tasks; the log falls behind as any ``EventMonitor`` does. A process that ends at once may lose its last
+/// lines; ``Session/shutdown(drainingFor:)`` waits for them.
 public struct RequestLog: EventMonitor {
     /// The events that are written.
     public enum Level: Sendable, Hashable, CaseIterable {

@@ -91,13 +91,15 @@ public final class Session: Sendable {
 
     /// Ends the session: refuses new requests, lets requests in flight continue for `grace`, and then ends them with an error of kind
     /// ``TrellisError/Kind/cancelled``. Downloads in flight continue too, with all requests that they still need, and so does the refresh
-    /// of a credential (``AuthenticationInterceptor``) for which a request in flight waits. Waits until all connections are closed and the
-    /// session's thread has ended.
+    /// of a credential (``AuthenticationInterceptor``) for which a request in flight waits. Waits until all connections are closed, the
+    /// session's thread has ended, and the event monitors have handled their events, for which they have two seconds. The monitors get no
+    /// events of calls that are made later.
     ///
     /// - Parameter grace: The time for which requests in flight may continue. The default is zero.
     public func shutdown(drainingFor grace: Duration = .zero) async {
         await actor.shutDown(drainingFor: grace)
         await engine.shutDown()
+        await hub.finishMonitors(within: .seconds(2))
     }
 }
 

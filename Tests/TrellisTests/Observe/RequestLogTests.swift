@@ -166,4 +166,30 @@ struct RequestLogTests {
         let lines = try await logged.written()
         #expect(!lines.joined().unicodeScalars.contains { $0.value < 0x20 || $0.value == 0x2028 })
     }
+
+    @Test func theShutdownWaitsForTheLinesOfAllCalls() async throws {
+        let lines = Locked(0)
+        var configuration = SessionConfiguration()
+        configuration.eventMonitors = [
+            RequestLog { _ in
+                for _ in 0..<20 { await Task.yield() }
+                lines.withLock { $0 += 1 }
+            }
+        ]
+        let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
+        for _ in 0..<50 { _ = try await session.data("http://a.example/") }
+        await session.shutdown()
+        #expect(lines.withLock { $0 } == 50)
+    }
+
+    /// A monitor that never returns does not keep the session.
+    @Test func aMonitorThatHangsDelaysTheShutdownByItsLimitAtMost() async {
+        let hub = EventHub(monitors: [RequestLog { _ in try? await Task.sleep(for: .seconds(3600)) }], bufferSize: 10)
+        hub.emit(
+            RequestEvent(
+                callID: 1, method: .get, url: "http://a.example/", attempt: 1, elapsed: .zero,
+                kind: .failed(CancellationError())))
+        await hub.finishMonitors(within: .milliseconds(10))
+        #expect(!hub.isObserved)
+    }
 }
