@@ -168,16 +168,18 @@ struct RequestLogTests {
     }
 
     @Test func theShutdownWaitsForTheLinesOfAllCalls() async throws {
-        let lines = Locked(0)
+        let lines = Locked(0), gate = LoopbackServer.Gate()
         var configuration = SessionConfiguration()
         configuration.eventMonitors = [
             RequestLog { _ in
+                try? await gate.opened()
                 for _ in 0..<20 { await Task.yield() }
                 lines.withLock { $0 += 1 }
             }
         ]
         let session = Session(configuration: configuration, transport: MockTransport { _ in .text("hello") })
         for _ in 0..<50 { _ = try await session.data("http://a.example/") }
+        gate.open()
         await session.shutdown()
         #expect(lines.withLock { $0 } == 50)
     }
