@@ -16,8 +16,6 @@ package struct EngineConfiguration: Hashable, Sendable {
     package var maximumLifetimeSeconds = 3600
     /// The largest number of connections that are kept.
     package var maximumConnections = 256
-    /// The largest number of connections to one host that are kept. The framework applies this limit per origin; the engine does not.
-    package var maximumConnectionsPerHost = 64
     /// The path of a Unix domain socket to which all requests go instead of the host in their URL.
     package var unixSocketPath: String?
     /// The proxy through which all requests go, unless there is a ``unixSocketPath``. Proxies of the environment are never used.

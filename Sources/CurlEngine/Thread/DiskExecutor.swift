@@ -78,9 +78,6 @@ package final class DiskExecutor: TaskExecutor, Sendable {
             state.withLock { $0.idle += 1 }
         }
     }
-
-    /// The number of threads.
-    package var threadCount: Int { state.withLock { $0.threads } }
 }
 
 /// A counter that threads wait on.

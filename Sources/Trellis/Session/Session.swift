@@ -112,7 +112,6 @@ extension EngineConfiguration {
         idleLifetimeSeconds = Int(configuration.limits.idleLifetime.components.seconds)
         maximumLifetimeSeconds = Int(configuration.limits.maximumLifetime.components.seconds)
         maximumConnections = configuration.limits.total
-        maximumConnectionsPerHost = configuration.limits.perOrigin
         unixSocketPath = configuration.unixSocketPath
         proxy = configuration.proxy?.engine
         defaultHeaderLines = preparation.defaultLines
