@@ -50,7 +50,7 @@ struct ExchangeMemoryTests {
         attempt.receiveBody(Data(count: 1 << 20))
         attempt.fail(.exchangeFailed(.receive("broken")))
         #expect(await task.value == .failed(.exchangeFailed(.receive("broken"))))
-        let exchange = try #require(try handle.owner.call.get().first)
+        let exchange = try #require(try handle.handle.actor.get().first)
         let count = await withCheckedContinuation { continuation in
             exchange.submit { continuation.resume(returning: $0.body.count) }
         }

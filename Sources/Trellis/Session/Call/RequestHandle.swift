@@ -6,24 +6,24 @@ import Synchronization
 /// then.
 final class RequestHandle: Sendable {
     /// The request's actor, or the error because of which the request could not be created.
-    let call: Result<RequestActor, any Error>
+    let actor: Result<RequestActor, any Error>
     let session: Session
     /// Indicates whether a response or an error was received. Nothing has to be ended then, and the engine need not be woken.
     private let hasEnded = Atomic(false)
 
-    init(_ call: Result<RequestActor, any Error>, session: Session) {
-        self.call = call
+    init(_ actor: Result<RequestActor, any Error>, session: Session) {
+        self.actor = actor
         self.session = session
     }
 
     deinit {
         guard !hasEnded.load(ordering: .relaxed) else { return }
-        try? call.get().end(CancellationError())
+        try? actor.get().end(CancellationError())
     }
 
     /// The method, the URL without its secrets, and the number of the call; the error if the request could not be created.
     var description: String {
-        switch call {
+        switch actor {
         case .success(let actor):
             let request = actor.call.request
             return "\(request.method.rawValue) \(URLRedaction.redact(actor.completeURL)) (call \(actor.call.id))"
@@ -33,37 +33,49 @@ final class RequestHandle: Sendable {
 
     /// Returns the request as the first attempt sends it, if no step changes it.
     func request() throws -> Request {
-        let call = try call.get()
-        let prepared =
-            try call.first?.prepared
-            ?? session.preparation.prepare(call.call.request, delivery: call.call.delivery, start: session.clock.now())
-        return prepared.transportRequest.request
+        let actor = try actor.get()
+        let (call, prepared) = (actor.call, actor.first?.prepared)
+        return try
+            (prepared
+            ?? session.preparation.prepare(call.request, delivery: call.delivery, start: session.clock.now()))
+            .transportRequest.request
+    }
+
+    /// The number of the call in its process; `nil` if the request could not be created.
+    var callID: UInt64? { try? actor.get().call.id }
+
+    /// The exchanges that have ended, in their order.
+    var exchanges: [RequestExchange] { (try? actor.get())?.call.record.withLock { $0.exchanges } ?? [] }
+
+    /// The number of attempts after the first one.
+    var retryCount: Int { (exchanges.map(\.attempt).max() ?? 1) - 1 }
+
+    /// The state of the request at this moment.
+    var state: RequestState {
+        get async {
+            guard case .success(let actor) = actor else { return .finished }
+            return await actor.currentState
+        }
     }
 
     /// Sends the request, unless it was already sent, and waits for the head of its response.
-    func response() async throws -> StepResponse {
-        do {
-            let response = try await call.get().answer()
-            hasEnded.store(true, ordering: .relaxed)
-            return response
-        } catch is CancellationError {
-            guard !Task.isCancelled else { throw CancellationError() }
-            throw TrellisError(.cancelled(.explicitly), method: try? request().method, url: try? request().url)
-        } catch {
-            hasEnded.store(true, ordering: .relaxed)
-            throw error
-        }
-    }
+    func response() async throws -> StepResponse { try await read { try await $0.answer() } }
 
     /// Sends the request, unless it was already sent, and waits for the response with its complete body.
     ///
     /// - Parameter conditions: The conditions that the response must meet for the reader; `nil` if it accepts any response.
-    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/cancelled`` if the request ended with its other readers.
     func answer(_ conditions: ReadingConditions?) async throws -> Answer {
+        try await read { try await $0.collect(conditions) }
+    }
+
+    /// Waits for a result of the request.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/cancelled`` if the request ended with its other readers.
+    private func read<Result>(_ body: (RequestActor) async throws -> Result) async throws -> Result {
         do {
-            let answer = try await call.get().collect(conditions)
+            let result = try await body(actor.get())
             hasEnded.store(true, ordering: .relaxed)
-            return answer
+            return result
         } catch is CancellationError {
             // Other readers may still wait for the response.
             guard !Task.isCancelled else { throw CancellationError() }

@@ -17,14 +17,14 @@ extension DataRequest {
     ///
     /// Progress is only measured if it is asked for.
     public var uploadProgress: TransferProgressSequence {
-        guard case .success(let call) = owner.call else { return .ended }
+        guard case .success(let call) = handle.actor else { return .ended }
         return call.uploadProgress.values
     }
 
     /// The progress of the response's body, in the same way: bytes on the wire, before decoding, and their total if the head
     /// announces it.
     public var downloadProgress: TransferProgressSequence {
-        guard case .success(let call) = owner.call else { return .ended }
+        guard case .success(let call) = handle.actor else { return .ended }
         return call.downloadProgress.values
     }
 }

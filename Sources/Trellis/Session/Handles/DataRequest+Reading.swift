@@ -94,7 +94,7 @@ extension DataRequest {
     private func validated() async throws -> Answer {
         guard let conditions = ReadingConditions.of(validation, withDefaults: false) else {
             // Bytes are returned on the thread on which they arrive: nothing is computed.
-            let answer = try await owner.answer(nil)
+            let answer = try await handle.answer(nil)
             try answer.requireWholeBody()
             return answer
         }
@@ -108,7 +108,7 @@ extension DataRequest {
     private func onPool<Value: Sendable>(
         _ conditions: ReadingConditions?, _ body: @escaping @Sendable (Answer) async throws -> Value
     ) async throws -> Value {
-        let engine = try owner.call.get().executor
-        return try await readOnPool(engine, { try await self.owner.answer(conditions) }, body)
+        let engine = try handle.actor.get().executor
+        return try await readOnPool(engine, { try await self.handle.answer(conditions) }, body)
     }
 }

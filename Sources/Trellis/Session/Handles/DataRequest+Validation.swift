@@ -27,9 +27,9 @@ extension DataRequest {
     public func validate(_ check: @escaping Validator.Check) -> DataRequest { validate(Validator(check)) }
 
     /// Requires the condition of a validator.
-    public func validate(_ validator: Validator) -> DataRequest { DataRequest(owner, validation.adding(validator)) }
+    public func validate(_ validator: Validator) -> DataRequest { DataRequest(handle, validation.adding(validator)) }
 
     /// Removes all conditions so far, the default conditions of a reading included: any response is accepted. Conditions that are
     /// added later apply.
-    public func withoutValidation() -> DataRequest { DataRequest(owner, .off) }
+    public func withoutValidation() -> DataRequest { DataRequest(handle, .off) }
 }

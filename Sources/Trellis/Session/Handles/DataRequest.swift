@@ -11,7 +11,7 @@ import FoundationEssentials
 /// let user = try await session.request("https://api.example.com/users/1").validate().decode(User.self)
 /// ```
 public struct DataRequest: Sendable {
-    let owner: RequestHandle
+    let handle: RequestHandle
     /// The conditions that this handle has of the response.
     let validation: Validation
 
@@ -19,8 +19,8 @@ public struct DataRequest: Sendable {
         self.init(RequestHandle(call, session: session), Validation())
     }
 
-    init(_ owner: RequestHandle, _ validation: Validation) {
-        self.owner = owner
+    init(_ handle: RequestHandle, _ validation: Validation) {
+        self.handle = handle
         self.validation = validation
     }
 
@@ -28,45 +28,40 @@ public struct DataRequest: Sendable {
     ///
     /// - Throws: The reason why the request cannot be sent: ``TrellisError``, or the error that its conversion threw.
     public var request: Request {
-        get throws { try owner.request() }
+        get throws { try handle.request() }
     }
 
     /// The number of the call in its process: ``RequestEvent/callID`` of its events, and ``Response/callID``; `nil` if the request
     /// could not be made.
-    public var callID: UInt64? { try? owner.call.get().call.id }
+    public var callID: UInt64? { handle.callID }
 
     /// The exchanges of the request that have ended, in their order: each attempt and each redirect is one. A request with more than
     /// 1,000 shows the last ones.
-    public var exchanges: [RequestExchange] {
-        (try? owner.call.get())?.call.record.withLock { $0.exchanges } ?? []
-    }
+    public var exchanges: [RequestExchange] { handle.exchanges }
 
     /// The number of attempts after the first one.
-    public var retryCount: Int { (exchanges.map(\.attempt).max() ?? 1) - 1 }
+    public var retryCount: Int { handle.retryCount }
 
     /// The state of the request at this moment.
     public var state: RequestState {
-        get async {
-            guard case .success(let call) = owner.call else { return .finished }
-            return await call.currentState
-        }
+        get async { await handle.state }
     }
 
     /// Starts the request, or resumes it after ``suspend()``.
-    public func resume() { try? owner.call.get().resume(.of(validation, withDefaults: false)) }
+    public func resume() { try? handle.actor.get().resume(.of(validation, withDefaults: false)) }
 
     /// Suspends the request: a request that waits leaves the queue, a request in flight stops its traffic. The time limits continue,
     /// except ``Timeouts/idle`` and ``Timeouts/responseHead``.
-    public func suspend() { try? owner.call.get().suspend() }
+    public func suspend() { try? handle.actor.get().suspend() }
 
     /// Cancels the request; its readers get an error of kind ``TrellisError/Kind/cancelled``. Does nothing if the request has
     /// ended already.
-    public func cancel() { try? owner.call.get().end(TrellisError(.cancelled(.explicitly))) }
+    public func cancel() { try? handle.actor.get().end(TrellisError(.cancelled(.explicitly))) }
 }
 
 extension DataRequest: CustomStringConvertible, CustomDebugStringConvertible {
     /// The method, the URL without its secrets, and the number of the call: `GET https://example.com/ (call 7)`.
-    public var description: String { owner.description }
+    public var description: String { handle.description }
 
     /// The same as ``description``.
     public var debugDescription: String { description }

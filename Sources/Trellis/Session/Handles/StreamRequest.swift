@@ -11,12 +11,12 @@ import CurlEngine
 /// for try await line in try await request.response.lines { print(line) }
 /// ```
 public struct StreamRequest: Sendable {
-    let owner: RequestHandle
+    let handle: RequestHandle
     /// The conditions that this handle has of the response.
     let validation: Validation
 
-    init(_ owner: RequestHandle, _ validation: Validation = Validation()) {
-        self.owner = owner
+    init(_ handle: RequestHandle, _ validation: Validation = Validation()) {
+        self.handle = handle
         self.validation = validation
     }
 
@@ -26,7 +26,7 @@ public struct StreamRequest: Sendable {
     /// - Throws: ``TrellisError``; an error that a validator throws; `CancellationError` in a cancelled task.
     public var response: StreamResponse {
         get async throws {
-            let response = StreamResponse(try await owner.response())
+            let response = StreamResponse(try await handle.response())
             for validator in validation.validators(withDefaults: false) { try await response.validate(validator) }
             return response
         }
@@ -36,45 +36,40 @@ public struct StreamRequest: Sendable {
     ///
     /// - Throws: The reason why the request cannot be sent.
     public var request: Request {
-        get throws { try owner.request() }
+        get throws { try handle.request() }
     }
 
     /// The number of the call in its process: ``RequestEvent/callID`` of its events, and ``Response/callID``; `nil` if the request
     /// could not be made.
-    public var callID: UInt64? { try? owner.call.get().call.id }
+    public var callID: UInt64? { handle.callID }
 
     /// The exchanges of the request that have ended, in their order: each attempt and each redirect is one. A request with more than
     /// 1,000 shows the last ones.
-    public var exchanges: [RequestExchange] {
-        (try? owner.call.get())?.call.record.withLock { $0.exchanges } ?? []
-    }
+    public var exchanges: [RequestExchange] { handle.exchanges }
 
     /// The number of attempts after the first one.
-    public var retryCount: Int { (exchanges.map(\.attempt).max() ?? 1) - 1 }
+    public var retryCount: Int { handle.retryCount }
 
     /// The state of the request at this moment. A stream is `finished` when its head has been received; its body is the response's.
     public var state: RequestState {
-        get async {
-            guard case .success(let call) = owner.call else { return .finished }
-            return await call.currentState
-        }
+        get async { await handle.state }
     }
 
     /// The progress of the response's body: bytes on the wire, before decoding, and their total if the head announces it.
     public var downloadProgress: TransferProgressSequence {
-        guard case .success(let call) = owner.call else { return .ended }
+        guard case .success(let call) = handle.actor else { return .ended }
         return call.downloadProgress.values
     }
 
     /// Starts the request, or resumes it, its body included.
-    public func resume() { try? owner.call.get().resume() }
+    public func resume() { try? handle.actor.get().resume() }
 
     /// Suspends the request: a request that waits leaves the queue, a request in flight stops its traffic, its body's included.
-    public func suspend() { try? owner.call.get().suspend() }
+    public func suspend() { try? handle.actor.get().suspend() }
 
     /// Cancels the request; readers of its response get an error of kind ``TrellisError/Kind/cancelled``. Does nothing if the
     /// request has ended already.
-    public func cancel() { try? owner.call.get().end(TrellisError(.cancelled(.explicitly))) }
+    public func cancel() { try? handle.actor.get().end(TrellisError(.cancelled(.explicitly))) }
 }
 
 /// Conditions that the response has to meet before it is returned; each method returns a handle on the same request.
@@ -95,12 +90,14 @@ extension StreamRequest {
     public func validate(_ check: @escaping Validator.Check) -> StreamRequest { validate(Validator(check)) }
 
     /// Requires the condition of a validator.
-    public func validate(_ validator: Validator) -> StreamRequest { StreamRequest(owner, validation.adding(validator)) }
+    public func validate(_ validator: Validator) -> StreamRequest {
+        StreamRequest(handle, validation.adding(validator))
+    }
 }
 
 extension StreamRequest: CustomStringConvertible, CustomDebugStringConvertible {
     /// The method, the URL without its secrets, and the number of the call: `GET https://example.com/ (call 7)`.
-    public var description: String { owner.description }
+    public var description: String { handle.description }
 
     /// The same as ``description``.
     public var debugDescription: String { description }
