@@ -37,7 +37,7 @@ struct DownloadFileTests {
         #expect(URL(filePath: world.path).filePath == world.path)
     }
 
-    /// A partial file that others may read becomes a temporary file that only its handle may read.
+    /// A partial file that others may read becomes a temporary file that only its owner may read.
     @Test func aResumedTemporaryFileIsPrivate() async throws {
         let (first, attempt) = try await world.start()
         world.sendHead(attempt)
