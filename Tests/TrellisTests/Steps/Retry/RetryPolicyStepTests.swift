@@ -72,7 +72,7 @@ struct RetryPolicyStepTests {
             configuration.steps.adapters.append(
                 Adapter { request, _ in request.setting(\.url, to: "http://b.example/") })
         }
-        let session = Session(configuration: configuration, transport: transport)
+        let session = Session(configuration: configuration, transport: transport, clock: TestClock())
         #expect(try await session.data("http://a.example/").1.status == .ok)
     }
 
