@@ -71,7 +71,7 @@ struct DownloadRequestTests {
         let progress = download.progress
         await session.settle()
         #expect(download.state == .initialized && transport.attempts.isEmpty)
-        download.validate { _, _, _ in throw Refused() }
+        _ = download.validate { _, _, _ in throw Refused() }
         for await _ in progress { break }
         let attempt = try await transport.nextAttempt()
         world.sendHead(attempt)
