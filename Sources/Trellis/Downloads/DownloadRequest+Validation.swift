@@ -1,6 +1,6 @@
-/// Conditions that the response of a download has to meet before any of its body is written. Each method returns a
-/// handle on the same download with one more condition, which applies to all handles; call it before the download starts. Conditions are checked in their order, and the first
-/// failure is the error.
+/// Conditions that the response of a download has to meet before any of its body is written. Each method returns a handle on the
+/// same download with one more condition, which applies to all handles; call it before the download starts. Conditions are checked
+/// in their order, and the first failure is the error.
 ///
 /// A status of 200 to 299 and a content type that the request's `Accept` includes are required in any case, unless a condition is
 /// about the status or the content type. The response with the rest of a file that was accepted at its beginning is not checked
