@@ -164,7 +164,7 @@ final class DownloadOwner: Sendable {
     /// The method and the URL without its secrets; the error if the request cannot be sent.
     var description: String {
         do {
-            let request = try request()
+            let request = try self.request()
             return "\(request.method.rawValue) \(URLRedaction.redact(request.url)) (download)"
         } catch {
             return "failed: \(error)"
