@@ -60,7 +60,7 @@ struct DownloadRequestTests {
         #expect("\(unmakable)".hasPrefix("failed: "))
         let unsendable = session.downloadRequest("ftp://a.example/f")
         let error = #expect(throws: TrellisError.self) { try unsendable.request }
-        #expect(error?.kind == .invalidRequest)
+        #expect(error?.kind == .invalidURL)
         #expect("\(unsendable)".hasPrefix("failed: "))
     }
 
