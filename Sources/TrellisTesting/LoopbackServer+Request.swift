@@ -7,7 +7,7 @@ extension LoopbackServer {
     public struct ReceivedRequest: Sendable {
         /// The number of the connection that the request came over, counted from 1.
         public let connection: Int
-        /// The method, as sent.
+        /// The method, as sent. A string, as a server may receive a method that is not a token.
         public let method: String
         /// The request target, as sent: path and query, or an absolute URL through a proxy.
         public let target: String
@@ -34,7 +34,7 @@ extension LoopbackServer {
 
         /// The absolute URL: that of the request line, or `http://` with the `Host` and the target.
         public var url: String {
-            target.hasBytePrefix("/") || target == "*" ? "http://\(self["Host"] ?? "")\(target)" : target
+            target.hasBytePrefix("/") || target == "*" ? "http://\(values(of: "Host").first ?? "")\(target)" : target
         }
 
         /// The fields in order, except for fields whose names are not tokens.
@@ -45,8 +45,13 @@ extension LoopbackServer {
                 })
         }
 
-        /// The value of the first field with this name, in any case.
-        public subscript(name: String) -> String? { values(of: name).first }
+        /// The value of the field with a name, in any case; `nil` if there is none. The values of several fields are joined with
+        /// commas (those of `Cookie` with semicolons), as in ``headers``.
+        public subscript(name: String) -> String? {
+            let values = values(of: name)
+            guard !values.isEmpty else { return nil }
+            return values.joined(separator: name.lowercased() == "cookie" ? "; " : ", ")
+        }
 
         /// Returns the values of all fields with this name, in order.
         public func values(of name: String) -> [String] {
@@ -124,7 +129,7 @@ extension LoopbackServer.Connection {
             request.bodyLength += bytes.count
             if storing { request.body.append(contentsOf: bytes) }
         }
-        if head["Transfer-Encoding"]?.lowercased() == "chunked" {
+        if head.values(of: "Transfer-Encoding").first?.lowercased() == "chunked" {
             while case let size = try readChunkSize(), size > 0 {
                 try readPieces(of: size, receive)
                 _ = try read(exactly: 2)
@@ -132,7 +137,7 @@ extension LoopbackServer.Connection {
             while case let line = try readLine(), !line.isEmpty {
                 request.trailers.append(try LoopbackServer.ReceivedRequest.field(line[...]))
             }
-        } else if let length = head["Content-Length"].flatMap({ Int($0) }) {
+        } else if let length = head.values(of: "Content-Length").first.flatMap({ Int($0) }) {
             try readPieces(of: length, receive)
         }
         listener.record.update { record in

@@ -1,4 +1,5 @@
 public import FoundationEssentials
+public import HTTPTypes
 
 extension LoopbackServer {
     /// The response of a route. The framing (`Content-Length`, chunks, connection) is written by the server.
@@ -33,6 +34,27 @@ extension LoopbackServer {
             self.status = status
             self.headers = headers
             self.body = body
+        }
+
+        /// Creates a response with a body in memory, with the labels of a ``MockResponse``.
+        public init(status: Int, headers: HTTPFields = [:], body: Data = Data()) {
+            self.init(status, headers: Self.lines(headers), body: .bytes(body))
+        }
+
+        /// Creates a response with a body of any kind, with the labels of a ``MockResponse``.
+        public init(status: Int, headers: HTTPFields = [:], body: Body) {
+            self.init(status, headers: Self.lines(headers), body: body)
+        }
+
+        /// Creates a response with the status 200 and a body in memory.
+        public init(headers: HTTPFields, body: Data = Data()) { self.init(status: 200, headers: headers, body: body) }
+
+        /// Creates a response with the status 200 and a body of any kind.
+        public init(headers: HTTPFields, body: Body) { self.init(status: 200, headers: headers, body: body) }
+
+        /// Returns the field lines of fields.
+        private static func lines(_ headers: HTTPFields) -> [(name: String, value: String)] {
+            headers.map { (name: $0.name.rawName, value: $0.value) }
         }
 
         /// Returns a response with text, as UTF-8.

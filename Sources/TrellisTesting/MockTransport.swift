@@ -85,7 +85,7 @@ extension TransportRequest {
     }
 
     /// The value of the field with a name, in any case; `nil` if there is none. The values of several fields are joined with
-    /// commas.
+    /// commas (those of `Cookie` with semicolons).
     public subscript(name: String) -> String? { headers[name] }
 
     /// The path and the query.

@@ -34,8 +34,7 @@ extension Client {
             try options.makeRequest(url), to: destination, checksum: options.checksum?.checksum,
             options: options.downloadOptions)
         // Any status is accepted, unless --validate is given.
-        if !options.validatesAnswer { download.validate(statusCode: 100..<1000) }
-        return download
+        return options.validatesAnswer ? download : download.validate(statusCode: 100..<1000)
     }
 
     /// Waits for the files, and shows their progress. Returns whether all files are complete.

@@ -9,16 +9,16 @@ extension Checksum {
     /// - Parameter path: The path of a regular file.
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` if the file cannot be read; `CancellationError` in a cancelled
     ///   task.
-    public static func sha256(ofFileAt path: String) async throws -> Checksum {
-        try await checksum(.sha256, ofFileAt: path)
+    public static func sha256(ofFileAt path: some FilePathConvertible) async throws -> Checksum {
+        try await checksum(.sha256, ofFileAt: path.filePath)
     }
 
     /// Returns the SHA-512 checksum of a file.
     ///
     /// - Parameter path: The path of a regular file.
     /// - Throws: The errors of ``sha256(ofFileAt:)``.
-    public static func sha512(ofFileAt path: String) async throws -> Checksum {
-        try await checksum(.sha512, ofFileAt: path)
+    public static func sha512(ofFileAt path: some FilePathConvertible) async throws -> Checksum {
+        try await checksum(.sha512, ofFileAt: path.filePath)
     }
 
     /// Returns `true` if a file has the digest of the checksum.
@@ -26,9 +26,9 @@ extension Checksum {
     /// - Parameter path: The path of a regular file.
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` if the file cannot be read, and of kind
     ///   ``TrellisError/Kind/invalidRequest`` if the checksum itself is invalid; `CancellationError` in a cancelled task.
-    public func matches(fileAt path: String) async throws -> Bool {
+    public func matches(fileAt path: some FilePathConvertible) async throws -> Bool {
         if let problem = problem() { throw problem }
-        return try await fileDigest(at: path).bytes == expected
+        return try await fileDigest(at: path.filePath).bytes == expected
     }
 
     private static func checksum(_ algorithm: Algorithm, ofFileAt path: String) async throws -> Checksum {

@@ -83,6 +83,19 @@ public struct Checksum: Sendable {
     }
 }
 
+extension Checksum: Hashable {
+    /// Returns whether two checksums have the same name and expect the same bytes.
+    public static func == (one: Checksum, other: Checksum) -> Bool {
+        one.name == other.name && one.expected == other.expected
+    }
+
+    /// Hashes the name and the expected bytes.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(name)
+        hasher.combine(expected)
+    }
+}
+
 /// A function that computes a digest of bytes that arrive piece by piece, in their order.
 public protocol DigestFunction {
     /// Adds bytes to the digest.

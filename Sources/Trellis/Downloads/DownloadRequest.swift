@@ -1,3 +1,6 @@
+import CurlEngine
+import HTTPTypes
+
 /// A handle on one download, which writes a file and resumes by itself after interruptions.
 ///
 /// ```swift
@@ -53,6 +56,14 @@ public struct DownloadRequest: Sendable {
 
     /// Ends the download with an error.
     func end(_ error: any Error) { run.cancel(error) }
+
+    /// The request as it was asked for, with its URL completed by the session's defaults. The attempts of the download add fields to
+    /// it, such as `Range`.
+    ///
+    /// - Throws: The reason why the request cannot be sent: ``TrellisError``, or the error that its conversion threw.
+    public var request: Request {
+        get throws { try owner.request() }
+    }
 
     /// The file, complete and at its destination.
     ///
@@ -122,11 +133,43 @@ public struct DownloadRequest: Sendable {
     }
 }
 
+extension DownloadRequest: CustomStringConvertible, CustomDebugStringConvertible {
+    /// The method and the URL without its secrets: `GET https://example.com/big.iso (download)`.
+    public var description: String { owner.description }
+
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+}
+
 /// The owner of a download, which ends the download when the last handle on it is released.
 final class DownloadOwner: Sendable {
     let run: DownloadTask
+    /// The request that was asked for, or the error because of which it could not be created.
+    private let requested: Result<Request, any Error>
+    private let session: Session
 
-    init(_ run: DownloadTask) { self.run = run }
+    init(_ run: DownloadTask, _ requested: Result<Request, any Error>, session: Session) {
+        self.run = run
+        self.requested = requested
+        self.session = session
+    }
+
+    /// Returns the request that was asked for, with its URL completed. Throws the error because of which it cannot be sent.
+    func request() throws -> Request {
+        let request = try requested.get()
+        _ = try session.preparation.prepare(request, delivery: .stream, start: session.clock.now())
+        return try session.preparation.completingURL(of: request)
+    }
+
+    /// The method and the URL without its secrets; the error if the request cannot be sent.
+    var description: String {
+        do {
+            let request = try self.request()
+            return "\(request.method.rawValue) \(URLRedaction.redact(request.url)) (download)"
+        } catch {
+            return "failed: \(error)"
+        }
+    }
 
     deinit { run.cancel(CancellationError()) }
 }

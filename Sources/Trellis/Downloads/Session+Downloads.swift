@@ -102,6 +102,6 @@ extension Session {
             defer { actor.submit { $0.didEnd(run) } }
             return try await operation.download()
         }
-        return DownloadRequest(DownloadOwner(run))
+        return DownloadRequest(DownloadOwner(run, request, session: self))
     }
 }

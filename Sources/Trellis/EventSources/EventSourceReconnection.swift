@@ -6,18 +6,32 @@
 /// a server that has been down do not all return at once. WHATWG HTML, section 9.2.3, leaves that to the client.
 public struct EventSourceReconnection: Sendable, Hashable {
     /// The reconnection time until the server gives one: 3 s unless set.
-    public var initialDelay = Duration.seconds(3)
+    public var initialDelay: Duration
     /// The shortest wait, even if the server asks for a shorter one: 100 ms unless set. A server that says `retry: 0` and ends
     /// every stream at once does not get requests without a pause.
-    public var minimumDelay = Duration.milliseconds(100)
+    public var minimumDelay: Duration
     /// The most that the backoff adds to the reconnection time: 60 s unless set.
-    public var maximumBackoff = Duration.seconds(60)
+    public var maximumBackoff: Duration
     /// The number of failures in a row of which the last one ends the sequence; `nil`, the default, if there is no limit. A
     /// response with a stream of events begins a new count.
     public var maximumFailures: Int?
 
-    /// Creates the default rules.
-    public init() {}
+    /// Creates rules; values that are not given have their defaults.
+    ///
+    /// - Parameters:
+    ///   - initialDelay: The reconnection time until the server gives one.
+    ///   - minimumDelay: The shortest wait.
+    ///   - maximumBackoff: The most that the backoff adds to the reconnection time.
+    ///   - maximumFailures: The number of failures in a row of which the last one ends the sequence; `nil` if there is no limit.
+    public init(
+        initialDelay: Duration = .seconds(3), minimumDelay: Duration = .milliseconds(100),
+        maximumBackoff: Duration = .seconds(60), maximumFailures: Int? = nil
+    ) {
+        self.initialDelay = initialDelay
+        self.minimumDelay = minimumDelay
+        self.maximumBackoff = maximumBackoff
+        self.maximumFailures = maximumFailures
+    }
 
     /// Returns the time to wait.
     ///

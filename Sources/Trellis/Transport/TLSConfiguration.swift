@@ -7,8 +7,8 @@ public struct TLSConfiguration: Sendable, Hashable {
     public private(set) var isInsecure = false
 
     /// Creates a configuration that trusts the system's certificate authorities, and the authorities in a file if one is given.
-    public init(additionalCertificateAuthorityFile: String? = nil) {
-        self.additionalCertificateAuthorityFile = additionalCertificateAuthorityFile
+    public init(additionalCertificateAuthorityFile: (any FilePathConvertible)? = nil) {
+        self.additionalCertificateAuthorityFile = additionalCertificateAuthorityFile?.filePath
     }
 
     /// Returns a configuration **without any verification**. Anyone on the network path can read and change everything. Use it only for

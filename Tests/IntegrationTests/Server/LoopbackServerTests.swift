@@ -22,6 +22,45 @@ struct LoopbackServerTests {
         await session.shutdown()
     }
 
+    /// The values of several fields with one name are joined, by the request of a mock and by a received one alike.
+    @Test func aMockAndAServerReadFieldsAlike() async throws {
+        let server = try LoopbackServer.http { request in
+            .text("\(request["accept"] ?? "-") \(request["COOKIE"] ?? "-") \(request["X-Other"] ?? "-")")
+        }
+        let transport = MockTransport { request in
+            .text("\(request["accept"] ?? "-") \(request["COOKIE"] ?? "-") \(request["X-Other"] ?? "-")")
+        }
+        var request = Request(server.url())
+        request.headers[values: .accept] = ["a/b", "c/d"]
+        request.headers[values: .cookie] = ["a=1", "b=2"]
+        for session in [Session(), Session(transport: transport)] {
+            #expect(try await session.request(request).string() == "a/b, c/d a=1; b=2 -")
+            await session.shutdown()
+        }
+        #expect(server.requests.first?.values(of: "Accept") == ["a/b", "c/d"])
+    }
+
+    /// A response takes the labels of a mock's response, and fields of the same type.
+    @Test func aResponseMayHaveTheLabelsOfAMock() async throws {
+        let server = try LoopbackServer.http { request in
+            switch request.path {
+            case "/bytes": .init(status: 418, headers: [.contentType: "a/b"], body: Data("x".utf8))
+            case "/chunks": .init(status: 203, headers: [.eTag: "\"1\""], body: .chunked { try $0.write("y") })
+            case "/fields": .init(headers: [.eTag: "\"2\""], body: .sized(1) { try $0.write("z") })
+            default: .init(status: 404)
+            }
+        }
+        let session = Session()
+        let (bytes, first) = try await session.data(server.url("/bytes"))
+        #expect(first.status.code == 418 && first.headers[.contentType] == "a/b" && bytes == Data("x".utf8))
+        let (chunks, second) = try await session.data(server.url("/chunks"))
+        #expect(second.status.code == 203 && second.headers[.eTag] == "\"1\"" && chunks == Data("y".utf8))
+        let (fields, third) = try await session.data(server.url("/fields"))
+        #expect(third.status.code == 200 && third.headers[.eTag] == "\"2\"" && fields == Data("z".utf8))
+        #expect(try await session.data(server.url("/other")).1.status.code == 404)
+        await session.shutdown()
+    }
+
     /// Fields are read as bytes: a space before a combining accent is one `Character` with the accent, but still a space.
     @Test func fieldsAreReadAsBytes() async throws {
         let server = try LoopbackServer.http { _ in .init() }, session = Session()

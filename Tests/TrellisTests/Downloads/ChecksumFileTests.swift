@@ -29,6 +29,16 @@ struct ChecksumFileTests {
         try removeFile()
     }
 
+    @Test func aFileMayBeNamedByItsURL() async throws {
+        try write(Data("abc".utf8))
+        let url = URL(filePath: path)
+        let checksum = try await Checksum.sha256(ofFileAt: url)
+        #expect(checksum.description == Self.abc256)
+        #expect(try await Checksum.sha512(ofFileAt: url) == Checksum.sha512(ofFileAt: path))
+        #expect(try await checksum.matches(fileAt: url))
+        try removeFile()
+    }
+
     /// Files of no bytes, of one piece and of several pieces.
     @Test(arguments: [0, 1 << 20, 3_000_000]) func ofAnySize(_ count: Int) async throws {
         let content = Data((0..<count).map { UInt8(truncatingIfNeeded: $0 % 251) })

@@ -31,6 +31,14 @@ struct ChecksumTests {
         #expect(checksum.problem()?.kind == .invalidRequest)
     }
 
+    @Test func checksumsAreEqualIfNameAndBytesAre() {
+        let one = Checksum.sha256(Self.abc256)
+        #expect(one == Checksum("SHA256:\(Self.abc256.uppercased())"))
+        #expect(one != Checksum.sha256("00"))
+        #expect(Checksum.sha256("00") != Checksum.sha512("00"))
+        #expect(Set([one, Checksum.sha256(Self.abc256), Checksum.sha512(Self.abc256)]).count == 2)
+    }
+
     private static let base64 = "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="
 
     @Test(arguments: [

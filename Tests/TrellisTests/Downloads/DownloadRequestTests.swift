@@ -33,6 +33,37 @@ struct DownloadRequestTests {
 
     private struct Refused: Error {}
 
+    private struct Unmakable: RequestConvertible {
+        func asRequest() throws -> Request { throw Refused() }
+    }
+
+    @Test func aHandleHasItsRequestAndDescribesItself() throws {
+        let download = session.downloadRequest("http://a.example/f?token=s3cret", headers: [.accept: "a/b"])
+        #expect(try download.request.url == "http://a.example/f?token=s3cret")
+        #expect(try download.request.headers == [.accept: "a/b"])
+        let text = "\(download)"
+        #expect(text.hasPrefix("GET http://a.example/f") && text.hasSuffix(" (download)"))
+        #expect(!text.contains("s3cret") && String(reflecting: download) == text)
+        #expect(download.state == .initialized && transport.attempts.isEmpty)
+    }
+
+    @Test func theRequestOfAHandleIsCompletedByItsSession() throws {
+        let world = try ScriptedDownload { $0.baseURL = "http://a.example/v1/" }
+        let download = world.session.downloadRequest("f")
+        #expect(try download.request.url == "http://a.example/v1/f")
+        #expect("\(download)" == "GET http://a.example/v1/f (download)")
+    }
+
+    @Test func aRequestThatCannotBeSentHasAReason() {
+        let unmakable = session.downloadRequest(Unmakable())
+        #expect(throws: Refused.self) { try unmakable.request }
+        #expect("\(unmakable)".hasPrefix("failed: "))
+        let unsendable = session.downloadRequest("ftp://a.example/f")
+        let error = #expect(throws: TrellisError.self) { try unsendable.request }
+        #expect(error?.kind == .invalidURL)
+        #expect("\(unsendable)".hasPrefix("failed: "))
+    }
+
     /// A validator that is added after the progress sequence was created still counts: the sequence starts nothing before its
     /// first read.
     @Test func aSequenceOfProgressStartsNothingBeforeItIsRead() async throws {
@@ -40,7 +71,7 @@ struct DownloadRequestTests {
         let progress = download.progress
         await session.settle()
         #expect(download.state == .initialized && transport.attempts.isEmpty)
-        download.validate { _, _, _ in throw Refused() }
+        _ = download.validate { _, _, _ in throw Refused() }
         for await _ in progress { break }
         let attempt = try await transport.nextAttempt()
         world.sendHead(attempt)

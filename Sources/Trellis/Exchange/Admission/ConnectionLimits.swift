@@ -5,14 +5,28 @@
 /// ``Request/priority`` and then by arrival, and origins take turns.
 public struct ConnectionLimits: Sendable, Hashable {
     /// The maximum number of connections in total. The default is 256.
-    public var total = 256
+    public var total: Int
     /// The maximum number of connections to one origin. The default is 64.
-    public var perOrigin = 64
+    public var perOrigin: Int
     /// The time for which an unused connection is kept. The default is 45 s; fractions of a second are ignored.
-    public var idleLifetime = Duration.seconds(45)
+    public var idleLifetime: Duration
     /// The age after which a connection is not used for new requests. The default is one hour; fractions of a second are ignored.
-    public var maximumLifetime = Duration.seconds(3600)
+    public var maximumLifetime: Duration
 
-    /// Creates limits with the default values.
-    public init() {}
+    /// Creates limits; values that are not given have their defaults.
+    ///
+    /// - Parameters:
+    ///   - total: The maximum number of connections in total.
+    ///   - perOrigin: The maximum number of connections to one origin.
+    ///   - idleLifetime: The time for which an unused connection is kept.
+    ///   - maximumLifetime: The age after which a connection is not used for new requests.
+    public init(
+        total: Int = 256, perOrigin: Int = 64, idleLifetime: Duration = .seconds(45),
+        maximumLifetime: Duration = .seconds(3600)
+    ) {
+        self.total = total
+        self.perOrigin = perOrigin
+        self.idleLifetime = idleLifetime
+        self.maximumLifetime = maximumLifetime
+    }
 }

@@ -11,8 +11,8 @@ extension Netrc {
     ///   that `HOME` names; if no such file exists, the result has no entries.
     /// - Throws: ``AuthenticationError/unreadableNetrc(path:why:)`` for a file that is missing although its path was given, is no
     ///   regular file, or is larger than 1 MiB; ``AuthenticationError/malformedNetrc(line:)``.
-    public static func load(from path: String? = nil) async throws -> Netrc {
-        guard let path else {
+    public static func load(from path: (any FilePathConvertible)? = nil) async throws -> Netrc {
+        guard let path = path?.filePath else {
             let environment = ProcessInfo.processInfo.environment
             guard let usual = environment["NETRC"] ?? environment["HOME"].map({ "\($0)/.netrc" }),
                 await BlockingThreadPool.run({ FileManager.default.fileExists(atPath: usual) })

@@ -56,8 +56,10 @@ public actor CookieFile: CookieStorage {
     ///   - limits: The limits of the storage.
     ///   - now: Returns the present date; for tests.
     public init(
-        path: String, limits: CookieLimits = CookieLimits(), now: @escaping @Sendable () -> Date = { Date() }
+        path: some FilePathConvertible, limits: CookieLimits = CookieLimits(),
+        now: @escaping @Sendable () -> Date = { Date() }
     ) {
+        let path = path.filePath
         self.path = path
         self.now = now
         store = CookieStore(limits: limits)

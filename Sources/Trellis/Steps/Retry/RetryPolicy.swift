@@ -47,17 +47,35 @@ public struct RetryPolicy: RequestInterceptor {
     /// The default of ``retryableHTTPStatusCodes``: 408, 429, 500, 502, 503 and 504.
     public static let defaultRetryableHTTPStatusCodes: Set<Int> = HTTPResponse.Status.transientCodes
 
-    /// Creates a policy with a limit of its own, and otherwise with the defaults.
+    /// Creates a policy; values that are not given have their defaults.
     ///
     /// - Parameters:
     ///   - retryLimit: The number of retries of one call.
+    ///   - exponentialBackoffBase: The factor by which the span of the waits grows with each retry.
+    ///   - exponentialBackoffScale: The span of the first wait.
+    ///   - maximumBackoff: The largest span.
+    ///   - maximumRetryAfter: The longest `Retry-After` that is waited for.
+    ///   - retryableHTTPMethods: The methods that may be sent twice.
+    ///   - retryableHTTPStatusCodes: The statuses of transient failures.
     ///   - addsIdempotencyKey: Whether requests that may not be sent twice get an `Idempotency-Key`.
     ///   - budget: The limit on the number of retries to each host; a budget of the policy's own, shared with its copies, unless
     ///     given.
-    public init(retryLimit: Int = 2, addsIdempotencyKey: Bool = false, budget: RetryBudget? = RetryBudget()) {
+    public init(
+        retryLimit: Int = 2, exponentialBackoffBase: Double = 2, exponentialBackoffScale: Duration = .milliseconds(500),
+        maximumBackoff: Duration = .seconds(30), maximumRetryAfter: Duration = .seconds(60),
+        retryableHTTPMethods: Set<HTTPRequest.Method> = RetryPolicy.defaultRetryableHTTPMethods,
+        retryableHTTPStatusCodes: Set<Int> = RetryPolicy.defaultRetryableHTTPStatusCodes,
+        addsIdempotencyKey: Bool = false, budget: RetryBudget? = RetryBudget()
+    ) {
         self.init(retryLimit: retryLimit, addsIdempotencyKey: addsIdempotencyKey, budget: budget) {
             .random(in: 0..<1)
         }
+        self.exponentialBackoffBase = exponentialBackoffBase
+        self.exponentialBackoffScale = exponentialBackoffScale
+        self.maximumBackoff = maximumBackoff
+        self.maximumRetryAfter = maximumRetryAfter
+        self.retryableHTTPMethods = retryableHTTPMethods
+        self.retryableHTTPStatusCodes = retryableHTTPStatusCodes
     }
 
     package init(

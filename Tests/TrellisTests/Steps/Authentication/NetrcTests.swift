@@ -106,6 +106,7 @@ struct NetrcTests {
         defer { try? FileManager.default.removeItem(atPath: path) }
         try Data("machine a.example login ada password secret".utf8).write(to: URL(filePath: path))
         #expect(try await Netrc.load(from: path).entries == [Self.ada])
+        #expect(try await Netrc.load(from: URL(filePath: path)).entries == [Self.ada])
         try Data(count: (1 << 20) + 1).write(to: URL(filePath: path))
         await #expect(throws: AuthenticationError.unreadableNetrc(path: path, why: "it is larger than 1 MiB")) {
             try await Netrc.load(from: path)

@@ -50,6 +50,13 @@ struct CookieFileTests: ~Copyable {
         #expect(lines.map { $0.suffix(3) } == ["a\t1", "c\t3"])
     }
 
+    @Test func aFileMayBeNamedByItsURL() async {
+        let jar = CookieFile(path: URL(filePath: path))
+        #expect(jar.path.hasPrefix("/") && jar.path.hasSuffix("/cookies.txt"))
+        await jar.store(["a=1"], from: url)
+        #expect(await sent(self.jar()) == "a=1")
+    }
+
     @Test func nobodyElseCanReadANewFile() async throws {
         await jar().store(["a=1"], from: url)
         func mode() throws -> Int {

@@ -91,6 +91,30 @@ struct RetryPolicyTests {
         #expect(Self.delay(Self.answer(.post, 503), policy: policy) == nil)
     }
 
+    /// Each value that the initialiser takes is the value of the property with its name; the defaults are those of the properties.
+    @Test func allValuesCanBeGivenAtOnce() {
+        let policy = RetryPolicy(
+            retryLimit: 3, exponentialBackoffBase: 1.5, exponentialBackoffScale: .seconds(1),
+            maximumBackoff: .seconds(4), maximumRetryAfter: .seconds(5), retryableHTTPMethods: [.post],
+            retryableHTTPStatusCodes: [418], addsIdempotencyKey: true, budget: nil)
+        #expect(policy.retryLimit == 3)
+        #expect(policy.exponentialBackoffBase == 1.5)
+        #expect(policy.exponentialBackoffScale == .seconds(1))
+        #expect(policy.maximumBackoff == .seconds(4))
+        #expect(policy.maximumRetryAfter == .seconds(5))
+        #expect(policy.retryableHTTPMethods == [.post])
+        #expect(policy.retryableHTTPStatusCodes == [418])
+        #expect(policy.addsIdempotencyKey && policy.budget == nil)
+        let (usual, scripted) = (RetryPolicy(), RetryPolicy(random: { 1 }))
+        #expect(usual.retryLimit == scripted.retryLimit && usual.budget != nil && !usual.addsIdempotencyKey)
+        #expect(usual.exponentialBackoffBase == scripted.exponentialBackoffBase)
+        #expect(usual.exponentialBackoffScale == scripted.exponentialBackoffScale)
+        #expect(usual.maximumBackoff == scripted.maximumBackoff)
+        #expect(usual.maximumRetryAfter == scripted.maximumRetryAfter)
+        #expect(usual.retryableHTTPMethods == scripted.retryableHTTPMethods)
+        #expect(usual.retryableHTTPStatusCodes == scripted.retryableHTTPStatusCodes)
+    }
+
     @Test func errorsOfOthersAreNotRetried() {
         struct Other: Error {}
         let request = Request("http://a.example/")
