@@ -22,7 +22,7 @@ struct OAuthServer: Authenticator {
 
     func refresh(_ tokens: OAuthTokens, using session: RefreshSession) async throws -> OAuthTokens {
         let request = try Request("https://id.example.com/token", method: .post)
-            .withParameters(["grant_type": "refresh_token", "refresh_token": tokens.refresh])
+            .withParameters(["grant_type": "refresh_token", "refresh_token": tokens.refresh], encoder: .form)
         return try await session.decode(from: request)
     }
 }
