@@ -36,6 +36,8 @@ let package = Package(
             swiftSettings: settings),
         // A tour of the framework on real traffic, with a server in the same process.
         .executableTarget(name: "Tour", dependencies: [trellis, testing, "TerminalKit"], swiftSettings: settings),
+        // The code that the README and the pages of the documentation show. It is compiled and never run.
+        .target(name: "Snippets", dependencies: [trellis], swiftSettings: settings),
         // The server to which test.sh sends requests.
         .executableTarget(name: "FixtureServer", dependencies: [testing], swiftSettings: settings),
     ]

@@ -12,7 +12,7 @@ public struct DownloadedFile: Sendable {
     public let isExisting: Bool
     /// The response whose body is the file; the last one if several were needed.
     ///
-    /// An existing file that was kept without a request (``attempts`` is 0) has a response that no server has sent: a 304 (Not
+    /// An existing file that was kept without a request (``attemptCount`` is 0) has a response that no server has sent: a 304 (Not
     /// Modified) without fields, of the request's URL.
     public let response: Response
     /// The number of interruptions after which the download resumed by itself.

@@ -1,0 +1,40 @@
+import Trellis
+
+struct Item: Sendable {
+    var url: String
+    var name: String
+    var sha256: String
+}
+
+/// Downloads the items into a folder, and returns the number of the downloads that failed.
+func download(_ items: [Item], to folder: String, session: Session) async throws -> Int {
+    let options: DownloadDestination.Options = [
+        .createIntermediateDirectories, .keepIfItMatches, .removePreviousFile,
+    ]
+    let downloads = items.map { item in
+        session.downloadRequest(
+            item.url, to: .file("\(folder)/\(item.name)", options), checksum: .sha256(item.sha256))
+    }
+    let batch = session.downloads(of: downloads, maximumConcurrency: 4)
+    let watching = Task {
+        for await progress in batch.progress {
+            let share = progress.fraction.map { "\(Int($0 * 100)) %" } ?? "\(batch.finishedCount) of \(batch.count)"
+            print(share, progress.completedBytes, "bytes")
+        }
+    }
+    defer { watching.cancel() }
+
+    var failed = 0
+    for await outcome in batch {  // this loop starts the downloads
+        switch outcome.result {
+        case .success(let file):
+            print(file.path, file.isExisting ? "kept" : "\(file.size - file.resumedBytes) new bytes")
+        case .failure(let error):
+            failed += 1
+            print(items[outcome.index].url, error)
+        }
+    }
+    try Task.checkCancellation()  // the loop ends without an error in a cancelled task
+    await watching.value
+    return failed
+}

@@ -1,0 +1,50 @@
+import Trellis
+
+func readLines(_ url: String, session: Session) async throws {
+    let log = try await session.stream(url, headers: [.accept: "text/plain"], timeouts: .endless).validate()
+    for try await line in log.lines { print(line) }
+}
+
+func countBytes(_ url: String, session: Session) async throws -> Int {
+    let response = try await session.stream(url).validate(statusCode: 200..<300)
+    var count = 0
+    for try await chunk in response.chunks { count += chunk.count }
+    return count
+}
+
+func follow(_ url: String, session: Session) async throws {
+    while true {
+        do {
+            let log = try await session.stream(url, timeouts: Timeouts(idle: nil, total: nil)).validate()
+            for try await line in log.lines { print(line) }
+        } catch let error as TrellisError where error.isRetryable {
+            print("lost:", error)
+        }
+        try await Task.sleep(for: .seconds(1))  // after an end, too; throws in a cancelled task
+    }
+}
+
+func printEvents(_ url: String, session: Session) async throws {
+    var reconnection = EventSourceReconnection()
+    reconnection.initialDelay = .seconds(1)
+    reconnection.maximumFailures = 10
+    for try await event in session.serverSentEvents(url, reconnecting: reconnection) {
+        print(event.id, event.event, event.data)
+    }
+}
+
+func followEvents(_ url: String, session: Session) async throws {
+    var headers: HTTPFields = [:]
+    while true {
+        do {
+            for try await event in session.serverSentEvents(url, headers: headers) {
+                headers["Last-Event-ID"] = event.id
+                print(event.event, event.data)
+            }
+            return  // a 204: the server wants no more connections
+        } catch let error as TrellisError where error.isRetryable {  // such as a 503
+            print("refused:", error)
+            try await Task.sleep(for: .seconds(5))
+        }
+    }
+}
