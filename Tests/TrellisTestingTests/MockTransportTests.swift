@@ -17,10 +17,11 @@ struct MockTransportTests {
     }
 
     /// A handler reads a request with the names of ``LoopbackServer/ReceivedRequest``.
-    @Test(arguments: [
-        ("http://mock.example/a%20b?q=1&r", "/a%20b", "q=1&r"), ("http://mock.example", "/", nil),
-        ("http://[::1]:81/a/b", "/a/b", nil), ("http://mock.example?q=/", "/", "q=/"),
-    ] as [(String, String, String?)])
+    @Test(
+        arguments: [
+            ("http://mock.example/a%20b?q=1&r", "/a%20b", "q=1&r"), ("http://mock.example", "/", nil),
+            ("http://[::1]:81/a/b", "/a/b", nil), ("http://mock.example?q=/", "/", "q=/"),
+        ] as [(String, String, String?)])
     func theHandlerReadsThePartsOfTheRequest(_ url: String, _ path: String, _ query: String?) async throws {
         let transport = MockTransport { request in
             request["X-KEY"] == "a" && request.headers["x-key"] == "a" && request["X-Other"] == nil

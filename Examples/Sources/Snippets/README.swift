@@ -8,7 +8,9 @@ struct Tokens: AuthenticationCredential, Decodable {
     var requiresRefresh: Bool { false }  // a 401 begins the refresh
 }
 struct OAuth: Authenticator {
-    func apply(_ tokens: Tokens, to request: inout Request) { request.headers[.authorization] = "Bearer " + tokens.access }
+    func apply(_ tokens: Tokens, to request: inout Request) {
+        request.headers[.authorization] = "Bearer " + tokens.access
+    }
     func refresh(_ tokens: Tokens, using session: RefreshSession) async throws -> Tokens {
         try await session.decode(from: Request("token", method: .post, body: .json(["refresh": tokens.refresh])))
     }

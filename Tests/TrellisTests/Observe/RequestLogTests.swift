@@ -186,7 +186,9 @@ struct RequestLogTests {
 
     /// A monitor that never returns does not keep the session.
     @Test func aMonitorThatHangsDelaysTheShutdownByItsLimitAtMost() async {
-        let hub = EventHub(monitors: [RequestLog { _ in try? await Task.sleep(for: .seconds(3600)) }], bufferSize: 10)
+        let gate = LoopbackServer.Gate()
+        defer { gate.open() }
+        let hub = EventHub(monitors: [RequestLog { _ in try? await gate.opened() }], bufferSize: 10)
         hub.emit(
             RequestEvent(
                 callID: 1, method: .get, url: "http://a.example/", attempt: 1, elapsed: .zero,

@@ -55,10 +55,11 @@ struct RedirectorTests {
     }
 
     /// A handler that only changes the URL does not send the credential of the old origin to the new one.
-    @Test(arguments: [
-        ("https://a.example/c", "Bearer x"), ("https://c.example/", nil), ("https://a.example:8443/", nil),
-        ("http://a.example/", nil),
-    ] as [(String, String?)])
+    @Test(
+        arguments: [
+            ("https://a.example/c", "Bearer x"), ("https://c.example/", nil), ("https://a.example:8443/", nil),
+            ("http://a.example/", nil),
+        ] as [(String, String?)])
     func fieldsOfTheOldOriginThatAreLeftInPlaceAreRemoved(_ url: String, _ field: String?) async throws {
         let handler = Redirector.modify { request, _ in request.setting(\.url, to: url) }
         let next = try #require(try await Self.next(handler, "/b"))
