@@ -128,7 +128,10 @@ private struct OriginsSoak: Sendable {
         // more are allowed. A leak of 100 bytes for each of 200,000 requests would be 18 MB.
         #expect(late.bytes <= early.bytes + early.bytes / 10 + 4 << 20)
         await session.shutdown()
-        #expect(Self.openDescriptors() == before)
+        // Every connection is closed when the shutdown returns. The runtime's own descriptors may be closed a moment later.
+        if Self.socketCount() != sockets { print("soak: left after the shutdown: \(Self.descriptorTargets())") }
+        #expect(Self.socketCount() == sockets)
+        while Self.openDescriptors() > before { await Task.yield() }
     }
 
     // MARK: Requests
@@ -223,12 +226,11 @@ private struct OriginsSoak: Sendable {
 
     private static func openDescriptors() -> Int { count("/proc/self/fd") }
 
-    private static func socketCount() -> Int {
+    private static func socketCount() -> Int { descriptorTargets().count { $0.hasPrefix("socket:") } }
+
+    private static func descriptorTargets() -> [String] {
         let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
-        return names.count { name in
-            let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(name)")
-            return target?.hasPrefix("socket:") == true
-        }
+        return names.compactMap { try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\($0)") }
     }
 
     private static func residentBytes() -> Int {
