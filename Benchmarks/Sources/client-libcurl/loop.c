@@ -132,7 +132,8 @@ static void end_transfers(loop *loop, transfer_ended ended) {
     }
 }
 
-/// Runs the timer if it is due, and again if that makes it due again.
+/// Tells libcurl that its timeout has passed, if it has, and again while libcurl sets a new timeout
+/// that has already passed.
 static void run_timer(loop *loop, transfer_ended ended) {
     int running;
     while (loop->timer_due_ns != no_timer && loop->timer_due_ns <= measure_now_ns()) {

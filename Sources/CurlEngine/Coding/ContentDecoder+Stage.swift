@@ -7,7 +7,7 @@ final class DecoderStage {
 
     let coding: ContentCoding
     let codec: Codec
-    /// The output of the coding around this one; empty for the outermost coding.
+    /// The input of this decoder, which the decoder before it has produced; empty for the first decoder.
     let buffer: UnsafeMutableRawBufferPointer
     /// The total number of bytes that the coding around this one has produced.
     var takenBytes = 0

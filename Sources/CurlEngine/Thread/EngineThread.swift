@@ -40,7 +40,7 @@ package enum CallingThread {
     package static var isEngine: Bool { unsafe ccurl_thread_tag() != nil }
 }
 
-extension Task where Success == Void, Failure == Never {
+extension Task {
     /// Cancels the task, from a thread of the pool if the caller is on an engine thread: cancellation handlers run on the thread
     /// that cancels, and may be code of the user's, which must not block an engine.
     package func cancelOffEngine() {

@@ -142,7 +142,8 @@ extension DownloadOperation {
     private func digestScope(of response: Response) -> DigestFields.Scope? {
         guard request.method != .head, response.status != .notModified else { return nil }
         guard response.status == .partialContent else { return .representation }
-        // The part is the file if the caller's own request asks for it.
+        // If the caller's request has a `Range` of its own, the requested part is the complete file, so that only the digest of
+        // this response's content applies.
         return canResume ? .partOfRepresentation : .content
     }
 

@@ -171,7 +171,7 @@ final class DownloadTask: SessionOperation {
     /// Performs the work that a cancellation has left, outside the lock.
     private func perform(_ cancellation: Cancellation?) {
         guard let cancellation else { return }
-        cancellation.task?.cancel()
+        cancellation.task?.cancelOffEngine()
         for waiter in cancellation.held { waiter.resume() }
         // A download without a task has nothing else that ends its progress.
         if cancellation.task == nil { progress.finish() }

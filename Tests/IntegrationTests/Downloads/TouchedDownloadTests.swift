@@ -145,7 +145,7 @@ struct TouchedDownloadTests {
         #expect(folder.data("b.bin") == Self.content && server.ranges == [nil, nil])
     }
 
-    /// Resume data is ignored if its bytes no longer exist, and the bytes of the partial file belong to another version.
+    /// Resume data is ignored if another download has overwritten the partial file that the data describes.
     @Test func resumeDataOfAPartialFileThatIsOfAnotherDownloadByNow() async throws {
         let (server, data) = try await interrupted()
         let other = try FileServer(noise(2_000_000, seed: 5), tag: "\"other\"") { _, _ in .cut(900_000) }
@@ -190,7 +190,7 @@ struct TouchedDownloadTests {
 
     // MARK: Two downloads to one place
 
-    /// The partial files of second processes that were killed are removed by the next download. A file that is still being written stays.
+    /// A download removes the partial files that killed processes have left at the same path. A file that is still being written stays.
     @Test func whatSecondDownloadsLeftGoes() async throws {
         for name in [".2", ".3", ".7"] { folder.write(noise(1000), to: Self.part + name) }
         let held = try #require(try PartialFile.opened(path: folder(Self.part + ".5")))

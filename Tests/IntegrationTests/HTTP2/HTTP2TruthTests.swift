@@ -100,7 +100,7 @@ struct Pair: Sendable, CustomTestStringConvertible {
 }
 
 extension [String] {
-    /// Returns each of these strings with each of the others.
+    /// Returns all pairs of a string of this array and a string of another array.
     func product(_ others: [String]) -> [Pair] {
         flatMap { first in others.map { Pair(first: first, second: $0) } }
     }

@@ -31,13 +31,13 @@ struct LoopbackServerTests {
             .text("\(request["accept"] ?? "-") \(request["COOKIE"] ?? "-") \(request["X-Other"] ?? "-")")
         }
         var request = Request(server.url())
-        request.headers[values: .accept] = ["a/b", "c/d"]
+        request.headers[values: .accept] = ["text/plain", "c/d"]
         request.headers[values: .cookie] = ["a=1", "b=2"]
         for session in [Session(), Session(transport: transport)] {
-            #expect(try await session.request(request).string() == "a/b, c/d a=1; b=2 -")
+            #expect(try await session.request(request).string() == "text/plain, c/d a=1; b=2 -")
             await session.shutdown()
         }
-        #expect(server.requests.first?.values(of: "Accept") == ["a/b", "c/d"])
+        #expect(server.requests.first?.values(of: "Accept") == ["text/plain", "c/d"])
     }
 
     /// A response takes the labels of a mock's response, and fields of the same type.

@@ -2,7 +2,7 @@
 
 /// The transitions of an exchange: every phase with every event, the phase that follows, and the actions.
 ///
-/// The rows are the specification. A row that fails is a change of behaviour, not of the table.
+/// The rows are the specification. If a row fails, the code is wrong and not the row.
 extension ExchangeStateTests {
     static let table: [Row] = [
         // initialized

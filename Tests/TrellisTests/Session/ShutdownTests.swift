@@ -264,7 +264,7 @@ struct ShutdownTests {
         }
     }
 
-    /// The response comes before the handle's call has learned of its first request.
+    /// A redirect that arrives before the call has recorded its first exchange leaves nothing behind in the session.
     @Test func aHandleThatWasRedirectedAtOnceIsForgotten() async throws {
         let transport = EarlyTransport { _, request, events in
             let isLast = request.url.hasSuffix("/next")

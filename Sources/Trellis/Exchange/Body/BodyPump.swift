@@ -63,7 +63,7 @@ final class BodyPump: Sendable {
         }
     }
 
-    /// Sends a file. Opens the file before, and closes it after the transport has finished with it.
+    /// Opens a file and sends it. The file stays open until the transport has read it completely.
     private func send(fileAt path: String, length: Int64, to target: Target) async throws {
         let file = try await FileChunks.open(path, length: length)
         defer { withExtendedLifetime(file) {} }

@@ -10,8 +10,8 @@ private import HTTPTypes
 /// let page = try await session.request(url).validate(notStale).decode(Page.self)
 /// ```
 public struct Validator: Sendable {
-    /// A check of the user's own. The arguments are the request as it was sent, the response, and the complete body; `nil` if the
-    /// response is a stream, whose body has not been received yet. The reader receives an error that the check throws unchanged.
+    /// A closure that throws an error if a response is not acceptable. Its arguments are the request as it was sent, the response, and
+    /// the complete body, which is `nil` for a stream, because it has not been received yet. The reader receives the error unchanged.
     public typealias Check =
         @Sendable (_ request: Request, _ response: Response, _ body: Data?) async throws -> Void
 
