@@ -92,10 +92,16 @@ struct CallRecord: Sendable {
     var traffic = EarlierTraffic.none
     /// The exchanges that have ended, for a handle to show; `nil` if the call has no handle.
     var exchanges: [RequestExchange]?
-    /// The hosts for which retry budgets have recorded a request of the call last, by budget.
-    var budgetHosts: [ObjectIdentifier: String] = [:]
+    /// The last requests of the call that retry budgets have recorded, by budget.
+    var budgetRecords: [ObjectIdentifier: BudgetRecord] = [:]
     /// The records about the credentials of the call, by the stores that hold the credentials.
     var credentials: [ObjectIdentifier: CredentialRecord] = [:]
+}
+
+/// The URL and the host of a request that a retry budget has recorded.
+struct BudgetRecord: Sendable {
+    let url: String
+    let host: String
 }
 
 /// An exchange of a request: a request on the wire, in one of its attempts.

@@ -43,18 +43,24 @@ public final class RetryBudget: Sendable {
     }
 
     /// Records a request that is sent for the first time.
-    public func recordRequest(_ request: Request) {
+    public func recordRequest(_ request: Request) { recordRequest(to: request.limitedHost) }
+
+    private func recordRequest(to host: String) {
         let now = clock.now()
-        accounts.withLock { $0.withState(of: request.limitedHost, at: now) { $0.recordRequest(at: now) } }
+        accounts.withLock { $0.withState(of: host, at: now) { $0.recordRequest(at: now) } }
     }
 
     /// Records the request of a call, unless the last request of the call that was recorded went to the same host: the first
     /// request, and the first request to each host that an adapter or a redirect leads to. Retries are withdrawn from the
     /// budget of that host.
     func recordRequest(_ request: Request, of call: Call) {
+        let (id, url) = (ObjectIdentifier(self), request.url)
+        let last = call.record.withLock { $0.budgetRecords[id] }
+        // The host of a URL takes longer to find than the rest of this function.
+        guard last?.url != url else { return }
         let host = request.limitedHost
-        let last = call.record.withLock { $0.budgetHosts.updateValue(host, forKey: ObjectIdentifier(self)) }
-        if last != host { recordRequest(request) }
+        call.record.withLock { $0.budgetRecords[id] = BudgetRecord(url: url, host: host) }
+        if last?.host != host { recordRequest(to: host) }
     }
 
     /// Takes another sending of a request from the budget: a retry, or a hedge beside the first attempt.
