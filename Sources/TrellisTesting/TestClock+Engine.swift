@@ -13,10 +13,12 @@ extension TestClock {
             EngineInstant(nanoseconds: 1_000_000_000).advanced(by: clock.now.elapsed)
         }
 
+        /// Returns zero for a deadline that has passed, and otherwise `nil`: the engine sleeps until the test advances the clock.
         package func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? {
             deadline <= now ? 0 : nil
         }
 
+        /// Calls `wake` after each advance of the clock.
         package func onAdvance(_ wake: @escaping @Sendable () -> Void) { clock.onAdvance(wake) }
     }
 

@@ -8,14 +8,17 @@ private import Glibc
 package final class FileReader: Sendable {
     /// The reason that a file cannot be used, in words.
     package struct Failure: Error, Hashable, Sendable {
+        /// The reason, as part of a sentence about the file.
         package let why: String
 
+        /// Creates a failure.
         package init(why: String) { self.why = why }
 
         /// The failure of a file that has fewer bytes than were announced.
         package static let shrunk = Failure(why: "it became shorter while it was read")
     }
 
+    /// The path of the file.
     package let path: String
     /// The number of bytes that are read, even if the file grows.
     package let length: Int64

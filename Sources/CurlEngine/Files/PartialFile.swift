@@ -14,6 +14,7 @@ package final class PartialFile: Sendable {
         /// The modification time, in nanoseconds since 1970.
         package var modified: Int64
 
+        /// Creates a stamp.
         package init(size: Int64, modified: Int64) {
             self.size = size
             self.modified = modified

@@ -23,8 +23,10 @@ package final class DiskExecutor: TaskExecutor, Sendable {
     /// The semaphore that counts the jobs.
     private let arrivals = Semaphore()
 
+    /// Creates an executor with at most `limit` threads.
     package init(limit: Int) { self.limit = limit }
 
+    /// Adds a job, and starts a thread for it if all threads are busy and the limit allows another.
     package func enqueue(_ job: consuming ExecutorJob) {
         let job = UnownedJob(job)
         let mustStart = state.withLock { state in

@@ -34,6 +34,7 @@ public struct TrellisError: Error, Sendable {
     /// The redirects that were followed up to the failure, for an error without a response that has them.
     var followed: [Redirect] = []
 
+    /// Creates an error.
     package init(
         _ reason: Reason, method: HTTPRequest.Method? = nil, url: String? = nil, phase: Phase = .composing,
         metrics: Metrics = Metrics(), underlying: (any Error)? = nil

@@ -40,7 +40,9 @@ package final class CallObserver: Sendable {
 }
 
 extension CallObserver: ReadingObserver {
+    /// Sends the event of a validation; `error` is `nil` if the response was accepted.
     package func didValidate(_ error: (any Error)?) { tell(.validated(error)) }
 
+    /// Sends the event of a serialization; `error` is `nil` if it succeeded.
     package func didSerialize(in duration: Duration, _ error: (any Error)?) { tell(.serialized(duration, error)) }
 }

@@ -41,6 +41,7 @@ package final class ProgressBroadcaster: Sendable {
     private let clock: any EngineClock
     private let state: Locked<State>
 
+    /// Creates a broadcaster; `total` is the expected number of bytes, `nil` if it is not known.
     package init(clock: any EngineClock, total: Int64? = nil) {
         self.clock = clock
         let meter = ProgressMeter(start: clock.now(), total: total)

@@ -11,6 +11,7 @@ package struct ProgressMeter: Sendable {
     private let start: EngineInstant
     /// The number of completed bytes, including those of an existing part.
     package private(set) var completed: Int64 = 0
+    /// The expected number of bytes; `nil` if it is not known.
     package private(set) var total: Int64?
     /// The number of bytes that moved since ``start``.
     private(set) var moved: Int64 = 0

@@ -26,6 +26,7 @@ package struct Answer: Sendable {
 
     /// The request as it was sent, with its session's defaults.
     package var request: Request { storage.request }
+    /// The response.
     package var response: Response { storage.response }
     /// The complete body; `nil` if the body has not been received.
     package var body: Data? { storage.body }
@@ -34,6 +35,7 @@ package struct Answer: Sendable {
     /// The validation result of the attempt that received the response; `nil` if the attempt was not validated.
     var validationResult: ValidationResult? { storage.validationResult }
 
+    /// Creates an answer that nothing observes.
     package init(request: Request, response: Response, body: Data?) {
         self.init(request: request, response: response, body: body, observer: nil)
     }

@@ -23,7 +23,9 @@ package protocol ChunkSource: AnyObject, Sendable {
 extension ChunkSource {
     /// The default, `nil`, because the request is unknown.
     package var request: Request? { nil }
+    /// `nil`, unless a source has an observer.
     package var observer: (any ReadingObserver)? { nil }
+    /// `nil`, unless a source measures its transfer.
     package var metrics: Metrics? { get async { nil } }
 
     /// Does nothing: a reader that does not read has the same effect a little later.

@@ -19,6 +19,7 @@ public struct ResponseHead: Sendable {
         fields = LazyFields(headers)
     }
 
+    /// Creates a head from the bytes of the transport.
     package init(_ head: WireHead) {
         status = HTTPResponse.Status(code: head.status, reasonPhrase: head.reason ?? "")
         version = HTTPVersion(head.version)
@@ -57,13 +58,16 @@ package final class LazyFields: Sendable {
     private let wire: WireFields
     private let parsed = AtomicLazyReference<Parsed>()
 
+    /// Creates fields that are parsed when they are first read.
     package init(_ wire: WireFields) { self.wire = wire }
 
+    /// Creates fields that are parsed already.
     package init(_ fields: HTTPFields) {
         wire = WireFields()
         _ = parsed.storeIfNil(Parsed(fields))
     }
 
+    /// The parsed fields.
     package var value: HTTPFields {
         if let parsed = parsed.load() { return parsed.fields }
         return parsed.storeIfNil(Parsed(HTTPFields(wire))).fields

@@ -11,6 +11,7 @@ public struct StreamResponse: Sendable {
     /// The source of the body.
     var source: any ChunkSource { token.source }
 
+    /// Creates a response with a body that a source delivers.
     package init(_ response: Response, source: any ChunkSource) { self.init(response, token: TransferToken(source)) }
 
     init(_ response: Response, token: TransferToken) {

@@ -20,6 +20,7 @@ public struct RequestBody: Sendable {
     /// session's default applies.
     public var contentType: String?
 
+    /// Creates a body from its source.
     package init(_ source: Source, contentType: String?) {
         self.source = source
         self.contentType = contentType

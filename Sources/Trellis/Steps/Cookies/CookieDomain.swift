@@ -100,6 +100,7 @@ public struct CookieURL: Sendable, Hashable {
         self.init(url)
     }
 
+    /// Creates the value from a parsed URL.
     package init(_ url: WireURL) {
         host = url.host.lowercased()
         let rest = url.text.utf8.dropFirst(url.origin.utf8.count)

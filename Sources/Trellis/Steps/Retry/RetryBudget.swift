@@ -32,6 +32,7 @@ public final class RetryBudget: Sendable {
         self.init(ratio: ratio, minimumRetries: minimumRetries, window: window, clock: MonotonicClock.system)
     }
 
+    /// Creates a budget with the clock that measures its window.
     package init(ratio: Double = 0.1, minimumRetries: Int = 10, window: Duration = .seconds(10), clock: any EngineClock)
     {
         self.ratio = ratio

@@ -78,6 +78,7 @@ public struct RetryPolicy: RequestInterceptor {
         self.retryableHTTPStatusCodes = retryableHTTPStatusCodes
     }
 
+    /// Creates a policy with another source of random numbers from 0 to 1.
     package init(
         retryLimit: Int = 2, addsIdempotencyKey: Bool = false, budget: RetryBudget? = RetryBudget(),
         random: @escaping @Sendable () -> Double
