@@ -13,7 +13,8 @@ extension TestClock {
             EngineInstant(nanoseconds: 1_000_000_000).advanced(by: clock.now.elapsed)
         }
 
-        /// Returns zero for a deadline that has passed, and otherwise `nil`: the engine sleeps until the test advances the clock.
+        /// Returns zero for a deadline that has passed. Any other deadline has no sleep (`nil`), because the engine waits until the
+        /// test advances the clock.
         package func sleep(until deadline: EngineInstant, from now: EngineInstant) -> UInt64? {
             deadline <= now ? 0 : nil
         }
