@@ -155,7 +155,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         transfer.upload.discard()
         if let easy, unsafe transfer.parser.isHTTP1 {
             unsafe multi?.sockets.didBecomeIdle(
-                easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy))
+                easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy),
+                origin: transfer.options.url.origin)
         }
         guard !transfer.isCancelled else { return }
         if end.failure == nil, transfer.isHeldUp {
@@ -295,6 +296,9 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     // MARK: Idle connections
+
+    /// Closes one idle HTTP/1.1 connection to an origin, or all idle HTTP/1.1 connections if `origin` is `nil`.
+    package func closeIdleConnections(to origin: String?) { unsafe multi?.sockets.closeIdle(to: origin) }
 
     private var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 

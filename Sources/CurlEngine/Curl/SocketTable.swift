@@ -25,6 +25,8 @@ struct SocketTable {
         var isIdleHTTP1 = false
         /// The easy handle for which libcurl last had an interest in the socket.
         var user: ObjectIdentifier?
+        /// The origin of an idle connection's last request.
+        var origin = ""
     }
 
     private var entries: [Entry] = []
@@ -72,11 +74,24 @@ struct SocketTable {
     }
 
     /// Marks a socket as idle after an HTTP/1 response, unless the next transfer already uses it.
-    mutating func didBecomeIdle(_ descriptor: Int32, generation: UInt32, after user: ObjectIdentifier) {
+    mutating func didBecomeIdle(
+        _ descriptor: Int32, generation: UInt32, after user: ObjectIdentifier, origin: String
+    ) {
         guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation,
             self[descriptor].user == user
         else { return }
         self[descriptor].isIdleHTTP1 = true
+        self[descriptor].origin = origin
+    }
+
+    /// Shuts down one idle HTTP/1.1 connection to an origin, or all idle ones if `origin` is `nil`. libcurl then finds them dead.
+    mutating func closeIdle(to origin: String?) {
+        for descriptor in entries.indices where entries[descriptor].isIdleHTTP1 {
+            guard origin == nil || entries[descriptor].origin == origin else { continue }
+            entries[descriptor].isIdleHTTP1 = false
+            shutdown(Int32(descriptor), Int32(SHUT_RDWR))
+            if origin != nil { return }
+        }
     }
 
     /// Shuts down a connection that libcurl keeps although no request may reuse it. libcurl then finds the connection dead.

@@ -2,6 +2,9 @@
 @usableFromInline package protocol EngineActor: Actor {
     /// The executor on whose thread the actor runs.
     nonisolated var executor: EngineExecutor { get }
+    /// The executor at which calls from other threads enter the actor. The default is ``executor``. An actor that can move to another
+    /// engine keeps the entrance of its first engine, which passes the calls on, so that all calls stay in order.
+    nonisolated var entrance: EngineExecutor { get }
     /// The ``EngineExecutor/executorReference`` of the executor, stored because the runtime asks for it at every entry.
     nonisolated var executorReference: ExecutorReference { get }
 }
@@ -18,6 +21,9 @@ extension EngineExecutor {
 }
 
 extension EngineActor {
+    /// The executor of the actor: an actor that does not move is entered where it runs.
+    @usableFromInline package nonisolated var entrance: EngineExecutor { executor }
+
     /// The executor of the actor, as the runtime reads it.
     package nonisolated var unownedExecutor: UnownedSerialExecutor { unsafe executorReference.executor }
 
@@ -29,6 +35,17 @@ extension EngineActor {
     /// allocation for every call.
     @inlinable @inline(__always)
     package nonisolated func submit(_ body: @escaping @Sendable (isolated Self) -> Void) {
+        entrance.submit(EngineEntry(self, body))
+    }
+
+    /// Runs `body` in the actor at once if the actor is on the engine of its entrance, and otherwise as soon as the actor's engine thread
+    /// is free. Call only on the engine thread of the entrance.
+    package nonisolated func perform(_ body: @escaping @Sendable (isolated Self) -> Void) {
+        EngineEntry(self, body).run(on: entrance)
+    }
+
+    /// Continues with `body` on the engine to which the actor has just moved, before any call that has entered the actor since.
+    package nonisolated func arrive(_ body: @escaping @Sendable (isolated Self) -> Void) {
         executor.submit(EngineEntry(self, body))
     }
 }
@@ -36,7 +53,7 @@ extension EngineActor {
 /// A call of an actor that waits to run on the actor's engine thread.
 @safe
 @usableFromInline package struct EngineEntry: Sendable {
-    private let actor: any Actor
+    private let actor: any EngineActor
     private let body: @Sendable (AnyObject) -> Void
 
     /// A closure as a stored value, so that a cast changes only its type.
@@ -51,6 +68,9 @@ extension EngineActor {
         self.body = unsafe unsafeBitCast(Isolated(body: body), to: Erased.self).body
     }
 
-    /// Runs the call. Called on the engine thread of the actor.
-    func run() { body(actor) }
+    /// Runs the call on the engine thread of `executor`. If the actor has moved to another engine, the call is passed on to that engine.
+    func run(on executor: EngineExecutor) {
+        let home = actor.executor
+        if home === executor { body(actor) } else { home.submit(self) }
+    }
 }

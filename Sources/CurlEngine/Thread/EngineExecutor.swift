@@ -16,20 +16,29 @@ import CCurl
     /// The number of items of the batch that were started.
     private var position = 0
 
+    /// The counters of the thread.
+    package let meter: EngineMeter
+
     /// Starts a thread for the executor; returns zero or an `errno`.
     private let start: @Sendable (EngineExecutor, @escaping @Sendable () -> Void) -> Int32
 
     /// Creates an executor whose timers follow `clock`.
-    package convenience init(clock: any EngineClock = MonotonicClock.system) {
-        self.init(clock: clock) { EngineThread.start(for: $0, $1) }
+    ///
+    /// - Parameter onSample: Receives the share of the time in which the thread has used a processor, about ten times a second while the
+    ///   engine works. Called on the engine thread.
+    package convenience init(
+        clock: any EngineClock = MonotonicClock.system, onSample: (@Sendable (_ share: Double) -> Void)? = nil
+    ) {
+        self.init(clock: clock, onSample: onSample) { EngineThread.start(for: $0, $1) }
     }
 
     /// Creates an executor with another way to start its thread, for tests.
     init(
-        clock: any EngineClock,
+        clock: any EngineClock, onSample: (@Sendable (_ share: Double) -> Void)? = nil,
         start: @escaping @Sendable (EngineExecutor, @escaping @Sendable () -> Void) -> Int32
     ) {
-        loop = EventLoop(clock: clock)
+        meter = EngineMeter(onSample: onSample)
+        loop = EventLoop(clock: clock, meter: meter)
         self.start = start
         clock.onAdvance { [weak self] in self?.submit {} }
     }
@@ -57,6 +66,7 @@ import CCurl
     private func wake() {
         // The engine thread sleeps, so its loop is open, and `signallers` keeps the loop open.
         if let descriptor = loop.wakeUpDescriptor { Poller.signal(descriptor) }
+        meter.countWakeUp()
         queue.withLock { $0.signallers -= 1 }
     }
 
@@ -86,6 +96,9 @@ import CCurl
     }
 
     // MARK: Life
+
+    /// Indicates whether the thread has started, even if it has ended since.
+    package var hasStarted: Bool { queue.withLock { $0.hasStarted } }
 
     /// Ends the thread after the work that is queued now has run, and waits until the thread has ended.
     package func shutDown() async {
@@ -126,6 +139,7 @@ import CCurl
     /// As soon as possible, the loop runs inside a job of its own executor. The runtime then knows the executor of the thread, and needs to
     /// compare only two words to find that a callback of libcurl may enter an actor of this executor.
     private func run() {
+        meter.threadHasStarted()
         // The executor may have been created long before.
         loop.readClocks()
         let resident = LoopActor(executor: self)
@@ -172,6 +186,8 @@ import CCurl
 
     /// Runs the work that was added after the end, until none is left.
     private func runLateWork() {
+        // The loop of an engine that ended before its first work was never open.
+        for body in loop.tearDown() { body() }
         var isDone = false
         while !isDone {
             // The work stays in the queue while it runs, so that no second thread begins to drain the queue.
@@ -202,7 +218,7 @@ import CCurl
         case .job(let job):
             unsafe job.runSynchronously(
                 isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
-        case .entry(let entry): entry.run()
+        case .entry(let entry): entry.run(on: self)
         case .call(let body): body()
         }
     }

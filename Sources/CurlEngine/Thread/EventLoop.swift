@@ -22,6 +22,7 @@ package protocol DeferredDelivery: AnyObject {
 package final class EventLoop {
     private let clock: any EngineClock
     private let usesSystemClock: Bool
+    private let meter: EngineMeter
     private var timers = TimerHeap()
     private var poller: Poller?
     private var isStopping = false
@@ -35,8 +36,9 @@ package final class EventLoop {
     /// The current instant on the system's clock, read once per turn.
     private(set) var systemNow: EngineInstant
 
-    init(clock: any EngineClock) {
+    init(clock: any EngineClock, meter: EngineMeter) {
         self.clock = clock
+        self.meter = meter
         usesSystemClock = clock is MonotonicClock
         presentInstant = clock.now()
         systemNow = MonotonicClock.now()
@@ -123,9 +125,11 @@ package final class EventLoop {
         let limit = isStopping || !deliveries.isEmpty ? 0 : sleepLimit()
         let sleeps = limit != 0 && maySleep()
         readySockets.removeAll(keepingCapacity: true)
+        if sleeps { meter.willSleep() }
         poller.wait(nanoseconds: sleeps ? limit : 0) { readySockets.append($0) }
         if sleeps { isAwake() }
         readClocks()
+        meter.turnBegins(at: systemNow)
         return readySockets
     }
 

@@ -19,6 +19,8 @@ struct WorkQueue {
     /// The work that the engine thread has not taken yet.
     var pending: [EngineWork] = []
     var thread = Thread.notStarted
+    /// Indicates whether a thread was started for the first work.
+    private(set) var hasStarted = false
     /// The number of threads that are about to signal the wake-up descriptor, which must stay open for them.
     var signallers = 0
 
@@ -33,6 +35,7 @@ struct WorkQueue {
             return .wake
         case .notStarted:
             thread = .running
+            hasStarted = true
             return .startThread
         case .ended:
             // Only one caller empties the queue at a time, so that work runs in series: the caller that finds the queue empty runs the

@@ -7,8 +7,8 @@ extension ExchangeActor {
     func joinGates() {
         guard flow?.hasJoined == false else { return }
         flow?.hasJoined = true
-        flow?.receiving.join(self)
-        if prepared.streamedBody != nil { flow?.sending.join(self) }
+        flow?.receiving.join(self, at: executor.now)
+        if prepared.streamedBody != nil { flow?.sending.join(self, at: executor.now) }
     }
 
     /// Pauses the attempt that has begun if a gate has not granted bytes yet.
@@ -22,7 +22,7 @@ extension ExchangeActor {
     /// Leaves the gates at the end of the exchange.
     func leaveGates() {
         guard let flow else { return }
-        for gate in flow.sending.gates + flow.receiving.gates { gate.onEngineThread.leave(self) }
+        for gate in flow.sending.gates + flow.receiving.gates { gate.leave(self) }
         self.flow = nil
     }
 
@@ -31,7 +31,7 @@ extension ExchangeActor {
         guard var flow else { return }
         // The number of bytes before decoding is used if the transport knows it.
         let total = task?.receivedBodyBytes ?? flow.received + Int64(bytes.byteCount)
-        flow.receiving.spend(Int(total - flow.received), self)
+        flow.receiving.spend(Int(total - flow.received), self, at: executor.now)
         flow.received = total
         self.flow = flow
         pauseReceiving()
@@ -40,7 +40,7 @@ extension ExchangeActor {
     /// Counts sent bytes of the request's body, and pauses the transfer if it has used up its granted bytes.
     func countSent(_ count: Int) {
         guard flow != nil else { return }
-        flow?.sending.spend(count, self)
+        flow?.sending.spend(count, self, at: executor.now)
         pauseSending()
     }
 

@@ -54,7 +54,10 @@ extension ExchangeActor {
     }
 
     /// Sets the progress of the response's body to end with the exchange.
-    func endDownloadMeterAtEnd() { endsDownloadMeter = true }
+    func endDownloadMeterAtEnd() {
+        endsDownloadMeter = true
+        if state.isEnded { downloadMeter?.finish() }
+    }
 
     /// Reports the size that the head announces to the meter, unless the response has no body.
     func expectDownload() {

@@ -32,18 +32,31 @@ extension ExchangeActor {
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         guard expiry.instant <= executor.now else { return updateTimer() }
         var error = TrellisError(.timedOut(expiry.timeout))
-        if progress == .queued { error.detail = admission.reasonForWaiting(self) }
+        if progress == .queued { error.detail = reasonForWaiting }
         fail(error)
     }
 }
 
+/// The end of an exchange whose call has ended.
+struct ExchangeEnd: Sendable {
+    /// The exchange's own error; `nil` if it has none.
+    let failure: (any Error)?
+    let metrics: Metrics
+}
+
 extension ExchangeActor {
-    /// Ends the exchange at the deadline of its call. That deadline can be earlier than the exchange's own, because the exchange of a
-    /// handle may have started later.
-    func totalIsOver() {
-        var error = TrellisError(.timedOut(.total))
-        if state.progress == .queued { error.detail = admission.reasonForWaiting(self) }
-        fail(error)
+    /// Ends the exchange because its call ends.
+    ///
+    /// - Parameter isOverdue: Indicates whether the call has reached its deadline. That deadline can be earlier than the exchange's own,
+    ///   because the exchange of a handle may have started later.
+    func end(_ error: any Error, isOverdue: Bool) -> ExchangeEnd {
+        if isOverdue {
+            var error = TrellisError(.timedOut(.total))
+            if state.progress == .queued { error.detail = reasonForWaiting }
+            fail(error)
+        }
+        cancel(error)
+        return ExchangeEnd(failure: failure, metrics: finalMetrics)
     }
 }
 

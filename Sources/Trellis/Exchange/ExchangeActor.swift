@@ -1,23 +1,32 @@
 import CurlEngine
 import FoundationEssentials
 import HTTPTypes
+import Synchronization
 
-/// The actor of one request on the wire, from its start to its end. The actor lives on the engine thread of its session, so that libcurl's
-/// callbacks enter it without a thread switch.
+/// The actor of one request on the wire, from its start to its end. The actor lives on an engine thread of its session, so that libcurl's
+/// callbacks enter it without a thread switch. While the exchange waits for a connection, it can move to the engine that has one.
 ///
 /// The verbs and handles call ``begin(collecting:)``, ``begin(awaitingHead:inbox:)``, ``resume()``, ``suspend()`` and ``cancel(_:)`` from
-/// any thread. The session calls ``admit(isProbing:)``, and the transport calls the methods of `TransportEvents`. All changes of the state
-/// are made by ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
+/// any thread. The admission calls ``didGetSlot(on:isProbing:)``, and the transport calls the methods of `TransportEvents`. All changes of
+/// the state are made by ``handle(_:)``, the only method that performs the effects of ``ExchangeState``.
 actor ExchangeActor: EngineActor {
-    nonisolated let executor: EngineExecutor
-    nonisolated let executorReference: ExecutorReference
+    /// The engine on which the exchange was created.
+    nonisolated let first: ExchangeEngine
+    /// The engine to which the exchange has moved; `nil` if it has not. Set once, on the thread of the first engine, by an exchange that
+    /// waits for its slot and touches none of its state afterwards.
+    nonisolated let moved = AtomicLazyReference<ExchangeEngine>()
     nonisolated let prepared: PreparedRequest
     /// The readers of a response in memory, if they validate the head.
     nonisolated let readers: (any HeadValidator)?
     /// Indicates whether the request belongs to a call or a download in flight, and so may still be sent while the session drains.
     var isPartOfCall: Bool
-    private let transport: any Transport
-    let admission: any Admission
+    let admission: ConnectionAdmission
+    /// The place of the exchange in the queue; `nil` before it has requested a slot.
+    var place: ConnectionAdmission.Place?
+    /// The engine on which the exchange has its slot; `nil` before it has one.
+    var slotEngine: ExchangeEngine?
+    /// Indicates whether the exchange has ended, for other threads.
+    nonisolated let hasEnded = Atomic(false)
     private(set) var state = ExchangeState()
 
     // The work in progress.
@@ -49,7 +58,7 @@ actor ExchangeActor: EngineActor {
     /// Indicates whether the transport has paused receiving.
     var isReceivingPaused = false
     /// Indicates whether other requests wait until the connection of this one shows whether it can be shared.
-    private var isProbing = false
+    var isProbing = false
     /// Indicates whether the request's body is complete, or the rest of it is not sent.
     var isBodySent = true
     /// The number of bytes of the request's body that the transport has taken in this attempt.
@@ -76,16 +85,14 @@ actor ExchangeActor: EngineActor {
     private var headToDeliver: Response?
 
     init(
-        _ prepared: PreparedRequest, executor: EngineExecutor, transport: any Transport, admission: any Admission,
+        _ prepared: PreparedRequest, engine: ExchangeEngine, admission: ConnectionAdmission,
         flow: TransferBandwidth? = nil, readers: (any HeadValidator)? = nil, isInFlight: Bool = false
     ) {
         isPartOfCall = isInFlight
         self.prepared = prepared
         self.readers = readers
         self.flow = flow
-        self.executor = executor
-        executorReference = executor.executorReference
-        self.transport = transport
+        first = engine
         self.admission = admission
         deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
         isClockRunning = !prepared.isDeferred
@@ -134,16 +141,6 @@ actor ExchangeActor: EngineActor {
         updateTimer()
     }
 
-    // MARK: Calls from the session
-
-    /// Grants the exchange its slot.
-    ///
-    /// - Parameter isProbing: Indicates whether other requests wait until the connection of this one shows whether it can be shared.
-    func admit(isProbing: Bool) {
-        self.isProbing = isProbing
-        handle(.admit)
-    }
-
     // MARK: State machine
 
     func handle(_ event: ExchangeState.Event) {
@@ -178,8 +175,10 @@ actor ExchangeActor: EngineActor {
             if report == nil { report = task?.report }
             task?.cancel()
         }
-        if effects.contains(.leaveQueue) { admission.leave(self) }
-        if effects.contains(.releaseSlot) { admission.release(self, isShared: usedSharedConnection) }
+        if effects.contains(.leaveQueue), let place { admission.leave(self, at: place) }
+        if effects.contains(.releaseSlot), let place, let slotEngine {
+            admission.release(self, at: place, on: slotEngine, isShared: usedSharedConnection)
+        }
         if effects.contains(.enterQueue) { enterQueue() }
         if effects.contains(.startTransport) { startTransport() }
         if effects.contains(.pauseTransport) { task?.suspend(true) }
@@ -192,15 +191,6 @@ actor ExchangeActor: EngineActor {
         if effects.contains(.stopBody) { dropBody() }
         if effects.contains(.reportHead) { reportHead() }
         if effects.contains(.reportEnd) { reportEnd() }
-    }
-
-    private func enterQueue() {
-        switch admission.enter(self, isPartOfCall: isPartOfCall) {
-        case .admitted(let isProbing): admit(isProbing: isProbing)
-        case .waiting: break
-        // Submitted, because the exchange is still handling the event that led here.
-        case .refused: submit { $0.cancel(TrellisError(.cancelled(.sessionShutDown))) }
-        }
     }
 
     private func startTransport() {
@@ -217,7 +207,7 @@ actor ExchangeActor: EngineActor {
         let isFirst = state.expectation != .dropped
         startedAttempts += 1
         let number = startedAttempts
-        let started = transport.start(presentRequest, events: isFirst ? self : LaterAttempt(self))
+        let started = home.transport.start(presentRequest, events: isFirst ? self : LaterAttempt(self))
         // The transport may have delivered events at once, and so have ended the attempt or begun another.
         guard number == startedAttempts else { return }
         guard !state.isEnded else {
@@ -252,7 +242,8 @@ actor ExchangeActor: EngineActor {
             executor.engineLoop.cancel(timer)
             self.timer = nil
         }
-        admission.didEnd(self, isFollowed: failure == nil || isFollowed)
+        hasEnded.store(true, ordering: .releasing)
+        recordEnd(isFollowed: failure == nil || isFollowed)
         deliver(outcome())
     }
 
@@ -329,7 +320,7 @@ actor ExchangeActor: EngineActor {
     private func reportConnection(isShared: Bool) {
         guard isProbing else { return }
         isProbing = false
-        admission.probed(self, isShared: isShared)
+        if let place { admission.didProbe(self, at: place, isShared: isShared) }
     }
 
     func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
@@ -340,7 +331,7 @@ actor ExchangeActor: EngineActor {
         // Some transports do not report that they are connected.
         if isProbing { reportConnection(isShared: usedSharedConnection ?? false) }
         lastMove = executor.now
-        if head.status.isRedirect, prepared.history == nil, !isPartOfCall { admission.willFollow(self) }
+        if head.status.isRedirect, prepared.history == nil, !isPartOfCall { recordRedirect() }
         handle(.head)
     }
 

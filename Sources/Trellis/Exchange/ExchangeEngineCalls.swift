@@ -6,7 +6,6 @@ protocol ExchangeEngineCalls: AnyObject, Sendable {
     func endContinueWait(_ condition: ExchangeState.Condition)
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox)
     func cancel(_ error: any Error)
-    func admit(isProbing: Bool)
     func isConnected(in attempt: ExchangeState.Attempt)
     func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt)
     func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt)
@@ -15,7 +14,7 @@ protocol ExchangeEngineCalls: AnyObject, Sendable {
     func didSendBody(_ count: Int, in attempt: ExchangeState.Attempt)
     func didEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt)
     func timerFired()
-    func totalIsOver()
+    func end(_ error: any Error, isOverdue: Bool) -> ExchangeEnd
     func endDownloadMeterAtEnd()
     var finalMetrics: Metrics { get }
     func deliverNow()
@@ -26,13 +25,10 @@ protocol ExchangeEngineCalls: AnyObject, Sendable {
     func measureDownload(with meter: ProgressBroadcaster)
     func bandwidthIsGranted(by gate: BandwidthGate)
     var failure: (any Error)? { get }
-    var isEnded: Bool { get }
 }
 
 extension ExchangeActor: @preconcurrency ExchangeEngineCalls {
     nonisolated var onEngineThread: any ExchangeEngineCalls { self }
-
-    var isEnded: Bool { state.isEnded }
 
     /// Indicates whether several requests can share the connection, as over HTTP/2 and HTTP/3 if libcurl multiplexes reliably; `nil` if no
     /// head has arrived.

@@ -37,11 +37,15 @@ extension Session {
     /// The requests of the session that have not ended, in the order of their creation. The list includes requests that wait for a
     /// connection, a limit or a step, but not handles that were not started.
     public var liveRequests: [LiveRequest] {
-        get async { await actor.liveRequests }
+        get async {
+            var requests: [LiveRequest] = []
+            for engine in engines.started { requests += await engine.actor.liveRequests }
+            return requests.sorted { $0.callID < $1.callID }
+        }
     }
 
     /// Cancels all requests of the session that have not ended, including downloads. The session stays open for new requests.
     ///
     /// The readers of a cancelled request get an error of kind ``TrellisError/Kind/cancelled``.
-    public func cancelAllRequests() async { await actor.cancelAll(TrellisError(.cancelled(.explicitly))) }
+    public func cancelAllRequests() async { await engines.cancelAll(TrellisError(.cancelled(.explicitly))) }
 }

@@ -4,7 +4,7 @@ private import FoundationEssentials
 /// The entry point of the framework, which sends requests, and shares connections, limits and defaults between them.
 ///
 /// An idle session is cheap: it has no thread before the first request, no wake-ups between requests, and no sockets after their idle
-/// lifetime. When the last reference to the session and to its streams is released, its thread and its connections end.
+/// lifetime. When the last reference to the session and to its streams is released, its threads and its connections end.
 ///
 /// ```swift
 /// let (data, response) = try await Session.default.data("https://example.com/")
@@ -15,10 +15,8 @@ public final class Session: Sendable {
 
     /// The configuration that the session was created with.
     public let configuration: SessionConfiguration
-    /// The session's engine thread, as an executor.
-    let engine: EngineExecutor
-    let actor: SessionActor
-    let transport: any Transport
+    let engines: SessionEngines
+    let life = SessionLife()
     /// The preparation that checks requests and completes them with the configuration's defaults.
     let preparation: RequestPreparation
     let clock: any EngineClock
@@ -39,66 +37,80 @@ public final class Session: Sendable {
     public convenience init(
         configuration: SessionConfiguration = SessionConfiguration(), transport: (any Transport)?
     ) {
-        let engine = EngineExecutor()
         let preparation = RequestPreparation(configuration)
-        let transport =
-            transport
-            ?? LibcurlTransport(executor: engine, configuration: EngineConfiguration(configuration, preparation))
-        self.init(configuration, preparation, engine, transport, MonotonicClock.system)
+        let engine = EngineConfiguration(configuration, preparation)
+        self.init(configuration, preparation, MonotonicClock.system) { executor in
+            transport ?? LibcurlTransport(executor: executor, configuration: engine)
+        }
     }
 
     /// Creates a session that uses another transport, and another clock for its time limits.
     package convenience init(
         configuration: SessionConfiguration, transport: any Transport, clock: any EngineClock
     ) {
-        self.init(
-            configuration, RequestPreparation(configuration), EngineExecutor(clock: clock), transport, clock)
+        self.init(configuration, RequestPreparation(configuration), clock) { _ in transport }
     }
 
     private init(
-        _ configuration: SessionConfiguration, _ preparation: RequestPreparation, _ engine: EngineExecutor,
-        _ transport: any Transport, _ clock: any EngineClock
+        _ configuration: SessionConfiguration, _ preparation: RequestPreparation, _ clock: any EngineClock,
+        transport: @escaping @Sendable (EngineExecutor) -> any Transport
     ) {
         self.configuration = configuration
-        self.engine = engine
-        self.transport = transport
         self.clock = clock
         self.preparation = preparation
         steps = AttachedSteps(configuration.steps)
         hasSteps = !configuration.steps.isEmpty
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
-        flow = SessionBandwidth(configuration.bandwidth, executor: engine)
-        actor = SessionActor(executor: engine, limits: configuration.limits)
+        let life = life
+        engines = SessionEngines(configuration.engines, limits: configuration.limits) { index, onSample in
+            let executor = EngineExecutor(clock: clock, onSample: onSample)
+            return SessionEngine(index, executor: executor, transport: transport(executor), life: life)
+        }
+        flow = SessionBandwidth(configuration.bandwidth, executor: engines.first.executor)
     }
 
-    deinit { engine.stop() }
+    deinit {
+        for engine in engines.all { engine.executor.stop() }
+    }
+
+    /// The first engine thread, as an executor. Timers and operations that belong to no request use it.
+    var engine: EngineExecutor { engines.first.executor }
+
+    /// The actor of the first engine, which knows the operations of several calls.
+    var actor: SessionActor { engines.first.actor }
 
     /// Returns the bandwidth limits of a request, including those of its session; `nil` if there are none.
-    func flow(of request: Request) -> TransferBandwidth? {
+    func flow(of request: Request, on executor: EngineExecutor) -> TransferBandwidth? {
         guard flow != nil || request.extras != nil else { return nil }
-        return SessionBandwidth.flow(of: request, in: flow, executor: engine)
+        return SessionBandwidth.flow(of: request, in: flow, executor: executor)
     }
 
-    /// The thread of the session as an executor. A task that prefers this executor needs no thread switch on its way into the session and
-    /// back, which makes small requests faster:
+    /// The thread of an engine of the session as an executor. A task that prefers this executor needs no thread switch on its way into the
+    /// session and back, which makes small requests faster:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(session.executor) { … }
     /// ```
     ///
-    /// Everything else that such a task does delays all other requests of the session. Keep it short, and never block.
-    public var executor: any TaskExecutor { engine }
+    /// Everything else that such a task does delays all other requests of the engine. Keep it short, and never block. If the session has
+    /// several engines, each access returns the executor of another one, in turn. The requests of the task stay on that engine, unless the
+    /// limit on connections to their origin is reached and another engine has an idle one.
+    public var executor: any TaskExecutor { engines.next.executor }
+
+    /// The threads of all engines that the session may have (``SessionConfiguration/engines``) as executors, for example for a server with
+    /// a group of tasks on each core. Everything else is as for ``executor``.
+    public var executors: [any TaskExecutor] { engines.complete.map(\.executor) }
 
     /// Ends the session: refuses new requests, lets requests in flight continue for `grace`, and then ends them with an error of kind
     /// ``TrellisError/Kind/cancelled``. Downloads in flight continue too, with all requests that they still need, and so does the refresh
     /// of a credential (``AuthenticationInterceptor``) for which a request in flight waits. Waits until all connections are closed, the
-    /// session's thread has ended, and the event monitors have handled their events, for which they have two seconds. The monitors get no
+    /// session's threads have ended, and the event monitors have handled their events, for which they have two seconds. The monitors get no
     /// events of calls that are made later.
     ///
     /// - Parameter grace: The time for which requests in flight may continue. The default is zero.
     public func shutdown(drainingFor grace: Duration = .zero) async {
-        await actor.shutDown(drainingFor: grace)
-        await engine.shutDown()
+        await engines.drain(for: grace, life)
+        for engine in engines.all { await engine.executor.shutDown() }
         await hub.finishMonitors(within: .seconds(2))
     }
 }
@@ -120,5 +132,11 @@ extension EngineConfiguration {
 
 extension Session {
     /// The number of requests that have not ended; for tests.
-    package var liveRequestCount: Int { get async { await actor.requestCount } }
+    package var liveRequestCount: Int {
+        get async {
+            var count = 0
+            for engine in engines.started { count += await engine.actor.requestCount }
+            return count
+        }
+    }
 }

@@ -1,16 +1,16 @@
 import CurlEngine
 
-/// The requests of a session, and the queue that grants them connection slots. The actor lives on the engine thread.
+/// The requests of a session that began on one of its engines. The actor lives on the thread of that engine.
 actor SessionActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let executorReference: ExecutorReference
-    private let limits: ConnectionLimits
-    /// The exchanges that have entered the queue and have not ended.
-    private var requests: [ObjectIdentifier: Member] = [:]
-    private var queue: AdmissionQueue<ObjectIdentifier>
-    private(set) var isShutDown = false
-    /// Indicates whether the drain is over, so that requests of calls that were in flight are refused too.
-    private var hasDrained = false
+    /// The exchanges that have requested a slot and have not ended.
+    private var requests: [ObjectIdentifier: ExchangeActor] = [:]
+    private let life: SessionLife
+    /// Indicates whether the actor accepts no new requests, although other engines of the session may still do.
+    private var isClosed = false
+    /// The number of exchanges, calls and operations that have begun.
+    private var entryCount = 0
     /// The calls with steps that have started and have not ended, including calls whose step is running while no exchange is in progress.
     private var calls: [ObjectIdentifier: RequestActor] = [:]
     /// The requests without steps whose response was a redirect, and whose calls that follow the redirect are about to start.
@@ -19,21 +19,13 @@ actor SessionActor: EngineActor {
     private(set) var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
     /// The operations made of several calls that have started and have not ended, even if none of their requests is in progress.
     private var work: [ObjectIdentifier: any SessionOperation] = [:]
-    /// The continuations of ``shutDown(drainingFor:)``, resumed when no request or operation is left.
+    /// The continuations of ``waitUntilEmpty()``, resumed when no request or operation is left.
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
-    /// An exchange in the session.
-    private struct Member {
-        let request: ExchangeActor
-        /// The place in the queue at which the exchange requests its slot.
-        let place: AdmissionQueue<ObjectIdentifier>.Place
-    }
-
-    init(executor: EngineExecutor, limits: ConnectionLimits) {
+    init(executor: EngineExecutor, life: SessionLife) {
+        self.life = life
         self.executor = executor
         executorReference = executor.executorReference
-        self.limits = limits
-        queue = AdmissionQueue(limits: limits)
     }
 
     /// The number of exchanges that have not ended.
@@ -44,57 +36,29 @@ actor SessionActor: EngineActor {
         let now = executor.now
         var live = Dictionary(
             uniqueKeysWithValues: calls.values.map { ($0.call.id, LiveRequest($0, now: now)) })
-        for exchange in requests.values.map(\.request) where live[exchange.prepared.callID] == nil {
+        for exchange in requests.values where live[exchange.prepared.callID] == nil {
             live[exchange.prepared.callID] = LiveRequest(exchange.prepared, now: now)
         }
         return live.values.sorted { $0.callID < $1.callID }
     }
 
-    // MARK: Admission
+    /// Indicates whether new requests are refused.
+    private var isRefusing: Bool { isClosed || life.isShutDown }
 
-    /// Requests a connection slot, and admits the exchange if there is one. Refuses the exchange after the shutdown, unless it belongs to a
-    /// call in flight.
-    func enter(_ request: ExchangeActor, isPartOfCall: Bool) -> AdmissionResult {
-        guard !isShutDown || isPartOfCall else { return .refused }
-        let id = ObjectIdentifier(request)
-        let mayShare = request.prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
-        let entry = queue.enter(
-            id, origin: request.prepared.queue, mayShare: mayShare,
-            priority: request.prepared.transportRequest.request.priority)
-        requests[id] = Member(request: request, place: entry.place)
-        return entry.isAdmitted ? .admitted(isProbing: entry.isProbing) : .waiting
-    }
+    // MARK: Exchanges
 
-    /// Admits the waiting exchanges for which the first connection to their origin has room.
-    func probed(_ request: ExchangeActor, isShared: Bool) {
-        let id = ObjectIdentifier(request)
-        guard let place = requests[id]?.place else { return }
-        admit(queue.probed(id, at: place, isShared: isShared))
-    }
-
-    /// Grants slots, each in an engine job of its own, because the caller that released the slot has not finished its own work.
-    private func admit(_ ids: [ObjectIdentifier]) {
-        for id in ids {
-            guard let member = requests[id] else { continue }
-            submit { $0.admit(member) }
-        }
-    }
-
-    private func admit(_ member: Member) {
-        let id = ObjectIdentifier(member.request)
-        if requests[id] != nil {
-            member.request.onEngineThread.admit(isProbing: false)
-        } else {
-            // The exchange ended before it was notified of its slot.
-            admit(queue.release(id, at: member.place, isShared: nil))
-        }
+    /// Adds an exchange that requests its first slot. Returns `false` after the shutdown, unless the exchange belongs to a call in flight.
+    func add(_ exchange: ExchangeActor, isPartOfCall: Bool) -> Bool {
+        guard !isRefusing || isPartOfCall else { return false }
+        entryCount += 1
+        requests[ObjectIdentifier(exchange)] = exchange
+        return true
     }
 
     /// Removes an exchange that has ended.
     func didEnd(_ request: ExchangeActor, isFollowed: Bool) {
         let id = ObjectIdentifier(request)
-        // An exchange that was suspended and resumed at the moment when it got a slot may have requested two.
-        if let place = requests.removeValue(forKey: id)?.place { queue.leave(id, at: place) }
+        requests[id] = nil
         // No call follows an exchange that has failed; its identity may be a later exchange's.
         if !isFollowed {
             redirected.remove(id)
@@ -106,8 +70,7 @@ actor SessionActor: EngineActor {
     private var isEmpty: Bool { requests.isEmpty && calls.isEmpty && redirected.isEmpty && work.isEmpty }
 
     private func resumeIfEmpty() {
-        guard isShutDown, isEmpty else { return }
-        hasDrained = true
+        guard !whenEmpty.isEmpty, isEmpty else { return }
         for continuation in whenEmpty { continuation.resume() }
         whenEmpty = []
     }
@@ -125,10 +88,11 @@ actor SessionActor: EngineActor {
             return error
         }
         let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? false
-        guard !isShutDown || isInFlight || call.isInFlight && !hasDrained else {
+        guard !isRefusing || isInFlight || call.isInFlight && !life.hasDrained else {
             resumeIfEmpty()
             return TrellisError(.cancelled(.sessionShutDown))
         }
+        entryCount += 1
         calls[ObjectIdentifier(call)] = call
         return nil
     }
@@ -139,42 +103,12 @@ actor SessionActor: EngineActor {
         resumeIfEmpty()
     }
 
-    /// Removes a waiting exchange from the queue.
-    func leave(_ request: ExchangeActor) {
-        let id = ObjectIdentifier(request)
-        if let place = requests[id]?.place { queue.leave(id, at: place) }
-    }
-
-    /// Releases an exchange's slot, and grants it to a waiting exchange.
-    func release(_ request: ExchangeActor, isShared: Bool?) {
-        let id = ObjectIdentifier(request)
-        guard let place = requests[id]?.place else { return }
-        let next = queue.release(id, at: place, isShared: isShared)
-        if !next.isEmpty { admit(next) }
-    }
-
-    /// Returns the reason why an exchange waits, for errors.
-    func reasonForWaiting(_ request: ExchangeActor) -> String {
-        guard let place = requests[ObjectIdentifier(request)]?.place else { return "" }
-        if queue.isBeingProbed(place) { return "the first connection to \(request.prepared.origin) is being made" }
-        let count = queue.connectionCount(at: place)
-        let reason =
-            count >= limits.perOrigin
-            ? "all \(count) connections to \(request.prepared.origin) are in use"
-            : "all \(limits.total) connections of the session are in use"
-        let ahead = queue.countAhead(of: ObjectIdentifier(request), at: place)
-        switch ahead {
-        case 0: return reason + ", and it is next"
-        case 1: return reason + ", and 1 request is ahead of it"
-        default: return reason + ", and \(ahead) requests are ahead of it"
-        }
-    }
-
     // MARK: Operations of several calls
 
     /// Adds an operation made of several calls that starts. Returns `false` if the session accepts no more operations.
     func begin(_ new: any SessionOperation) -> Bool {
-        guard !isShutDown else { return false }
+        guard !isRefusing else { return false }
+        entryCount += 1
         work[ObjectIdentifier(new)] = new
         return true
     }
@@ -187,27 +121,26 @@ actor SessionActor: EngineActor {
 
     // MARK: End
 
-    /// Refuses new calls, downloads and requests, lets existing ones continue for `grace`, with their retries, redirects and resumptions,
-    /// and then ends them. Waits until all have ended.
-    func shutDown(drainingFor grace: Duration) async {
-        isShutDown = true
-        hasDrained = hasDrained || isEmpty
-        guard !isEmpty else { return }
+    /// Refuses new requests from now on.
+    func close() { isClosed = true }
+
+    /// Waits until no request, call or operation is left.
+    func waitUntilEmpty() async {
         await withCheckedContinuation { continuation in
-            // The continuation may be created in a later engine job than the check above, so the last request may have ended in between.
-            guard !isEmpty else {
-                hasDrained = true
-                return continuation.resume()
-            }
-            whenEmpty.append(continuation)
-            // The timer is released with the engine loop.
-            executor.engineLoop.set(EngineTimer(self), at: executor.now.advanced(by: grace))
+            // The last request may have ended before the continuation was created.
+            if isEmpty { continuation.resume() } else { whenEmpty.append(continuation) }
         }
     }
 
-    func endDrain() {
-        hasDrained = true
-        cancelAll(TrellisError(.cancelled(.sessionShutDown)))
+    /// The number of exchanges, calls and operations that have begun; `nil` if one of them has not ended.
+    var entryCountIfEmpty: Int? { isEmpty ? entryCount : nil }
+
+    /// Returns after everything that was submitted earlier has run.
+    func settle() {}
+
+    /// Sets a timer. The engine's loop releases it when the loop ends.
+    func set(_ timer: EngineTimer, after time: Duration) {
+        executor.engineLoop.set(timer, at: executor.now.advanced(by: time))
     }
 
     /// Ends all requests, calls and operations.
@@ -218,20 +151,15 @@ actor SessionActor: EngineActor {
         for one in work.values { one.cancel(error) }
         work = [:]
         for call in calls.values { call.onEngineThread.cancel(error) }
-        for request in requests.values.map(\.request) {
-            request.onEngineThread.cancel(error)
+        for request in requests.values {
+            request.perform { $0.cancel(error) }
         }
         resumeIfEmpty()
     }
 }
 
-/// The end of the drain when its time is over.
-extension SessionActor: EngineTimerTarget {
-    nonisolated func timerIsDue() { callsOnEngineThread.endDrain() }
-}
-
-/// Exchanges call the admission on the engine thread, on which the actor lives too.
-extension SessionActor: @preconcurrency Admission {}
+/// Exchanges call the registry on the engine thread, on which the actor lives too.
+extension SessionActor: @preconcurrency ExchangeRegistry {}
 
 /// An operation made of several calls, such as a download. A session that shuts down waits for its end.
 protocol SessionOperation: AnyObject, Sendable {
@@ -240,12 +168,11 @@ protocol SessionOperation: AnyObject, Sendable {
 }
 
 /// The entry for calls into the session from code on its engine thread. Every method traps on any other thread.
-protocol CallAdmission: AnyObject, Sendable {
+protocol CallRegistry: AnyObject, Sendable {
     func begin(_ call: RequestActor, following request: ExchangeActor?) -> TrellisError?
     func didEnd(_ call: RequestActor)
-    func endDrain()
 }
 
-extension SessionActor: @preconcurrency CallAdmission {
-    nonisolated var callsOnEngineThread: any CallAdmission { self }
+extension SessionActor: @preconcurrency CallRegistry {
+    nonisolated var callsOnEngineThread: any CallRegistry { self }
 }

@@ -7,6 +7,9 @@ public struct SessionConfiguration: Sendable {
     public var timeouts = Timeouts()
     /// The limits on connections.
     public var limits = ConnectionLimits()
+    /// The number of engines, which are threads with their own connections. The default is ``EngineCount/automatic``: one engine, and more
+    /// while their threads are busy.
+    public var engines = EngineCount.automatic
     /// The limits on the bandwidth of all transfers together. The default is no limit. Transfers in progress share the bandwidth fairly;
     /// see also ``Request/bandwidth``.
     public var bandwidth = BandwidthLimits()

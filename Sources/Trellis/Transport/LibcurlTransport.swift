@@ -21,6 +21,10 @@ package struct LibcurlTransport: Transport {
     package var openSocketCount: Int { engine.openSocketCount }
 }
 
+extension LibcurlTransport: ConnectionPool {
+    package func closeIdleConnections(to origin: String?) { engine.closeIdleConnections(to: origin) }
+}
+
 /// A libcurl transfer as a transport task.
 final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendable {
     // Unchecked: `transfer` is set once, on the engine thread, before the task is shared, and is only read afterwards. The transfer belongs

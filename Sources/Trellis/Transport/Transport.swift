@@ -174,3 +174,10 @@ package protocol FileTransportTask: TransportTask {
     /// Sends a file as the next bytes of the request's body. More room is reported only after the complete file was read.
     func send(_ file: FileReader)
 }
+
+/// A transport with a pool of connections of its own.
+package protocol ConnectionPool {
+    /// Closes one idle HTTP/1.1 connection to an origin (`https://example.com:443`), or all idle HTTP/1.1 connections if `origin` is `nil`.
+    /// Called on the engine thread.
+    func closeIdleConnections(to origin: String?)
+}

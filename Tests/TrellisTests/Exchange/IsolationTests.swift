@@ -50,7 +50,8 @@ struct IsolationTests {
 
     @Test func enteringTheActorFromAnotherThreadTraps() async {
         await #expect(processExitsWith: .failure) {
-            Session().actor.callsOnEngineThread.endDrain()
+            let session = Session()
+            try endCall(of: session)
         }
     }
 
@@ -65,13 +66,18 @@ struct IsolationTests {
             let session = Session()
             await withCheckedContinuation { continuation in
                 session.engine.submit {
-                    session.actor.callsOnEngineThread.endDrain()
+                    #expect(throws: Never.self) { try endCall(of: session) }
                     assumeIsolation(session.actor)
                     continuation.resume()
                 }
             }
         }
     }
+}
+
+/// Enters the actor of a session at once.
+private func endCall(of session: Session) throws {
+    session.actor.callsOnEngineThread.didEnd(try session.request("http://localhost/").handle.actor.get())
 }
 
 /// Asserts the isolation outside an asynchronous function, where the compiler refuses the call.

@@ -49,7 +49,7 @@ struct Scripted {
 
     /// Waits until the session accepts no more requests: until then a new request waits for a slot.
     func waitUntilRefusing() async {
-        while await !session.actor.isShutDown { await session.settle() }
+        while !session.life.isShutDown { await session.settle() }
     }
 
     /// Waits until this number of requests have been made and have not ended.

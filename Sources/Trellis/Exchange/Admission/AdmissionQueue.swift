@@ -32,6 +32,8 @@ struct AdmissionQueue<ID: Hashable> {
         var turn: UInt64 = 0
         /// The kind of room because of which the origin is in a heap.
         var standing = Room.none
+        /// The engines of the origin's connections, if the session has several engines.
+        var spread = EngineSpread()
 
         var isMultiplexed: Bool { sharing == .shared }
 
@@ -94,6 +96,26 @@ struct AdmissionQueue<ID: Hashable> {
     /// Returns whether the first connection to an origin is being established, while all other requests to that origin wait.
     func isBeingProbed(_ place: Place) -> Bool {
         if case .probed = origins[place.index].sharing { true } else { false }
+    }
+
+    // MARK: Engines
+
+    /// The places of all origins, including unused places without requests and connections.
+    var places: LazyMapCollection<Range<Int>, Place> { origins.indices.lazy.map { Place(index: $0) } }
+
+    /// Returns the place of an origin; `nil` if the origin is not in memory.
+    func place(of origin: String) -> Place? { indices[origin].map { Place(index: $0) } }
+
+    /// Returns the origin of a queue, whose name may also name the protocol.
+    func origin(at place: Place) -> String { String(origins[place.index].name.prefix { $0 != " " }) }
+
+    /// Returns the number of requests that share a connection to an origin.
+    func streams(at place: Place) -> Int { origins[place.index].isMultiplexed ? Self.streamsPerConnection : 1 }
+
+    /// The engines of an origin's connections.
+    subscript(spreadAt place: Place) -> EngineSpread {
+        get { origins[place.index].spread }
+        _modify { yield &origins[place.index].spread }
     }
 
     // MARK: Entering and leaving
@@ -239,10 +261,13 @@ struct AdmissionQueue<ID: Hashable> {
         return index
     }
 
+    /// Removes an origin from memory if it has no requests and no connections, and enough other origins are in memory.
+    mutating func forgetIfUnused(_ place: Place) { forgetIfUnused(place.index) }
+
     private mutating func forgetIfUnused(_ index: Int) {
-        guard indices.count > Self.rememberedOrigins, origins[index].active == 0, origins[index].line.isEmpty else {
-            return
-        }
+        guard indices.count > Self.rememberedOrigins, origins[index].active == 0, origins[index].line.isEmpty,
+            origins[index].spread.isEmpty
+        else { return }
         indices[origins[index].name] = nil
         origins[index] = Origin(name: "")
         freeIndices.append(index)

@@ -16,13 +16,13 @@ struct TransferBandwidth {
         mutating func open(_ gate: BandwidthGate) { closed.removeAll { $0 == ObjectIdentifier(gate) } }
 
         /// Joins all gates, and closes the gates that do not grant bytes yet.
-        mutating func join(_ request: ExchangeActor) {
-            for gate in gates where !gate.onEngineThread.join(request) { close(gate) }
+        mutating func join(_ request: ExchangeActor, at now: EngineInstant) {
+            for gate in gates where !gate.join(request, at: now) { close(gate) }
         }
 
         /// Counts moved bytes at all gates, and closes the gates that grant no more bytes.
-        mutating func spend(_ bytes: Int, _ request: ExchangeActor) {
-            for gate in gates where !gate.onEngineThread.spend(bytes, by: request) {
+        mutating func spend(_ bytes: Int, _ request: ExchangeActor, at now: EngineInstant) {
+            for gate in gates where !gate.spend(bytes, by: request, at: now) {
                 open(gate)
                 close(gate)
             }

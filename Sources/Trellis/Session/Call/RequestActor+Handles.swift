@@ -31,7 +31,7 @@ extension RequestActor {
     nonisolated func resume(_ conditions: ReadingConditions? = nil) {
         submit { request in
             request.start(conditions)
-            request.streamedExchange?.resume()
+            request.streamedExchange?.perform { $0.resume() }
         }
         begin()
     }
@@ -39,22 +39,20 @@ extension RequestActor {
     nonisolated func suspend() {
         submit { request in
             request.handle(.suspend)
-            request.streamedExchange?.suspend()
+            request.streamedExchange?.perform { $0.suspend() }
         }
     }
 
     nonisolated func end(_ error: any Error) {
         submit { request in
             request.cancel(error)
-            request.streamedExchange?.cancel(error)
+            request.streamedExchange?.perform { $0.cancel(error) }
         }
     }
 
     /// The exchange whose body is still read, of a stream whose head has been handed over.
-    private var streamedExchange: (any ExchangeEngineCalls)? {
-        guard call.delivery == .stream, currentState == .finished, let exchange = exchange?.onEngineThread else {
-            return nil
-        }
+    private var streamedExchange: ExchangeActor? {
+        guard call.delivery == .stream, currentState == .finished, let exchange else { return nil }
         return exchange.isEnded ? nil : exchange
     }
 

@@ -7,7 +7,7 @@ extension RequestActor {
     nonisolated var uploadProgress: ProgressBroadcaster {
         Self.meter(uploadMeter, call.clock) { made in
             submit { request in
-                request.exchange?.onEngineThread.measureUpload(with: made)
+                request.exchange?.perform { $0.measureUpload(with: made) }
                 if request.hasEnded { made.finish() }
             }
         }
@@ -17,7 +17,7 @@ extension RequestActor {
     nonisolated var downloadProgress: ProgressBroadcaster {
         Self.meter(downloadMeter, call.clock) { made in
             submit { request in
-                request.exchange?.onEngineThread.measureDownload(with: made)
+                request.exchange?.perform { $0.measureDownload(with: made) }
                 if request.hasEnded { request.finishDownload(made) }
             }
         }
@@ -36,8 +36,8 @@ extension RequestActor {
 
     /// Measures the bodies of a new exchange, starting at zero.
     func measureBodies() {
-        if let meter = uploadMeter.load() { exchange?.onEngineThread.measureUpload(with: meter) }
-        if let meter = downloadMeter.load() { exchange?.onEngineThread.measureDownload(with: meter) }
+        if let meter = uploadMeter.load() { exchange?.perform { $0.measureUpload(with: meter) } }
+        if let meter = downloadMeter.load() { exchange?.perform { $0.measureDownload(with: meter) } }
     }
 
     /// Ends the progress sequences.
@@ -49,8 +49,8 @@ extension RequestActor {
 
     /// Ends the progress of the response's body: with the call or, for a stream, with its body.
     func finishDownload(_ meter: ProgressBroadcaster) {
-        if call.delivery == .stream, let exchange, !exchange.onEngineThread.isEnded {
-            exchange.onEngineThread.endDownloadMeterAtEnd()
+        if call.delivery == .stream, let exchange, !exchange.isEnded {
+            exchange.perform { $0.endDownloadMeterAtEnd() }
         } else {
             meter.finish()
         }

@@ -3,7 +3,7 @@ import FoundationEssentials
 import Synchronization
 
 /// The actor of a call, from its creation to its end, with its state, its readers, its deadline and its exchanges in progress. The actor
-/// lives on the engine thread, like its exchanges.
+/// lives on an engine thread. Its exchanges are created on the same engine.
 ///
 /// A verb runs the call in the caller's task (``run(_:)``). A handle runs it in a task of its own, for any number of readers
 /// (``answer(_:)``). In both cases the ``Pipeline`` performs the call, and this actor ends it at its deadline, when its session ends, and
@@ -13,6 +13,8 @@ actor RequestActor: EngineActor {
     nonisolated let executorReference: ExecutorReference
     nonisolated let call: Call
     nonisolated let session: Session
+    /// The engine of the call, on which its exchanges are created. An exchange can move to another engine when it gets a connection.
+    nonisolated let engine: SessionEngine
     /// The steps of the session and of the request.
     nonisolated let steps: AttachedSteps
     /// The number of steps around the call that ran before this actor's pipeline begins.
@@ -37,7 +39,7 @@ actor RequestActor: EngineActor {
     private var early: Set<UInt64> = []
     /// Indicates whether the session knows the call.
     private var isRegistered = false
-    private var result: Result<StepResponse, any Error>?
+    var result: Result<StepResponse, any Error>?
     /// The exchange that was started last. Before the start, the first exchange if no step can change it.
     private(set) var exchange: ExchangeActor?
     /// The exchanges that had not ended when the last one was started.
@@ -47,7 +49,8 @@ actor RequestActor: EngineActor {
     nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
 
     init(
-        _ call: Call, session: Session, steps: AttachedSteps, depth: Int = 0, first: ExchangeActor? = nil,
+        _ call: Call, session: Session, engine: SessionEngine, steps: AttachedSteps, depth: Int = 0,
+        first: ExchangeActor? = nil,
         answered: StepResponse? = nil, isInFlight: Bool = false
     ) {
         self.call = call
@@ -58,10 +61,14 @@ actor RequestActor: EngineActor {
         self.answered = answered
         self.isInFlight = isInFlight
         exchange = first
-        executor = session.engine
-        executorReference = session.engine.executorReference
+        self.engine = engine
+        executor = engine.executor
+        executorReference = engine.site.executorReference
         call.observer?.tell(.created(call.request))
     }
+
+    /// The end of the call with an error, while exchanges on other engines end; `nil` at all other times.
+    var ending: Ending?
 
     /// A reader that waits for the response.
     private struct Waiter {
@@ -186,11 +193,11 @@ actor RequestActor: EngineActor {
     private func register() -> Bool {
         guard !state.isFinished else { return false }
         if isRegistered { return true }
-        let refusal = session.actor.callsOnEngineThread.begin(self, following: answered == nil ? nil : first)
+        let refusal = engine.actor.callsOnEngineThread.begin(self, following: answered == nil ? nil : first)
         isRegistered = refusal == nil
         if let refusal { cancel(refusal) }
         // The session already knows this call, which follows any redirect of the first exchange.
-        if isRegistered, answered == nil { first?.onEngineThread.joinCall() }
+        if isRegistered, answered == nil { first?.perform { $0.joinCall() } }
         return isRegistered
     }
 
@@ -205,7 +212,7 @@ actor RequestActor: EngineActor {
     // MARK: The end
 
     /// Claims the right to decide on the result. Returns `false` if the result is already decided.
-    private nonisolated func decide() -> Bool {
+    nonisolated func decide() -> Bool {
         call.record.withLock { record in
             defer { record.isDecided = true }
             return !record.isDecided
@@ -247,36 +254,12 @@ actor RequestActor: EngineActor {
 
     func deadlineIsOver() {
         // The total limits of exchanges in progress end at the same moment, or ended just before.
-        let late = (exchange?.onEngineThread.failure as? TrellisError).flatMap {
-            $0.reason == .timedOut(.total) ? $0 : nil
-        }
-        fail(late ?? overdue, .finish) { $0.totalIsOver() }
+        let failure = exchange.flatMap { $0.hasMoved ? nil : $0.onEngineThread.failure } as? TrellisError
+        let late = failure.flatMap { $0.reason == .timedOut(.total) ? $0 : nil }
+        fail(late ?? overdue, .finish, isOverdue: true)
     }
 
-    /// - Parameter end: Ends an exchange in progress before the exchange is cancelled with the error.
-    private func fail(
-        _ error: any Error, _ event: RequestState.Event, ending end: (any ExchangeEngineCalls) -> Void = { _ in }
-    ) {
-        guard !state.isFinished, decide() else { return }
-        // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.
-        call.record.withLock { $0.work }?.cancelOffEngine()
-        var result = Result<StepResponse, any Error>.failure(error)
-        for exchange in underWay {
-            let entry = exchange.onEngineThread
-            end(entry)
-            entry.cancel(error)
-            // The exchange's own failure contains the phase.
-            if let failure = entry.failure { result = .failure(failure) }
-            let attempt = (exchange.prepared.history?.earlierAttempts ?? 0) + 1
-            call.record(exchange.prepared, entry.finalMetrics, attempt: attempt)
-        }
-        result = result.mapError(completed)
-        self.result = result
-        tellEnd(result)
-        handle(event)
-    }
-
-    private nonisolated func tellEnd(_ result: Result<StepResponse, any Error>) {
+    nonisolated func tellEnd(_ result: Result<StepResponse, any Error>) {
         guard let observer = call.observer else { return }
         switch result {
         case .success(let answer): observer.tell(.finished(answer.response))
@@ -286,7 +269,7 @@ actor RequestActor: EngineActor {
 
     /// Returns the error, completed with the traffic of the call before the failed exchange, and with the call's request if the error has
     /// none.
-    private nonisolated func completed(_ error: any Error) -> any Error {
+    nonisolated func completed(_ error: any Error) -> any Error {
         guard var error = error as? TrellisError else { return error }
         if error.method == nil { error.method = call.request.method }
         if error.url == nil { error.url = URLRedaction.redact(completeURL) }
@@ -301,7 +284,7 @@ actor RequestActor: EngineActor {
 
     /// The exchanges that have not ended; the last begun comes last.
     var underWay: [ExchangeActor] {
-        (others + (exchange.map { [$0] } ?? [])).filter { exchange in !exchange.onEngineThread.isEnded }
+        (others + (exchange.map { [$0] } ?? [])).filter { !$0.isEnded }
     }
 
     /// The error if the deadline passes while no exchange is in progress.
@@ -326,9 +309,9 @@ actor RequestActor: EngineActor {
 
     /// Sets the exchange that the call's handles suspend and end. Returns `false` if the call has ended.
     func enlist(_ exchange: ExchangeActor) -> Bool {
-        guard !state.isFinished else { return false }
-        if let last = self.exchange, last !== exchange, !last.onEngineThread.isEnded {
-            others.removeAll { other in other.onEngineThread.isEnded }
+        guard !state.isFinished, ending == nil else { return false }
+        if let last = self.exchange, last !== exchange, !last.isEnded {
+            others.removeAll { $0.isEnded }
             others.append(last)
         }
         self.exchange = exchange
@@ -343,12 +326,12 @@ actor RequestActor: EngineActor {
         case .nothing: break
         case .pauseExchanges:
             call.observer?.tell(.suspended)
-            for exchange in others { exchange.onEngineThread.suspend() }
-            exchange?.onEngineThread.suspend()
+            for exchange in others { exchange.perform { $0.suspend() } }
+            exchange?.perform { $0.suspend() }
         case .resumeExchanges:
             if event == .resume { call.observer?.tell(.resumed) }
-            for exchange in others { exchange.onEngineThread.resume() }
-            exchange?.onEngineThread.resume()
+            for exchange in others { exchange.perform { $0.resume() } }
+            exchange?.perform { $0.resume() }
         case .end: letGo()
         }
     }
@@ -372,7 +355,7 @@ actor RequestActor: EngineActor {
         waiter = nil
         otherWaiters = []
         early = []
-        if isRegistered { session.actor.callsOnEngineThread.didEnd(self) }
+        if isRegistered { engine.actor.callsOnEngineThread.didEnd(self) }
     }
 }
 

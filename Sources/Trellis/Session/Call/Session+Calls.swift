@@ -135,21 +135,21 @@ extension Session {
         let steps = request.attachedSteps.map { AttachedSteps(outer, followedBy: $0) } ?? outer
         if answered != nil { record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
         let limit = preparation.limits(of: request, delivery: delivery).total
+        // A call is on the engine of its first exchange, which begins there.
+        let engine = first.map { engines.engine($0.first) } ?? engines.engine(for: nil)
         return RequestActor(
             makeCall(
-                request, id ?? first?.prepared.callID, delivery, steps, start: start, limit: limit, record),
-            session: self, steps: steps,
-            first: first, answered: answered, isInFlight: isInFlight)
+                request, id ?? first?.prepared.callID, delivery, steps, on: engine, start: start, limit: limit, record),
+            session: self, engine: engine, steps: steps, first: first, answered: answered, isInFlight: isInFlight)
     }
 
     private func makeCall(
-        _ request: Request, _ id: UInt64?, _ delivery: Delivery, _ steps: AttachedSteps, start: EngineInstant?,
-        limit: UInt64?,
-        _ record: Locked<CallRecord>
+        _ request: Request, _ id: UInt64?, _ delivery: Delivery, _ steps: AttachedSteps, on engine: SessionEngine,
+        start: EngineInstant?, limit: UInt64?, _ record: Locked<CallRecord>
     ) -> Call {
         let id = id ?? Call.nextID()
         return Call(
-            request, id: id, delivery: delivery, start: start, limit: limit, engine: engine, clock: clock,
+            request, id: id, delivery: delivery, start: start, limit: limit, engine: engine.executor, clock: clock,
             sender: self, observer: observer(ofCall: id, request), isHedged: steps.steps.hedging != nil, record: record)
     }
 
@@ -170,18 +170,24 @@ extension Session {
         var timeouts = request.timeouts ?? Timeouts()
         timeouts.total = nil
         request.timeouts = timeouts
+        let engine = engines.engine(for: nil)
         return RequestActor(
-            makeCall(request, nil, .memory, steps, start: nil, limit: nil, Locked(CallRecord())), session: self,
-            steps: steps, depth: depth, isInFlight: true)
+            makeCall(request, nil, .memory, steps, on: engine, start: nil, limit: nil, Locked(CallRecord())),
+            session: self, engine: engine, steps: steps, depth: depth, isInFlight: true)
     }
 
     /// Creates an exchange that has not started.
+    ///
+    /// - Parameter engine: The engine of the exchange; if `nil`, the session chooses one.
     func makeExchange(
-        _ prepared: PreparedRequest, readers: (any HeadValidator)? = nil, isInFlight: Bool = false
+        _ prepared: PreparedRequest, on engine: SessionEngine? = nil, readers: (any HeadValidator)? = nil,
+        isInFlight: Bool = false
     ) -> ExchangeActor {
-        ExchangeActor(
-            prepared, executor: engine, transport: transport, admission: actor,
-            flow: flow(of: prepared.transportRequest.request), readers: readers, isInFlight: isInFlight)
+        let engine = engine ?? engines.engine(for: prepared.queue)
+        return ExchangeActor(
+            prepared, engine: engine.site, admission: engines.admission,
+            flow: flow(of: prepared.transportRequest.request, on: engine.executor), readers: readers,
+            isInFlight: isInFlight)
     }
 
     /// Returns the response of an exchange whose body is still arriving.

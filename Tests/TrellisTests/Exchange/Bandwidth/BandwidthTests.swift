@@ -154,12 +154,14 @@ struct BandwidthTests {
             $0.limits.total = 200
             $0.limits.perOrigin = 200
         }
-        let gate = try #require(scripted.session.flow(of: Request("http://slow.example/"))?.receiving.gates.first)
+        let session = scripted.session
+        let flow = session.flow(of: Request("http://slow.example/"), on: session.engine)
+        let gate = try #require(flow?.receiving.gates.first)
         var (address, moves) = (UInt(0), 0)
         var answers: [Task<Int, any Error>] = []
         for _ in 0..<200 {
             answers.append(try await answer(scripted).0)
-            let now = try storageAddress("share", "accounts", in: gate)
+            let now = try storageAddress("state", "value", "share", "accounts", in: gate)
             if now != address { moves += 1 }
             address = now
         }
@@ -172,8 +174,9 @@ struct BandwidthTests {
     @Test func withoutALimitThereIsNothing() async throws {
         let scripted = Scripted()
         let request = Request("http://fast.example/").withBandwidth()
-        #expect(scripted.session.flow(of: request) == nil)
-        #expect(scripted.session.flow(of: Request("http://fast.example/")) == nil)
+        #expect(scripted.session.flow(of: request, on: scripted.session.engine) == nil)
+        let plain = Request("http://fast.example/")
+        #expect(scripted.session.flow(of: plain, on: scripted.session.engine) == nil)
     }
 }
 

@@ -169,7 +169,8 @@ struct StreamRequestTests {
     }
 
     @Test func withoutATransportASessionIsOnLibcurl() {
-        #expect(Session(configuration: SessionConfiguration(), transport: nil).transport is LibcurlTransport)
+        let session = Session(configuration: SessionConfiguration(), transport: nil)
+        #expect(session.engines.first.site.transport is LibcurlTransport)
     }
 }
 

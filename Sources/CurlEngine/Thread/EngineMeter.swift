@@ -1,0 +1,79 @@
+import CCurl
+import Synchronization
+
+/// The counters of an engine thread. The engine writes them; any thread may read them.
+package final class EngineMeter: Sendable {
+    /// The system's clock for the processor time of the engine thread; zero before the thread has started.
+    private let clock = Atomic<Int32>(0)
+    /// The instant on the system's clock, in nanoseconds, at which the present turn of the loop has begun; zero while the thread sleeps.
+    private let turnStart = Atomic<UInt64>(0)
+    private let wakeUps = Atomic<Int>(0)
+    private let wakeUpsByEngines = Atomic<Int>(0)
+    /// The processor time of the thread in nanoseconds at the last sample.
+    private let sampledTime = Atomic<UInt64>(0)
+    /// The instant of the last sample, in nanoseconds.
+    private let sampledAt = Atomic<UInt64>(0)
+    /// Receives the share of the time in which the thread has used a processor, about ten times a second while the engine works.
+    private let onSample: (@Sendable (_ share: Double) -> Void)?
+
+    /// The time between two samples, in nanoseconds.
+    private static let interval: UInt64 = 100_000_000
+    /// The length of a turn of the loop, in nanoseconds, beyond which an engine counts as stuck.
+    private static let limit: UInt64 = 100_000_000
+
+    init(onSample: (@Sendable (Double) -> Void)?) { self.onSample = onSample }
+
+    // MARK: Calls from any thread
+
+    /// The number of times that other threads have woken the engine thread from its sleep.
+    package var wakeUpCount: Int { wakeUps.load(ordering: .relaxed) }
+
+    /// The number of times that threads of other engines have woken the engine thread from its sleep.
+    package var wakeUpByEngineCount: Int { wakeUpsByEngines.load(ordering: .relaxed) }
+
+    /// The processor time that the engine thread has used so far.
+    package var busyTime: Duration {
+        let clock = clock.load(ordering: .relaxed)
+        // The clock of a thread that has ended reads zero.
+        let time = clock == 0 ? 0 : ccurl_clock_ns(clock)
+        return .nanoseconds(Int64(clamping: max(time, sampledTime.load(ordering: .relaxed))))
+    }
+
+    /// Indicates whether one turn of the loop has lasted for more than 100 ms, for example because libcurl has not returned from a call.
+    package var isStuck: Bool {
+        let start = turnStart.load(ordering: .relaxed)
+        guard start > 0 else { return false }
+        let now = MonotonicClock.now().nanoseconds
+        return now > start && now - start > Self.limit
+    }
+
+    /// Counts a wake-up by the calling thread.
+    func countWakeUp() {
+        wakeUps.add(1, ordering: .relaxed)
+        if CallingThread.isEngine { wakeUpsByEngines.add(1, ordering: .relaxed) }
+    }
+
+    // MARK: Calls from the engine thread
+
+    /// Records that the thread has started.
+    func threadHasStarted() {
+        clock.store(ccurl_thread_cpu_clock(), ordering: .relaxed)
+        sampledTime.store(0, ordering: .relaxed)
+        sampledAt.store(MonotonicClock.now().nanoseconds, ordering: .relaxed)
+    }
+
+    /// Records that the thread is about to sleep.
+    func willSleep() { turnStart.store(0, ordering: .relaxed) }
+
+    /// Records that a turn of the loop begins.
+    func turnBegins(at now: EngineInstant) {
+        turnStart.store(now.nanoseconds, ordering: .relaxed)
+        guard let onSample else { return }
+        let last = sampledAt.load(ordering: .relaxed)
+        guard now.nanoseconds > last, now.nanoseconds - last >= Self.interval else { return }
+        let (time, before) = (ccurl_clock_ns(clock.load(ordering: .relaxed)), sampledTime.load(ordering: .relaxed))
+        sampledTime.store(time, ordering: .relaxed)
+        sampledAt.store(now.nanoseconds, ordering: .relaxed)
+        onSample(Double(time > before ? time - before : 0) / Double(now.nanoseconds - last))
+    }
+}

@@ -1,0 +1,249 @@
+import CurlEngine
+
+/// The admission of a session's exchanges to connections: one queue and one set of limits for all engines of the session.
+///
+/// The admission is called on the engine threads. Its lock is held for one event of the queue at a time, never while libcurl or other code
+/// runs.
+final class ConnectionAdmission: Sendable {
+    /// An exchange as a member of the queue.
+    struct Applicant: Hashable, Sendable {
+        let exchange: ExchangeActor
+
+        static func == (left: Applicant, right: Applicant) -> Bool { left.exchange === right.exchange }
+
+        func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(exchange)) }
+    }
+
+    typealias Place = AdmissionQueue<Applicant>.Place
+
+    /// The result of a request for a connection slot.
+    enum Result {
+        /// The exchange has a slot on its engine.
+        ///
+        /// - Parameter isProbing: Indicates whether other exchanges wait until the connection of this one shows whether it can be shared.
+        case admitted(isProbing: Bool)
+        /// The exchange gets its slot later, through ``ExchangeActor/didGetSlot(on:isProbing:)``.
+        case waiting
+    }
+
+    /// A slot for an exchange that waits.
+    private struct Grant {
+        let exchange: ExchangeActor
+        let engine: ExchangeEngine
+        var isProbing = false
+        /// The engine that closes an idle connection before the exchange may open its own, and the origin of that connection.
+        var closing: (engine: ExchangeEngine, origin: String)?
+
+        /// Notifies the exchange, in an engine job of its own, because the caller that released the slot has not finished its own work.
+        func deliver() {
+            let (exchange, engine, isProbing) = (exchange, engine, isProbing)
+            guard let closing else { return exchange.submit { $0.didGetSlot(on: engine, isProbing: isProbing) } }
+            closing.engine.closeIdleConnections(to: closing.origin) {
+                exchange.submit { $0.didGetSlot(on: engine, isProbing: isProbing) }
+            }
+        }
+    }
+
+    private let limits: ConnectionLimits
+    private let state: Locked<State>
+
+    init(limits: ConnectionLimits) {
+        self.limits = limits
+        state = Locked(State(limits))
+    }
+
+    // MARK: Engines
+
+    /// The number of engines that get requests without a connection.
+    var activeCount: Int { state.withLock { $0.loads.activeCount } }
+
+    /// Adds an engine. With the second engine, the admission begins to count which engine has which connections; the first engine closes
+    /// its idle connections, which were not counted.
+    func add(_ engine: ExchangeEngine) {
+        let first = state.withLock { $0.add(engine) }
+        first?.closeIdleConnections(to: nil)
+    }
+
+    /// Sets the number of engines that get requests without a connection.
+    func activate(_ count: Int) { state.withLock { $0.loads.activeCount = count } }
+
+    /// Returns the engine on which a request to an origin begins: one with an idle connection, or else the one with least to do.
+    ///
+    /// - Parameter origin: The queue of the request; `nil` if it is not known yet.
+    func engine(for origin: String?) -> ExchangeEngine { state.withLock { $0.engine(for: origin) } }
+
+    // MARK: Slots
+
+    /// Requests a slot on the exchange's engine. Returns the place of the exchange in the queue.
+    func enter(_ exchange: ExchangeActor) -> (place: Place, result: Result) {
+        let prepared = exchange.prepared
+        let mayShare = prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
+        let applicant = Applicant(exchange: exchange)
+        let (entry, grant) = state.withLock { state -> (AdmissionQueue<Applicant>.Entry, Grant?) in
+            let entry = state.queue.enter(
+                applicant, origin: prepared.queue, mayShare: mayShare,
+                priority: prepared.transportRequest.request.priority)
+            guard entry.isAdmitted, state.isSpread else { return (entry, nil) }
+            return (entry, state.grant(exchange, at: entry.place, isProbing: entry.isProbing))
+        }
+        guard entry.isAdmitted else { return (entry.place, .waiting) }
+        guard let grant, grant.engine !== exchange.home || grant.closing != nil else {
+            return (entry.place, .admitted(isProbing: entry.isProbing))
+        }
+        grant.deliver()
+        return (entry.place, .waiting)
+    }
+
+    /// Grants slots to the waiting exchanges for which the first connection to their origin has room.
+    func didProbe(_ exchange: ExchangeActor, at place: Place, isShared: Bool) {
+        deliver(
+            state.withLock { state in
+                state.grants(state.queue.probed(Applicant(exchange: exchange), at: place, isShared: isShared))
+            })
+    }
+
+    /// Removes a waiting exchange from the queue; does nothing if the exchange does not wait.
+    func leave(_ exchange: ExchangeActor, at place: Place) {
+        state.withLock { $0.queue.leave(Applicant(exchange: exchange), at: place) }
+    }
+
+    /// Releases a slot of an exchange, and grants it to a waiting exchange.
+    ///
+    /// - Parameters:
+    ///   - engine: The engine on which the exchange had the slot.
+    ///   - isShared: Indicates whether several requests can share the connection; `nil` if not known.
+    func release(_ exchange: ExchangeActor, at place: Place, on engine: ExchangeEngine, isShared: Bool?) {
+        deliver(
+            state.withLock { state in
+                if state.isSpread { state.release(at: place, on: engine.index) }
+                return state.grants(state.queue.release(Applicant(exchange: exchange), at: place, isShared: isShared))
+            })
+    }
+
+    private func deliver(_ grants: [Grant]) {
+        for grant in grants { grant.deliver() }
+    }
+
+    /// Returns the reason why an exchange waits, for errors.
+    func reasonForWaiting(_ exchange: ExchangeActor, at place: Place) -> String {
+        let origin = exchange.prepared.origin
+        let (isProbed, count, ahead) = state.withLock { state in
+            (
+                state.queue.isBeingProbed(place), state.queue.connectionCount(at: place),
+                state.queue.countAhead(of: Applicant(exchange: exchange), at: place)
+            )
+        }
+        if isProbed { return "the first connection to \(origin) is being made" }
+        let reason =
+            count >= limits.perOrigin
+            ? "all \(count) connections to \(origin) are in use"
+            : "all \(limits.total) connections of the session are in use"
+        switch ahead {
+        case 0: return reason + ", and it is next"
+        case 1: return reason + ", and 1 request is ahead of it"
+        default: return reason + ", and \(ahead) requests are ahead of it"
+        }
+    }
+}
+
+extension ConnectionAdmission {
+    /// The state that the lock guards.
+    private struct State {
+        private let limits: ConnectionLimits
+        var queue: AdmissionQueue<Applicant>
+        private var engines: [ExchangeEngine] = []
+        var loads = EngineLoads(requests: [], activeCount: 1) { _ in false }
+        /// The number of open connections on all engines, for all origins.
+        private var openCount = 0
+        /// The index from which the search for an idle connection continues.
+        private var cursor = 0
+
+        init(_ limits: ConnectionLimits) {
+            self.limits = limits
+            queue = AdmissionQueue(limits: limits)
+        }
+
+        /// Indicates whether the session has several engines. With one engine, libcurl alone knows the connections.
+        var isSpread: Bool { engines.count > 1 }
+
+        /// Adds an engine. Returns the first engine if it must close its idle connections.
+        mutating func add(_ engine: ExchangeEngine) -> ExchangeEngine? {
+            engines.append(engine)
+            loads.requests.append(0)
+            let engines = engines
+            loads = EngineLoads(requests: loads.requests, activeCount: loads.activeCount) {
+                engines[$0].executor.meter.isStuck
+            }
+            guard engines.count == 2 else { return nil }
+            for place in queue.places {
+                let active = queue.activeCount(at: place)
+                guard active > 0 else { continue }
+                queue[spreadAt: place].adopt(active: active, connections: queue.connectionCount(at: place), on: 0)
+                loads.requests[0] += active
+                openCount += queue.connectionCount(at: place)
+            }
+            return engines[0]
+        }
+
+        func engine(for origin: String?) -> ExchangeEngine {
+            if let origin, let place = queue.place(of: origin),
+                let index = queue[spreadAt: place].engineWithRoom(streams: queue.streams(at: place), loads)
+            {
+                return engines[index]
+            }
+            return engines[loads.relieving(0)]
+        }
+
+        mutating func grants(_ applicants: [Applicant]) -> [Grant] {
+            if applicants.isEmpty { return [] }
+            return applicants.map { applicant in
+                guard isSpread else { return Grant(exchange: applicant.exchange, engine: applicant.exchange.home) }
+                return grant(applicant.exchange, at: nil, isProbing: false)
+            }
+        }
+
+        /// Chooses the engine of an exchange that gets a slot.
+        ///
+        /// - Parameter place: The place of the exchange; if `nil`, the place of its origin.
+        mutating func grant(_ exchange: ExchangeActor, at place: Place?, isProbing: Bool) -> Grant {
+            guard let place = place ?? queue.place(of: exchange.prepared.queue) else {
+                return Grant(exchange: exchange, engine: exchange.home)
+            }
+            let before = queue[spreadAt: place].openCount
+            let choice = queue[spreadAt: place].take(
+                home: exchange.home.index, streams: queue.streams(at: place), limit: limits.perOrigin,
+                mayMove: !exchange.hasMoved, engines: loads)
+            openCount += queue[spreadAt: place].openCount - before
+            loads.requests[choice.engine] += 1
+            var grant = Grant(exchange: exchange, engine: engines[choice.engine], isProbing: isProbing)
+            if let closing = choice.closes {
+                grant.closing = (engines[closing], queue.origin(at: place))
+            } else if choice.opens, openCount > limits.total {
+                grant.closing = closeIdleConnection()
+            }
+            return grant
+        }
+
+        mutating func release(at place: Place, on engine: Int) {
+            queue[spreadAt: place].release(on: engine)
+            loads.requests[engine] -= 1
+        }
+
+        /// Chooses an idle connection of any origin to be closed, in turn; `nil` if there is none.
+        private mutating func closeIdleConnection() -> (engine: ExchangeEngine, origin: String)? {
+            let places = queue.places
+            for offset in places.indices {
+                let place = places[(cursor + offset) % places.count]
+                guard let engine = queue[spreadAt: place].engineWithIdleConnection(streams: queue.streams(at: place))
+                else { continue }
+                cursor = (cursor + offset + 1) % places.count
+                queue[spreadAt: place].closeIdle(on: engine)
+                openCount -= 1
+                let origin = queue.origin(at: place)
+                queue.forgetIfUnused(place)
+                return (engines[engine], origin)
+            }
+            return nil
+        }
+    }
+}

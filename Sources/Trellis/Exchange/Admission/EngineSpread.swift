@@ -1,0 +1,127 @@
+/// The connections of one origin on the engines of a session, as a value: how many each engine has open, and how many requests use them.
+///
+/// A connection belongs to its engine for as long as it is open. The spread decides on which engine a request gets its slot, so that
+/// requests reuse connections wherever they are, and the connections of all engines together stay within the limit.
+struct EngineSpread: Hashable {
+    /// The connections on one engine.
+    private struct Share: Hashable {
+        /// The number of open connections, in use or idle.
+        var open = 0
+        /// The number of requests that use these connections.
+        var active = 0
+
+        /// Returns the number of connections that the active requests need if each connection carries `streams` requests.
+        func used(_ streams: Int) -> Int { (active + streams - 1) / streams }
+    }
+
+    /// The engine of a slot, and the origin of its connection.
+    struct Choice: Hashable {
+        let engine: Int
+        /// Indicates whether no open connection has room, so that the engine opens one.
+        let opens: Bool
+        /// The engine that closes an idle connection of the same origin in exchange; `nil` if none.
+        var closes: Int?
+    }
+
+    private var shares: [Share] = []
+
+    /// The number of open connections on all engines.
+    private(set) var openCount = 0
+
+    /// Indicates whether no engine has a connection.
+    var isEmpty: Bool { openCount == 0 }
+
+    /// Returns the number of connections that an engine has open.
+    func openCount(on engine: Int) -> Int { engine < shares.count ? shares[engine].open : 0 }
+
+    /// Returns the number of requests that have a slot on an engine.
+    func activeCount(on engine: Int) -> Int { engine < shares.count ? shares[engine].active : 0 }
+
+    /// Records requests that got their slots before the session had several engines.
+    mutating func adopt(active: Int, connections: Int, on engine: Int) {
+        modify(engine) { $0 = Share(open: connections, active: active) }
+    }
+
+    /// Chooses the engine of a request that gets a slot, and counts the request there.
+    ///
+    /// - Parameters:
+    ///   - home: The engine on which the request is.
+    ///   - streams: The number of requests that share a connection.
+    ///   - limit: The maximum number of connections.
+    ///   - mayMove: Indicates whether the request can move to another engine.
+    ///   - engines: The engines of the session.
+    mutating func take(home: Int, streams: Int, limit: Int, mayMove: Bool = true, engines: EngineLoads) -> Choice {
+        let choice = choose(home, streams, limit, mayMove, engines)
+        if let closing = choice.closes { modify(closing) { $0.open -= 1 } }
+        modify(choice.engine) { share in
+            share.active += 1
+            if choice.opens { share.open += 1 }
+        }
+        return choice
+    }
+
+    private func choose(
+        _ home: Int, _ streams: Int, _ limit: Int, _ mayMove: Bool, _ engines: EngineLoads
+    ) -> Choice {
+        if hasRoom(home, streams) { return Choice(engine: home, opens: false) }
+        guard let other = engineWithRoom(streams: streams, engines) else {
+            return Choice(engine: mayMove ? engines.relieving(home) : home, opens: true)
+        }
+        // Streams share connections until these are full; exclusive connections are spread evenly.
+        if mayMove, streams > 1 || !engines.isUnbalanced(other, against: home) {
+            return Choice(engine: other, opens: false)
+        }
+        return Choice(engine: home, opens: true, closes: openCount < limit ? nil : other)
+    }
+
+    /// Returns the engine with room on an open connection that has least to do; `nil` if no engine has room.
+    func engineWithRoom(streams: Int, _ engines: EngineLoads) -> Int? {
+        shares.indices.filter { hasRoom($0, streams) && !engines.isStuck($0) }
+            .min { engines.requests[$0] < engines.requests[$1] }
+    }
+
+    private func hasRoom(_ engine: Int, _ streams: Int) -> Bool {
+        engine < shares.count && shares[engine].active < shares[engine].open * streams
+    }
+
+    /// Releases the slot of a request. Its connection is counted as open on its engine even if the connection was closed, so that the count
+    /// is never too low: the next request of the origin then opens a connection there.
+    mutating func release(on engine: Int) { modify(engine) { $0.active -= 1 } }
+
+    /// The first engine that has an idle connection; `nil` if there is none.
+    func engineWithIdleConnection(streams: Int) -> Int? {
+        shares.indices.first { shares[$0].open > shares[$0].used(streams) }
+    }
+
+    /// Records that an engine closes an idle connection.
+    mutating func closeIdle(on engine: Int) { modify(engine) { $0.open -= 1 } }
+
+    private mutating func modify(_ engine: Int, _ body: (inout Share) -> Void) {
+        while shares.count <= engine { shares.append(Share()) }
+        openCount -= shares[engine].open
+        body(&shares[engine])
+        openCount += shares[engine].open
+    }
+}
+
+/// The work of each engine of a session.
+struct EngineLoads {
+    /// The number of requests that have a slot on each engine, for all origins.
+    var requests: [Int]
+    /// The number of engines that get requests without a connection. Engines beyond it serve only their own tasks.
+    var activeCount: Int
+    /// Returns whether an engine takes no work at present.
+    let isStuck: (Int) -> Bool
+
+    /// Returns whether an engine has so much more to do than another that a new connection on the other engine pays.
+    func isUnbalanced(_ engine: Int, against other: Int) -> Bool {
+        requests[engine] > requests[other] + max(8, requests[other] / 4)
+    }
+
+    /// Returns the engine on which a request of `engine` opens its connection: the same engine, unless another one has much less to do.
+    func relieving(_ engine: Int) -> Int {
+        let others = (0..<activeCount).filter { !isStuck($0) }
+        guard let least = others.min(by: { requests[$0] < requests[$1] }), least != engine else { return engine }
+        return isStuck(engine) || isUnbalanced(engine, against: least) ? least : engine
+    }
+}

@@ -1,0 +1,75 @@
+import CurlEngine
+import Synchronization
+
+/// The engines of an exchange: the one on which it was created, and the one to which it has moved in order to use a connection there.
+extension ExchangeActor {
+    /// The engine on which the exchange lives.
+    nonisolated var home: ExchangeEngine { moved.load() ?? first }
+
+    nonisolated var executor: EngineExecutor { home.executor }
+    nonisolated var executorReference: ExecutorReference { home.executorReference }
+    nonisolated var entrance: EngineExecutor { first.executor }
+
+    /// Indicates whether the exchange has moved from its first engine.
+    nonisolated var hasMoved: Bool { moved.load() != nil }
+
+    /// Indicates whether the exchange has ended. May be read on any thread.
+    nonisolated var isEnded: Bool { hasEnded.load(ordering: .acquiring) }
+
+    /// Notifies the registry of the first engine that the exchange has ended.
+    func recordEnd(isFollowed: Bool) {
+        guard hasMoved else { return first.registry.didEnd(self, isFollowed: isFollowed) }
+        first.executor.submit { [self] in first.registry.didEnd(self, isFollowed: isFollowed) }
+    }
+
+    /// Notifies the registry of the first engine that a call will follow the redirect with which the exchange was answered.
+    func recordRedirect() {
+        guard hasMoved else { return first.registry.willFollow(self) }
+        first.executor.submit { [self] in first.registry.willFollow(self) }
+    }
+
+    /// The reason why the exchange waits for its slot, for errors.
+    var reasonForWaiting: String { place.map { admission.reasonForWaiting(self, at: $0) } ?? "" }
+
+    // MARK: The slot
+
+    /// Requests a slot.
+    func enterQueue() {
+        guard place != nil || first.registry.add(self, isPartOfCall: isPartOfCall) else {
+            // Submitted, because the exchange is still handling the event that led here.
+            return submit { $0.cancel(TrellisError(.cancelled(.sessionShutDown))) }
+        }
+        let entry = admission.enter(self)
+        place = entry.place
+        if case .admitted(let isProbing) = entry.result { admit(on: home, isProbing: isProbing) }
+    }
+
+    /// Grants the exchange a slot. If the slot is on another engine, the exchange moves there.
+    ///
+    /// - Parameter isProbing: Indicates whether other requests wait until the connection of this one shows whether it can be shared.
+    func didGetSlot(on engine: ExchangeEngine, isProbing: Bool) {
+        guard state.progress == .queued else {
+            // The exchange no longer waits: it releases this slot, and keeps the slot that it may already have.
+            let used = slotEngine
+            slotEngine = engine
+            handle(.admit)
+            return slotEngine = used
+        }
+        guard engine !== home else { return admit(on: engine, isProbing: isProbing) }
+        if let timer { executor.engineLoop.cancel(timer) }
+        timer = nil
+        // From here on, the exchange belongs to the other engine.
+        _ = moved.storeIfNil(engine)
+        arrive { exchange in
+            exchange.admit(on: engine, isProbing: isProbing)
+            exchange.updateTimer()
+        }
+    }
+
+    private func admit(on engine: ExchangeEngine, isProbing: Bool) {
+        self.isProbing = isProbing
+        slotEngine = engine
+        engine.countAdmitted()
+        handle(.admit)
+    }
+}

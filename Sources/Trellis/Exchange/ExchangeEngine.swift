@@ -1,0 +1,52 @@
+import CurlEngine
+import Synchronization
+
+/// One engine of a session, as its exchanges use it.
+final class ExchangeEngine: Sendable {
+    /// The number of the engine in its session; the first is zero.
+    let index: Int
+    let executor: EngineExecutor
+    let executorReference: ExecutorReference
+    /// The transport that performs the exchanges on the engine.
+    let transport: any Transport
+    /// The record of the exchanges that began on the engine.
+    let registry: any ExchangeRegistry
+    /// The number of exchanges that got a slot on the engine.
+    private let admitted = Atomic<Int>(0)
+
+    init(index: Int, executor: EngineExecutor, transport: any Transport, registry: any ExchangeRegistry) {
+        self.index = index
+        self.executor = executor
+        executorReference = executor.executorReference
+        self.transport = transport
+        self.registry = registry
+    }
+
+    /// The number of exchanges that got a slot on the engine so far.
+    var admittedCount: Int { admitted.load(ordering: .relaxed) }
+
+    /// Counts an exchange that got a slot.
+    func countAdmitted() { admitted.add(1, ordering: .relaxed) }
+
+    /// Closes an idle HTTP/1.1 connection to an origin, or all idle ones if `origin` is `nil`, and then calls `body`.
+    func closeIdleConnections(to origin: String?, then body: @escaping @Sendable () -> Void = {}) {
+        // An engine that has not started has no connections, and is not started for this.
+        guard executor.hasStarted else { return body() }
+        executor.submit { [transport] in
+            (transport as? any ConnectionPool)?.closeIdleConnections(to: origin)
+            body()
+        }
+    }
+}
+
+/// The record of the exchanges of one engine, called on the engine thread.
+protocol ExchangeRegistry: AnyObject, Sendable {
+    /// Adds an exchange that requests its first slot. Returns `false` if the session accepts no more exchanges.
+    func add(_ exchange: ExchangeActor, isPartOfCall: Bool) -> Bool
+    /// Records that the response to the exchange is a redirect, before the call that follows the redirect exists.
+    func willFollow(_ exchange: ExchangeActor)
+    /// Removes an exchange that has ended.
+    ///
+    /// - Parameter isFollowed: Indicates whether a call follows a redirect with which the exchange was answered.
+    func didEnd(_ exchange: ExchangeActor, isFollowed: Bool)
+}

@@ -1,0 +1,54 @@
+import CurlEngine
+
+/// The policy that decides how many engines of a session get new requests, as a value.
+///
+/// An engine is added after every engine has been busy for several samples in succession. An engine is taken away after the others could
+/// easily have done its work for a longer time.
+struct EngineScaling {
+    /// The share of the time from which an engine counts as busy.
+    static let busyShare = 0.75
+    /// The share of the time that the engines may be busy on average after one of them is taken away.
+    static let calmShare = 0.5
+    /// The number of samples in succession that lead to another engine.
+    static let busySamples = 3
+    /// The number of samples in succession that lead to one engine less.
+    static let calmSamples = 30
+    /// The time after which a sample no longer counts: an engine that sleeps makes no samples.
+    static let lifetime = Duration.milliseconds(300)
+
+    /// The maximum number of engines.
+    let maximum: Int
+    /// The number of engines that get new requests.
+    private(set) var count: Int
+    private var samples: [(share: Double, time: EngineInstant)] = []
+    private var busyCount = 0
+    private var calmCount = 0
+
+    init(_ engines: EngineCount) {
+        maximum = engines.maximum
+        count = engines.initial
+    }
+
+    /// Records the share of the time in which an engine was busy. Returns the new number of engines if it changes.
+    mutating func sample(_ share: Double, of engine: Int, at now: EngineInstant) -> Int? {
+        while samples.count <= engine { samples.append((0, now)) }
+        samples[engine] = (share, now)
+        let shares = (0..<count).map { self.share(of: $0, at: now) }
+        busyCount = shares.allSatisfy { $0 >= Self.busyShare } ? busyCount + 1 : 0
+        calmCount = shares.reduce(0, +) < Self.calmShare * Double(count - 1) ? calmCount + 1 : 0
+        if busyCount >= Self.busySamples * count, count < maximum { return change(by: 1) }
+        if calmCount >= Self.calmSamples, count > 1 { return change(by: -1) }
+        return nil
+    }
+
+    private func share(of engine: Int, at now: EngineInstant) -> Double {
+        guard engine < samples.count, now < samples[engine].time.advanced(by: Self.lifetime) else { return 0 }
+        return samples[engine].share
+    }
+
+    private mutating func change(by difference: Int) -> Int {
+        count += difference
+        (busyCount, calmCount) = (0, 0)
+        return count
+    }
+}

@@ -1,0 +1,140 @@
+import CurlEngine
+import Synchronization
+
+/// One engine of a session: its thread, its transport and the actor that knows its requests.
+final class SessionEngine: Sendable {
+    /// The engine as its exchanges use it.
+    let site: ExchangeEngine
+    /// The requests that began on the engine.
+    let actor: SessionActor
+
+    var executor: EngineExecutor { site.executor }
+
+    init(_ index: Int, executor: EngineExecutor, transport: any Transport, life: SessionLife) {
+        actor = SessionActor(executor: executor, life: life)
+        site = ExchangeEngine(index: index, executor: executor, transport: transport, registry: actor)
+    }
+}
+
+/// The engines of a session, and the choice of an engine for each request.
+///
+/// A session begins with one engine, or with a fixed number. With ``EngineCount/automatic``, engines are added while all of them are busy,
+/// and are kept; when there is less to do, new requests go to the first ones, and the others sleep.
+final class SessionEngines: Sendable {
+    /// The first engine. Timers and operations that belong to no request use its thread.
+    let first: SessionEngine
+    /// The admission of exchanges to connections, for all engines.
+    let admission: ConnectionAdmission
+    private let maximum: Int
+    private let make: @Sendable (_ index: Int, _ onSample: (@Sendable (Double) -> Void)?) -> SessionEngine
+    private let list: Locked<[SessionEngine]>
+    private let scaling: EngineScaler
+    /// Indicates whether there is more than one engine.
+    private let isSpread = Atomic(false)
+    private let handOuts = Atomic<Int>(0)
+
+    /// Creates the engines.
+    ///
+    /// - Parameter make: Creates one engine.
+    init(
+        _ count: EngineCount, limits: ConnectionLimits,
+        make: @escaping @Sendable (_ index: Int, _ onSample: (@Sendable (Double) -> Void)?) -> SessionEngine
+    ) {
+        let scaling = EngineScaler(count)
+        let admission = ConnectionAdmission(limits: limits)
+        first = make(0, scaling.observer(of: 0))
+        admission.add(first.site)
+        self.scaling = scaling
+        self.admission = admission
+        self.make = make
+        maximum = count.maximum
+        list = Locked([first])
+        scaling.setEngines(self)
+        grow(to: count.initial)
+        admission.activate(count.initial)
+    }
+
+    /// The engines that exist.
+    var all: [SessionEngine] { list.withLock { $0 } }
+
+    /// The engines, one for each that the session may have.
+    var complete: [SessionEngine] {
+        grow(to: maximum)
+        return all
+    }
+
+    /// The engine whose executor is handed out to the next user, in turn.
+    var next: SessionEngine {
+        let active = all.prefix(admission.activeCount)
+        return active[handOuts.add(1, ordering: .relaxed).oldValue % active.count]
+    }
+
+    /// Returns the engine that exchanges know as `site`.
+    func engine(_ site: ExchangeEngine) -> SessionEngine {
+        site === first.site ? first : list.withLock { $0[site.index] }
+    }
+
+    /// Sets the number of engines that get new requests, and creates engines if there are fewer.
+    func activate(_ count: Int) {
+        grow(to: count)
+        admission.activate(count)
+    }
+
+    private func grow(to count: Int) {
+        list.withLock { list in
+            while list.count < count {
+                let engine = make(list.count, scaling.observer(of: list.count))
+                admission.add(engine.site)
+                list.append(engine)
+            }
+            if list.count > 1 { isSpread.store(true, ordering: .releasing) }
+        }
+    }
+
+    /// Returns the engine on which a request to an origin begins: that of the calling task, if the task prefers an executor of the session,
+    /// and otherwise the one with an idle connection or with least to do.
+    ///
+    /// - Parameter origin: The queue of the request; `nil` if it is not known yet.
+    func engine(for origin: @autoclosure () -> String?) -> SessionEngine {
+        guard maximum > 1 else { return first }
+        if CallingThread.isEngine {
+            if first.executor.isCurrent { return first }
+            if isSpread.load(ordering: .acquiring), let own = all.first(where: { $0.executor.isCurrent }) { return own }
+        }
+        if !isSpread.load(ordering: .acquiring) {
+            guard first.executor.meter.isStuck else { return first }
+            activate(2)
+        }
+        return engine(admission.engine(for: origin()))
+    }
+}
+
+/// The connection between the samples of the engines and the policy that adds engines.
+final class EngineScaler: Sendable {
+    private struct State {
+        var policy: EngineScaling
+        weak var engines: SessionEngines?
+    }
+
+    private let state: Locked<State>
+    private let isFixed: Bool
+
+    init(_ count: EngineCount) {
+        state = Locked(State(policy: EngineScaling(count)))
+        isFixed = count.initial == count.maximum
+    }
+
+    func setEngines(_ engines: SessionEngines) { state.withLock { $0.engines = engines } }
+
+    /// Returns the receiver of an engine's samples; `nil` if the number of engines is fixed.
+    func observer(of engine: Int) -> (@Sendable (Double) -> Void)? {
+        guard !isFixed else { return nil }
+        return { [self] share in sample(share, of: engine) }
+    }
+
+    private func sample(_ share: Double, of engine: Int) {
+        let now = MonotonicClock.now()
+        let (count, engines) = state.withLock { ($0.policy.sample(share, of: engine, at: now), $0.engines) }
+        if let count { engines?.activate(count) }
+    }
+}
