@@ -117,11 +117,9 @@ struct TrellisClient: Client {
     }
 }
 
-/// A monitor that counts the requests that have failed.
+/// A monitor that counts all events.
 private final class Counter: EventMonitor {
-    private let failures = Atomic(0)
+    private let events = Atomic(0)
 
-    func handle(_ event: RequestEvent) async {
-        if case .failed = event.kind { failures.add(1, ordering: .relaxed) }
-    }
+    func handle(_ event: RequestEvent) async { events.add(1, ordering: .relaxed) }
 }
