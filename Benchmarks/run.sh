@@ -13,8 +13,8 @@ Benchmarks/run.sh [OPTION…] [NAME…]
   --rounds N              rounds instead of 5 (3 with --quick)
   --libcurl current       on a current libcurl instead of the system's (downloaded once, into .build-libcurl)
   --libcurl FOLDER        on the libcurl.so.4 in this folder; LD_LIBRARY_PATH does the same
-  --check-instructions    only instructions/small-get; fails if it rose by more than 5 % over instructions.json
-  --record-instructions   only instructions/small-get; writes instructions.json
+  --check-instructions    only instructions/…; fails if one of them rose by more than 5 % over instructions.json
+  --record-instructions   only instructions/…; writes instructions.json
   --no-build              run what the last call has built
 TEXT
 }

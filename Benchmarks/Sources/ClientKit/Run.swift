@@ -9,7 +9,8 @@ public func run<C: Client>(_ makeClient: (Work) throws -> C) async {
     do {
         let client = try makeClient(work)
         switch work.kind {
-        case .get, .adaptedGet, .headers, .json: try await ClosedLoop(client: client, work: work).run()
+        case .get, .adaptedGet, .observedGet, .realisticGet, .headers, .json:
+            try await ClosedLoop(client: client, work: work).run()
         case .download, .downloadFile: try await measureDownload(client, work)
         case .downloadFiles: try await measureDownloads(client, work)
         case .uploadFile: try await measureUpload(client, work)

@@ -8,6 +8,11 @@ public struct Work: Sendable {
         case get, headers, json
         /// The requests of `get`, with an adapter and a retry policy if the client has such features.
         case adaptedGet = "adapted-get"
+        /// The requests of `get`, with an event monitor if the client has such a feature.
+        case observedGet = "observed-get"
+        /// The requests of `get` to a server that sets a cookie in every response, with a retry policy, a circuit breaker, a bearer
+        /// token and a cookie jar if the client has such features.
+        case realisticGet = "realistic-get"
         /// One large body, which is discarded.
         case download
         /// One large body, written to a file.

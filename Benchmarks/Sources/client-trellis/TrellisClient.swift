@@ -1,6 +1,7 @@
 import ClientKit
 import FoundationEssentials
 import HTTPTypes
+import Synchronization
 import Trellis
 
 /// The benchmark client that uses Trellis, with default settings except for the number of connections.
@@ -8,7 +9,7 @@ struct TrellisClient: Client {
     private let session: Session
     private let options: DownloadOptions
 
-    init(_ work: Work) {
+    init(_ work: Work) throws {
         var options = DownloadOptions()
         options.connections = work.concurrency
         self.options = options
@@ -16,10 +17,19 @@ struct TrellisClient: Client {
         configuration.limits.perOrigin = max(configuration.limits.perOrigin, work.concurrency)
         configuration.limits.total = max(configuration.limits.total, work.concurrency)
         configuration.tls.additionalCertificateAuthorityFile = work.certificateAuthorityFile
-        if work.kind == .adaptedGet {
+        switch work.kind {
+        case .adaptedGet:
             configuration.steps.adapters.append(
                 Adapter { request, _ in request.withHeader(.authorization, "Bearer token") })
             configuration.steps.intercept(with: RetryPolicy())
+        case .observedGet:
+            configuration.eventMonitors.append(Counter())
+        case .realisticGet:
+            configuration.steps.adapters.append(try BearerAuthentication(token: "token", origin: work.url))
+            configuration.steps.intercept(with: RetryPolicy())
+            configuration.steps.circuitBreaker = CircuitBreaker()
+            configuration.steps.cookies = CookieJar()
+        default: break
         }
         session = Session(configuration: configuration)
     }
@@ -105,4 +115,11 @@ struct TrellisClient: Client {
         guard answer.1.status == .ok else { throw UnexpectedAnswer("status \(answer.1.status)") }
         return answer
     }
+}
+
+/// A monitor that counts all events.
+private final class Counter: EventMonitor {
+    private let events = Atomic(0)
+
+    func handle(_ event: RequestEvent) async { events.add(1, ordering: .relaxed) }
 }

@@ -1,13 +1,13 @@
 /// The list of all benchmarks, in the order in which they run.
 enum Catalogue {
-    static let all: [Benchmark] = smallRequests + largeBodies + texts + crowds + [instructions]
+    static let all: [Benchmark] = smallRequests + largeBodies + texts + crowds + instructions
 
     /// The clients that support everything. The `curl` command only takes part if one process makes one transfer.
     private static let libraries: [Client] = [.trellis, .libcurl, .asyncHTTPClient, .urlsession, .go]
 
     private static let smallRequests: [Benchmark] =
         [1, 16, 64, 256].map { closedLoop("small-get/\($0)", "GET of 11 bytes", "get", "/small", $0) }
-        + [1, 64].map(smallGetOnExecutor) + [adaptedGet] + [1, 64].map(tlsGet)
+        + [1, 64].map(smallGetOnExecutor) + [adaptedGet, observedGet, realisticGet] + [1, 64].map(tlsGet)
         + [
             closedLoop("json-post/64", "POST of JSON, encoded and decoded", "json", "/json", 64),
             closedLoop("headers/64", "GET with 30 response headers, all read", "headers", "/headers", 64),
@@ -61,9 +61,22 @@ enum Catalogue {
         return benchmark
     }
 
-    private static let instructions = Benchmark(
-        name: "instructions/small-get", summary: "instructions a request takes, by callgrind", work: "get",
-        concurrency: 64, target: .nginx("/small"), shape: .instructions, clients: [.trellis, .libcurl], isQuick: false)
+    /// The counts of instructions, the first of which the others are compared with.
+    private static let instructions: [Benchmark] = smallRequests.compactMap { timed in
+        let counted = [
+            "small-get/64", "small-get-on-executor/64", "adapted-get/64", "observed-get/64", "realistic-get/64",
+            "json-post/64", "headers/64", "tls-h2-get/64",
+        ]
+        guard counted.contains(timed.name) else { return nil }
+        var benchmark = timed
+        benchmark.name = "instructions/" + timed.name.prefix { $0 != "/" }
+        benchmark.summary = "instructions a request takes, by callgrind: \(timed.summary)"
+        benchmark.shape = .instructions
+        benchmark.clients = timed.clients.filter { [.trellis, .libcurl].contains($0) }
+        benchmark.without = [:]
+        benchmark.isQuick = false
+        return benchmark
+    }
 
     private static func smallGetOnExecutor(_ concurrency: Int) -> Benchmark {
         var benchmark = closedLoop(
@@ -74,10 +87,17 @@ enum Catalogue {
         return benchmark
     }
 
-    private static var adaptedGet: Benchmark {
-        var benchmark = closedLoop(
-            "adapted-get/64", "GET of 11 bytes, with an adapter and a retry policy in Trellis", "adapted-get", "/small",
-            64)
+    private static let adaptedGet = stepped(
+        "adapted-get", "GET of 11 bytes, with an adapter and a retry policy in Trellis", "/small")
+    private static let observedGet = stepped(
+        "observed-get", "GET of 11 bytes, with an event monitor in Trellis", "/small")
+    private static let realisticGet = stepped(
+        "realistic-get", "GET of 11 bytes and a cookie, with retries, circuit breaker, credentials and cookie jar",
+        "/cookie")
+
+    /// Returns a benchmark of features that AsyncHTTPClient does not have and the C program does not do.
+    private static func stepped(_ work: String, _ summary: String, _ path: String) -> Benchmark {
+        var benchmark = closedLoop("\(work)/64", summary, work, path, 64)
         benchmark.clients = [.trellis, .asyncHTTPClient]
         return benchmark
     }

@@ -9,8 +9,6 @@ struct Effort {
     let largeBodySize: Int
     /// The size of the bodies that are lines, events and entries, in bytes.
     let textBodySize: Int
-    /// The two numbers of requests whose difference in instructions is counted.
-    let instructionRequests = (fewer: 1_000, more: 3_000)
 
     /// Creates the extent that the options request: five rounds of two seconds and 1 GiB. With `--quick`, three short rounds; if everything
     /// is measured, which must take less than a minute, they are even shorter and use 128 MiB.
@@ -21,6 +19,11 @@ struct Effort {
         warmUpSeconds = !options.isQuick ? 0.3 : measuresAll ? 0.05 : 0.1
         textBodySize = options.isQuick && measuresAll ? 32_000_000 : 256_000_000
         largeBodySize = options.isQuick && measuresAll ? 128 << 20 : 1 << 30
+    }
+
+    /// Returns the two numbers of requests whose difference in instructions is counted.
+    func instructionRequests(of benchmark: Benchmark) -> (fewer: Int, more: Int) {
+        benchmark.name == InstructionRecord.reference ? (1_000, 3_000) : (500, 1_500)
     }
 
     /// Returns the number of bytes that a benchmark transfers.

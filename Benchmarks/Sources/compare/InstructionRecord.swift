@@ -1,37 +1,41 @@
 import Foundation
 
 /// The instruction counts that CI checks: `instructions.json`, by libcurl's version and the architecture.
-struct InstructionRecord: Codable {
-    /// The number of CPU instructions that one small GET takes.
+struct InstructionRecord {
+    /// The counts of one benchmark, per request.
     struct Entry: Codable {
         var trellis: Double
-        var libcurl: Double
-
-        /// The instructions of Trellis, divided by those of the C program.
-        var ratio: Double { trellis / libcurl }
-
-        enum CodingKeys: String, CodingKey {
-            case trellis, libcurl
-        }
+        /// The count of the C program; `nil` if the program does not do the same work.
+        var libcurl: Double?
     }
 
-    /// The result of a check.
-    enum Verdict {
-        case passed(String)
-        case failed(String)
-    }
+    /// The counts of one run, by the benchmark's name without `instructions/`.
+    typealias Counts = [String: Entry]
 
-    private var entries: [String: Entry] = [:]
+    /// The name of the benchmark whose counts the others are compared with.
+    static let reference = "instructions/small-get"
+
+    private static let prefix = "instructions/"
+    private var entries: [String: Counts] = [:]
 
     init(file: String) throws {
         guard FileManager.default.fileExists(atPath: file) else { return }
-        entries = try JSONDecoder().decode([String: Entry].self, from: Data(readFile(file).utf8))
+        entries = try JSONDecoder().decode([String: Counts].self, from: Data(readFile(file).utf8))
+    }
+
+    /// Returns the counts that the rows contain.
+    static func counts(in rows: [Row]) -> Counts {
+        let counted = rows.filter { $0.benchmark.hasPrefix(prefix) }
+        return counted.reduce(into: [:]) { counts, row in
+            guard row.client == .trellis, let trellis = row.instructionsPerRequest else { return }
+            let peer = counted.first { $0.client == .libcurl && $0.benchmark == row.benchmark }
+            counts[String(row.benchmark.dropFirst(prefix.count))] = Entry(
+                trellis: trellis.rounded(), libcurl: peer?.instructionsPerRequest?.rounded())
+        }
     }
 
     /// Records the counts as the ones to compare with.
-    mutating func record(_ entry: Entry, key: String) {
-        entries[key] = Entry(trellis: entry.trellis.rounded(), libcurl: entry.libcurl.rounded())
-    }
+    mutating func record(_ counts: Counts, key: String) { entries[key] = counts }
 
     func write(to file: String) throws {
         let encoder = JSONEncoder()
@@ -39,24 +43,47 @@ struct InstructionRecord: Codable {
         try writeFile(String(decoding: encoder.encode(entries), as: UTF8.self) + "\n", to: file)
     }
 
-    /// Compares the counts with the recorded ones.
+    /// Compares the counts with the recorded ones, one line for each benchmark. The lines of `failed` name the counts that rose too much.
     ///
     /// The ratio to the C program in the same run is comparable across machines, while another glibc or processor changes both counts. The
-    /// absolute count is compared too, but only if the C program's own count is within 2 % of its record, that is, on a machine like the
-    /// one on which the record was made.
-    func check(_ entry: Entry, key: String) -> Verdict {
+    /// C program's count is that of the same work or, if the program does not do the work, that of a small GET. The absolute count is
+    /// compared too, but only if the C program's own count is within 2 % of its record, that is, on a machine like the one on which the
+    /// record was made.
+    func check(_ counts: Counts, key: String) -> (passed: [String], failed: [String]) {
         guard let recorded = entries[key] else {
-            return .passed("nothing is recorded for \(key): see --record-instructions")
+            return (["nothing is recorded for \(key): see --record-instructions"], [])
         }
-        let allowed = 1.05
-        let growth = entry.ratio / recorded.ratio, absoluteGrowth = entry.trellis / recorded.trellis
-        let isAlike = abs(entry.libcurl / recorded.libcurl - 1) <= 0.02
-        let facts =
-            "\(key): \(Int(entry.trellis)) instructions, \(format(entry.ratio)) times the C program's; recorded: "
-            + "\(Int(recorded.trellis)), \(format(recorded.ratio)) times"
-        if growth > allowed { return .failed("\(facts). The ratio rose by more than 5 %.") }
-        if isAlike, absoluteGrowth > allowed { return .failed("\(facts). The count rose by more than 5 %.") }
-        return .passed(facts)
+        var passed: [String] = [], failed: [String] = []
+        for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
+            guard let peer = peer(of: name, in: counts) else {
+                failed.append("\(key): \(name): the C program was not counted.")
+                continue
+            }
+            guard let before = recorded[name], let peerBefore = self.peer(of: name, in: recorded) else {
+                passed.append("\(key): nothing is recorded for \(name)")
+                continue
+            }
+            let ratio = count.trellis / peer, ratioBefore = before.trellis / peerBefore
+            let isAlike = abs(peer / peerBefore - 1) <= 0.02
+            let facts =
+                "\(key): \(name): \(Int(count.trellis)) instructions, \(format(ratio)) times the C program's; "
+                + "recorded: \(Int(before.trellis)), \(format(ratioBefore)) times"
+            if ratio / ratioBefore > Self.allowed {
+                failed.append("\(facts). The ratio rose by more than 5 %.")
+            } else if isAlike, count.trellis / before.trellis > Self.allowed {
+                failed.append("\(facts). The count rose by more than 5 %.")
+            } else {
+                passed.append(facts)
+            }
+        }
+        return (passed, failed)
+    }
+
+    private static let allowed = 1.05
+
+    /// Returns the C program's count for the same work or, if there is none, for a small GET.
+    private func peer(of name: String, in counts: Counts) -> Double? {
+        counts[name]?.libcurl ?? counts[String(Self.reference.dropFirst(Self.prefix.count))]?.libcurl
     }
 
     private func format(_ value: Double) -> String { String(format: "%.3f", value) }

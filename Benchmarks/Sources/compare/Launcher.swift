@@ -43,7 +43,7 @@ struct Launcher {
 
     /// Returns the instructions of a request: the difference of two runs, so that the start is not counted.
     func instructionsPerRequest(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> Double {
-        let (fewer, more) = effort.instructionRequests
+        let (fewer, more) = effort.instructionRequests(of: benchmark)
         let difference =
             try instructions(client, benchmark, servers, requests: more)
             - instructions(client, benchmark, servers, requests: fewer)

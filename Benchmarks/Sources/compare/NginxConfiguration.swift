@@ -46,10 +46,14 @@ struct NginxConfiguration {
     private var locations: String {
         """
         location = /small { default_type text/plain; return 200 'hello world'; }
+        location = /cookie { default_type text/plain; \(cookie) return 200 'hello world'; }
         location = /json { default_type application/json; return 200 '\(receipt)'; }
         location = /headers { default_type text/plain; \(headers) return 200 'hello world'; }
         """
     }
+
+    /// The header field of `/cookie`, whose value is another one in every response.
+    private var cookie: String { "add_header Set-Cookie 'session=$request_id; Path=/; HttpOnly; SameSite=Lax';" }
 
     /// The body of the response to every posted order.
     private var receipt: String {

@@ -47,7 +47,7 @@ struct Options {
             default: names.append(argument)
             }
         }
-        if instructionRecord != .ignore { names = ["instructions/small-get"] }
+        if instructionRecord != .ignore { names = ["instructions"] }
     }
 
     /// Returns the benchmarks that the names select: a complete name, or the part before a slash, which selects all benchmarks with that

@@ -4,6 +4,8 @@ import Foundation
 struct Table {
     let benchmark: Benchmark
     let rows: [Row]
+    /// All rows of the run so far, which include those of other benchmarks.
+    let run: [Row]
 
     /// A column: its heading, its width, and the text of its cells.
     private typealias Column = (title: String, width: Int, cell: (Row) -> String)
@@ -43,7 +45,7 @@ struct Table {
         case .instructions:
             [
                 ("instructions", 14, { grouped($0.instructionsPerRequest) }), spread,
-                ratio("÷ C", .libcurl) { $0.instructionsPerRequest },
+                instructionRatio("÷ C", .libcurl), instructionRatio("÷ small-get", .trellis),
             ]
         }
     }
@@ -55,8 +57,22 @@ struct Table {
 
     /// Returns a column of a figure divided by that of another client.
     private func ratio(_ title: String, _ client: Client, _ figure: @escaping (Row) -> Double?) -> Column {
-        let reference = rows.first { $0.client == client }.flatMap(figure)
-        return (
+        ratio(title, to: rows.first { $0.client == client }.flatMap(figure), figure)
+    }
+
+    /// Returns a column of the instructions divided by those of the C program for the same work or, if there are none, for a small GET; or
+    /// of the instructions of Trellis divided by its own for a small GET.
+    private func instructionRatio(_ title: String, _ client: Client) -> Column {
+        let small = run.first { $0.client == client && $0.benchmark == InstructionRecord.reference }
+        let reference = client == .libcurl ? rows.first { $0.client == client } ?? small : small
+        return ratio(title, to: reference?.instructionsPerRequest) { row in
+            client == .trellis && row.client != client ? nil : row.instructionsPerRequest
+        }
+    }
+
+    /// Returns a column of a figure divided by a reference.
+    private func ratio(_ title: String, to reference: Double?, _ figure: @escaping (Row) -> Double?) -> Column {
+        (
             title, 13,
             { row in
                 guard let reference, reference > 0, let value = figure(row) else { return "" }
