@@ -59,7 +59,10 @@ package final class EngineMeter: Sendable {
     func threadHasStarted() {
         clock.store(ccurl_thread_cpu_clock(), ordering: .relaxed)
         sampledTime.store(0, ordering: .relaxed)
-        sampledAt.store(MonotonicClock.now().nanoseconds, ordering: .relaxed)
+        let now = MonotonicClock.now().nanoseconds
+        sampledAt.store(now, ordering: .relaxed)
+        // The first work runs before the first turn of the loop.
+        turnStart.store(now, ordering: .relaxed)
     }
 
     /// Records that the thread is about to sleep.

@@ -13,6 +13,12 @@ extension ExchangeActor {
     /// Indicates whether the exchange has moved from its first engine.
     nonisolated var hasMoved: Bool { moved.load() != nil }
 
+    /// The freedom of the exchange to move to another engine.
+    nonisolated var mobility: EngineMobility {
+        if hasMoved { return .none }
+        return prefersEngine ? .atLimit : .free
+    }
+
     /// Indicates whether the exchange has ended. May be read on any thread.
     nonisolated var isEnded: Bool { hasEnded.load(ordering: .acquiring) }
 

@@ -15,6 +15,8 @@ actor ExchangeActor: EngineActor {
     /// The engine to which the exchange has moved; `nil` if it has not. Set once, on the thread of the first engine, by an exchange that
     /// waits for its slot and touches none of its state afterwards.
     nonisolated let moved = AtomicLazyReference<ExchangeEngine>()
+    /// Indicates whether the task of the exchange prefers the executor of the first engine.
+    nonisolated let prefersEngine: Bool
     nonisolated let prepared: PreparedRequest
     /// The readers of a response in memory, if they validate the head.
     nonisolated let readers: (any HeadValidator)?
@@ -85,7 +87,7 @@ actor ExchangeActor: EngineActor {
     private var headToDeliver: Response?
 
     init(
-        _ prepared: PreparedRequest, engine: ExchangeEngine, admission: ConnectionAdmission,
+        _ prepared: PreparedRequest, engine: ExchangeEngine, prefersEngine: Bool, admission: ConnectionAdmission,
         flow: TransferBandwidth? = nil, readers: (any HeadValidator)? = nil, isInFlight: Bool = false
     ) {
         isPartOfCall = isInFlight
@@ -93,6 +95,7 @@ actor ExchangeActor: EngineActor {
         self.readers = readers
         self.flow = flow
         first = engine
+        self.prefersEngine = prefersEngine
         self.admission = admission
         deadlines = Deadlines(limits: prepared.limits, start: prepared.start)
         isClockRunning = !prepared.isDeferred

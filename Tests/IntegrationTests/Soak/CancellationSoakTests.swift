@@ -12,13 +12,17 @@ struct CancellationSoakTests {
     /// Indicates whether this process runs no other test, so that its descriptors can be counted.
     static let isAlone = ProcessInfo.processInfo.environment["TRELLIS_SOAK_REQUESTS"] != nil
 
-    @Test(.timeLimit(.minutes(20)))
-    func randomCancellationsLeaveNothingBehind() async throws {
+    @Test(.timeLimit(.minutes(20)), arguments: [1, 2, 4])
+    func randomCancellationsLeaveNothingBehind(engines: Int) async throws {
         let before = openDescriptors()
         var outcomes = Outcomes()
         do {
             let server = try LoopbackServer.http { _ in .text(String(repeating: "x", count: 100)) }
-            let session = Session()
+            var configuration = SessionConfiguration()
+            configuration.engines = .fixed(engines)
+            // Fewer connections than tasks, so that requests wait, and move to the engine of a free connection.
+            configuration.limits.perOrigin = engines == 1 ? 64 : 5
+            let session = Session(configuration: configuration)
             outcomes = await Self.run(session, server.url())
             // The session still works.
             let (data, _) = try await session.data(server.url())

@@ -212,7 +212,7 @@ extension ConnectionAdmission {
             let before = queue[spreadAt: place].openCount
             let choice = queue[spreadAt: place].take(
                 home: exchange.home.index, streams: queue.streams(at: place), limit: limits.perOrigin,
-                mayMove: !exchange.hasMoved, engines: loads)
+                mobility: exchange.mobility, engines: loads)
             openCount += queue[spreadAt: place].openCount - before
             loads.requests[choice.engine] += 1
             var grant = Grant(exchange: exchange, engine: engines[choice.engine], isProbing: isProbing)

@@ -48,10 +48,12 @@ struct EngineSpread: Hashable {
     ///   - home: The engine on which the request is.
     ///   - streams: The number of requests that share a connection.
     ///   - limit: The maximum number of connections.
-    ///   - mayMove: Indicates whether the request can move to another engine.
+    ///   - mobility: Indicates whether the request can move to another engine.
     ///   - engines: The engines of the session.
-    mutating func take(home: Int, streams: Int, limit: Int, mayMove: Bool = true, engines: EngineLoads) -> Choice {
-        let choice = choose(home, streams, limit, mayMove, engines)
+    mutating func take(
+        home: Int, streams: Int, limit: Int, mobility: EngineMobility = .free, engines: EngineLoads
+    ) -> Choice {
+        let choice = choose(home, streams, limit, mobility, engines)
         if let closing = choice.closes { modify(closing) { $0.open -= 1 } }
         modify(choice.engine) { share in
             share.active += 1
@@ -61,16 +63,20 @@ struct EngineSpread: Hashable {
     }
 
     private func choose(
-        _ home: Int, _ streams: Int, _ limit: Int, _ mayMove: Bool, _ engines: EngineLoads
+        _ home: Int, _ streams: Int, _ limit: Int, _ mobility: EngineMobility, _ engines: EngineLoads
     ) -> Choice {
         if hasRoom(home, streams) { return Choice(engine: home, opens: false) }
         guard let other = engineWithRoom(streams: streams, engines) else {
-            return Choice(engine: mayMove ? engines.relieving(home) : home, opens: true)
+            return Choice(engine: mobility == .free ? engines.relieving(home) : home, opens: true)
         }
-        // Streams share connections until these are full; exclusive connections are spread evenly.
-        if mayMove, streams > 1 || !engines.isUnbalanced(other, against: home) {
-            return Choice(engine: other, opens: false)
-        }
+        let moves =
+            switch mobility {
+            // Streams share connections until these are full; exclusive connections are spread evenly.
+            case .free: streams > 1 || !engines.isUnbalanced(other, against: home)
+            case .atLimit: openCount >= limit
+            case .none: false
+            }
+        if moves { return Choice(engine: other, opens: false) }
         return Choice(engine: home, opens: true, closes: openCount < limit ? nil : other)
     }
 
@@ -104,6 +110,16 @@ struct EngineSpread: Hashable {
     }
 }
 
+/// The freedom of a request to move to another engine when it gets its slot.
+enum EngineMobility: Hashable, Sendable {
+    /// The request moves to any engine that has an idle connection, or much less to do.
+    case free
+    /// The request moves to an idle connection if the limit on connections leaves no room for another one. Its task prefers its engine.
+    case atLimit
+    /// The request has already moved, or its transport has begun.
+    case none
+}
+
 /// The work of each engine of a session.
 struct EngineLoads {
     /// The number of requests that have a slot on each engine, for all origins.
@@ -120,7 +136,8 @@ struct EngineLoads {
 
     /// Returns the engine on which a request of `engine` opens its connection: the same engine, unless another one has much less to do.
     func relieving(_ engine: Int) -> Int {
-        let others = (0..<activeCount).filter { !isStuck($0) }
+        var others = (0..<activeCount).filter { !isStuck($0) }
+        if others.isEmpty { others = requests.indices.filter { !isStuck($0) } }
         guard let least = others.min(by: { requests[$0] < requests[$1] }), least != engine else { return engine }
         return isStuck(engine) || isUnbalanced(engine, against: least) ? least : engine
     }

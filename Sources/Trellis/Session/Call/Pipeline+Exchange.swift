@@ -43,6 +43,6 @@ extension Pipeline {
         call.record.withLock { $0.sent = prepared }
         lastSent?.withLock { $0 = prepared }
         let mayCut = call.delivery == .memory && !self.request.steps.mayReplaceResponses
-        return session.makeExchange(prepared, on: self.request.engine, readers: mayCut ? call.record : nil)
+        return session.makeExchange(prepared, of: self.request, readers: mayCut ? call.record : nil)
     }
 }

@@ -15,6 +15,8 @@ actor RequestActor: EngineActor {
     nonisolated let session: Session
     /// The engine of the call, on which its exchanges are created. An exchange can move to another engine when it gets a connection.
     nonisolated let engine: SessionEngine
+    /// Indicates whether the task that made the call prefers the executor of the engine.
+    nonisolated let prefersEngine: Bool
     /// The steps of the session and of the request.
     nonisolated let steps: AttachedSteps
     /// The number of steps around the call that ran before this actor's pipeline begins.
@@ -62,6 +64,7 @@ actor RequestActor: EngineActor {
         self.isInFlight = isInFlight
         exchange = first
         self.engine = engine
+        prefersEngine = engine.executor.isCurrent
         executor = engine.executor
         executorReference = engine.site.executorReference
         call.observer?.tell(.created(call.request))

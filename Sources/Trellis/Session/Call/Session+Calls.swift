@@ -178,14 +178,15 @@ extension Session {
 
     /// Creates an exchange that has not started.
     ///
-    /// - Parameter engine: The engine of the exchange; if `nil`, the session chooses one.
+    /// - Parameter call: The call of the exchange, on whose engine it is created; if `nil`, the session chooses an engine.
     func makeExchange(
-        _ prepared: PreparedRequest, on engine: SessionEngine? = nil, readers: (any HeadValidator)? = nil,
+        _ prepared: PreparedRequest, of call: RequestActor? = nil, readers: (any HeadValidator)? = nil,
         isInFlight: Bool = false
     ) -> ExchangeActor {
-        let engine = engine ?? engines.engine(for: prepared.queue)
+        let engine = call?.engine ?? engines.engine(for: prepared.queue)
         return ExchangeActor(
-            prepared, engine: engine.site, admission: engines.admission,
+            prepared, engine: engine.site, prefersEngine: call?.prefersEngine ?? engine.executor.isCurrent,
+            admission: engines.admission,
             flow: flow(of: prepared.transportRequest.request, on: engine.executor), readers: readers,
             isInFlight: isInFlight)
     }

@@ -101,10 +101,11 @@ final class SessionEngines: Sendable {
             if first.executor.isCurrent { return first }
             if isSpread.load(ordering: .acquiring), let own = all.first(where: { $0.executor.isCurrent }) { return own }
         }
-        if !isSpread.load(ordering: .acquiring) {
-            guard first.executor.meter.isStuck else { return first }
-            activate(2)
-        }
+        if !isSpread.load(ordering: .acquiring), !first.executor.meter.isStuck { return first }
+        let chosen = engine(admission.engine(for: origin()))
+        let count = all.count
+        guard count < maximum, chosen.executor.meter.isStuck else { return chosen }
+        activate(count + 1)
         return engine(admission.engine(for: origin()))
     }
 }

@@ -1,0 +1,261 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// A session with several engines, which share limits, queues and the choice of connections.
+@Suite(.timeLimit(.minutes(2)))
+struct SeveralEnginesTests {
+    private static func session(
+        _ engines: EngineCount, perOrigin: Int = 64, total: Int = 256,
+        _ change: (inout SessionConfiguration) -> Void = { _ in }
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.engines = engines
+        configuration.limits = ConnectionLimits(total: total, perOrigin: perOrigin)
+        change(&configuration)
+        return Session(configuration: configuration)
+    }
+
+    /// Creates a server whose responses wait for the gate of their path.
+    private static func server(_ gate: @escaping @Sendable (String) -> LoopbackServer.Gate?) throws -> LoopbackServer {
+        try LoopbackServer { connection in
+            while let request = try connection.nextRequest() {
+                if let gate = gate(request.path) { try connection.wait(for: gate) }
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+            }
+        }
+    }
+
+    /// Starts a task on the thread of one engine.
+    private static func onEngine<Value: Sendable>(
+        _ index: Int, of session: Session, _ body: @escaping @Sendable () async throws -> Value
+    ) -> Task<Value, any Error> {
+        Task(executorPreference: session.executors[index]) { try await body() }
+    }
+
+    /// Waits until the session has a number of requests that have not ended.
+    private static func waitUntilLive(_ session: Session, count: Int) async {
+        while await session.liveRequestCount != count { await Task.yield() }
+    }
+
+    // MARK: Connections
+
+    @Test func requestsInSuccessionUseOneConnectionAndOneThread() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session(.fixed(4))
+        for _ in 0..<20 { #expect(try await session.string(server.url()) == "hello") }
+        #expect(server.acceptedCount == 1)
+        #expect(session.engineStatistics.map(\.requests) == [20, 0, 0, 0])
+        #expect(session.engines.started.count == 1)
+        await session.shutdown()
+    }
+
+    @Test func aRequestMovesToTheEngineThatHasAnIdleConnection() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session(.fixed(2), perOrigin: 1)
+        _ = try await Self.onEngine(0, of: session) { try await session.data(server.url()) }.value
+        let metrics = try await Self.onEngine(1, of: session) {
+            try await session.data(server.url()).1.metrics
+        }.value
+        #expect(metrics.reusedConnection == true)
+        #expect(server.acceptedCount == 1)
+        #expect(session.engineStatistics.map(\.requests) == [2, 0])
+        await session.shutdown()
+    }
+
+    @Test(arguments: [2, 4])
+    func theLimitOfAnOriginHoldsForAllEnginesTogether(_ engines: Int) async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session(.fixed(engines), perOrigin: 3)
+        let tasks = (0..<60).map { number in
+            Self.onEngine(number % engines, of: session) {
+                for _ in 0..<5 { _ = try await session.data(server.url()) }
+            }
+        }
+        for task in tasks { try await task.value }
+        #expect(server.acceptedCount <= 3)
+        #expect(session.engineStatistics.reduce(0) { $0 + $1.requests } == 300)
+        await session.shutdown()
+    }
+
+    @Test func theTotalLimitHoldsForAllEnginesTogether() async throws {
+        let servers = try (0..<6).map { _ in try LoopbackServer.http { _ in .text("hello") } }
+        let session = Self.session(.fixed(2), total: 2)
+        for (number, server) in servers.enumerated() {
+            _ = try await Self.onEngine(number % 2, of: session) { try await session.data(server.url()) }.value
+            // Of the servers before, at most one still has its connection.
+            for closed in servers[..<max(number - 1, 0)] { try await closed.waitUntilAllClosed() }
+        }
+        #expect(servers.reduce(0) { $0 + $1.openCount } == 2)
+        await session.shutdown()
+    }
+
+    @Test func theFirstEngineClosesItsIdleConnectionsWhenASecondOneBegins() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session(.automatic)
+        _ = try await session.data(server.url())
+        session.engines.activate(2)
+        try await server.waitUntilAllClosed()
+        _ = try await session.data(server.url())
+        #expect(server.acceptedCount == 2)
+        await session.shutdown()
+    }
+
+    // MARK: Order
+
+    @Test func theOrderOfWaitingRequestsHoldsAcrossEngines() async throws {
+        let gate = LoopbackServer.Gate()
+        let server = try Self.server { $0 == "/first" ? gate : nil }
+        let session = Self.session(.fixed(4), perOrigin: 1)
+        let first = Self.onEngine(0, of: session) { try await session.data(server.url("/first")) }
+        try await server.waitUntilRequested(count: 1)
+        var tasks: [Task<Void, any Error>] = []
+        for number in 1...12 {
+            tasks.append(
+                Self.onEngine(number % 4, of: session) {
+                    var request = Request(server.url("/\(number)"))
+                    if number.isMultiple(of: 3) { request.priority = .high }
+                    _ = try await session.data(request)
+                })
+            await Self.waitUntilLive(session, count: number + 1)
+        }
+        gate.open()
+        _ = try await first.value
+        for task in tasks { try await task.value }
+        let order = server.requests.map { String($0.path.dropFirst()) }
+        #expect(order == ["first", "3", "6", "9", "12", "1", "2", "4", "5", "7", "8", "10", "11"])
+        #expect(server.acceptedCount == 1)
+        await session.shutdown()
+    }
+
+    // MARK: Moved requests
+
+    /// Runs `body` with a task whose request has moved from the second engine to the first and waits there for its response.
+    private static func moved(
+        _ session: Session, _ request: @escaping @Sendable (String) async throws -> Void,
+        _ body: (Task<Void, any Error>, LoopbackServer) async throws -> Void
+    ) async throws {
+        let gates = [LoopbackServer.Gate(), LoopbackServer.Gate()]
+        let server = try server { gates[$0 == "/first" ? 0 : 1] }
+        let first = onEngine(0, of: session) { try await session.data(server.url("/first")) }
+        try await server.waitUntilRequested(count: 1)
+        let task = onEngine(1, of: session) { try await request(server.url("/second")) }
+        await waitUntilLive(session, count: 2)
+        gates[0].open()
+        _ = try await first.value
+        try await server.waitUntilRequested(count: 2)
+        #expect(session.engineStatistics.map(\.requests) == [2, 0])
+        try await body(task, server)
+        gates[1].open()
+        await session.shutdown()
+    }
+
+    @Test func aMovedRequestIsCancelledWithItsTask() async throws {
+        let session = Self.session(.fixed(2), perOrigin: 1)
+        try await Self.moved(session) {
+            _ = try await session.data($0)
+        } _: { task, server in
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            try await server.waitUntilAllClosed()
+            #expect(await session.liveRequestCount == 0)
+        }
+    }
+
+    @Test func theDeadlineOfACallHoldsForItsMovedRequest() async throws {
+        let session = Self.session(.fixed(2), perOrigin: 1) { $0.steps.intercept(with: RetryPolicy(retryLimit: 1)) }
+        try await Self.moved(session) { url in
+            var request = Request(url)
+            request.timeouts = Timeouts(total: .milliseconds(400))
+            _ = try await session.data(request)
+        } _: { task, server in
+            let error = await #expect(throws: TrellisError.self) { try await task.value }
+            #expect(error?.reason == .timedOut(.total))
+            #expect(error?.phase == .sending)
+            try await server.waitUntilAllClosed()
+            #expect(await session.liveRequestCount == 0)
+        }
+    }
+
+    @Test func allRequestsAreCancelledWhereverTheyAre() async throws {
+        let session = Self.session(.fixed(2), perOrigin: 1) { $0.steps.intercept(with: RetryPolicy(retryLimit: 1)) }
+        try await Self.moved(session) {
+            _ = try await session.data($0)
+        } _: { task, server in
+            await session.cancelAllRequests()
+            let error = await #expect(throws: TrellisError.self) { try await task.value }
+            #expect(error?.kind == .cancelled)
+            try await server.waitUntilAllClosed()
+        }
+    }
+
+    @Test func aMovedHandleIsSuspendedAndResumed() async throws {
+        let session = Self.session(.fixed(2), perOrigin: 1)
+        let handles = Locked<[DataRequest]>([])
+        try await Self.moved(session) { url in
+            let handle = session.request(url)
+            handles.withLock { $0.append(handle) }
+            _ = try await handle.data()
+        } _: { task, _ in
+            let handle = try #require(handles.withLock { $0.first })
+            handle.suspend()
+            #expect(await handle.state == .suspended)
+            handle.resume()
+            #expect(await handle.state == .resumed)
+            handle.cancel()
+            await #expect(throws: TrellisError.self) { try await task.value }
+        }
+    }
+
+    // MARK: Tasks on an engine
+
+    @Test func aTaskOnAnEngineKeepsItsRequestsThere() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session(.fixed(3))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for executor in session.executors {
+                group.addTask(executorPreference: executor) {
+                    try await withThrowingTaskGroup(of: Void.self) { group in
+                        for _ in 0..<4 { group.addTask { _ = try await session.data(server.url()) } }
+                        try await group.waitForAll()
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        #expect(session.engineStatistics.reduce(0) { $0 + $1.requests } == 12)
+        #expect(session.engineStatistics.allSatisfy { $0.requests > 0 })
+        await session.shutdown()
+    }
+
+    @Test func executorsAreHandedOutInTurn() {
+        let session = Self.session(.fixed(3))
+        let names = (0..<6).map { _ in ObjectIdentifier(session.executor) }
+        #expect(Set(names).count == 3)
+        #expect(Array(names[..<3]) == Array(names[3...]))
+    }
+
+    // MARK: Stuck engines
+
+    @Test(arguments: [EngineCount.fixed(2), .automatic])
+    func requestsAvoidAnEngineThatIsStuck(_ engines: EngineCount) async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session(engines)
+        guard engines.maximum > 1 else { return }
+        let (blocked, gate) = (LoopbackServer.Gate(), DispatchedWait())
+        let stuck = Self.onEngine(0, of: session) {
+            blocked.open()
+            gate.wait()
+        }
+        try await blocked.opened()
+        while !session.engine.meter.isStuck { await Task.yield() }
+        for _ in 0..<3 { #expect(try await session.string(server.url()) == "hello") }
+        #expect(session.engineStatistics.map(\.requests).prefix(2) == [0, 3])
+        gate.end()
+        try await stuck.value
+        await session.shutdown()
+    }
+}

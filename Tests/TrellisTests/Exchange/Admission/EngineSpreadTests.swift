@@ -1,0 +1,103 @@
+import Testing
+
+@testable import Trellis
+
+/// The choice of an engine for a request that gets a slot.
+struct EngineSpreadTests {
+    private static func loads(_ requests: [Int], active: Int? = nil, stuck: Int? = nil) -> EngineLoads {
+        EngineLoads(requests: requests, activeCount: active ?? requests.count) { $0 == stuck }
+    }
+
+    @Test func aRequestStaysOnItsEngineIfNoOtherHasAConnection() {
+        var spread = EngineSpread()
+        let choice = spread.take(home: 1, streams: 1, limit: 8, engines: Self.loads([0, 0]))
+        #expect(choice == EngineSpread.Choice(engine: 1, opens: true))
+        #expect(spread.openCount(on: 1) == 1)
+    }
+
+    @Test func aRequestUsesTheIdleConnectionOfAnotherEngine() {
+        var spread = EngineSpread()
+        _ = spread.take(home: 0, streams: 1, limit: 8, engines: Self.loads([0, 0]))
+        spread.release(on: 0)
+        let choice = spread.take(home: 1, streams: 1, limit: 8, engines: Self.loads([0, 0]))
+        #expect(choice == EngineSpread.Choice(engine: 0, opens: false))
+        #expect(spread.openCount == 1)
+    }
+
+    @Test func anIdleConnectionOfItsOwnEngineComesFirst() {
+        var spread = EngineSpread()
+        for home in [0, 1] { _ = spread.take(home: home, streams: 1, limit: 8, engines: Self.loads([0, 0])) }
+        for engine in [0, 1] { spread.release(on: engine) }
+        #expect(spread.take(home: 1, streams: 1, limit: 8, engines: Self.loads([0, 5])).engine == 1)
+    }
+
+    @Test func aBusyEngineIsRelievedByANewConnection() {
+        var spread = EngineSpread()
+        _ = spread.take(home: 0, streams: 1, limit: 8, engines: Self.loads([0, 0]))
+        spread.release(on: 0)
+        let choice = spread.take(home: 1, streams: 1, limit: 8, engines: Self.loads([20, 2]))
+        #expect(choice == EngineSpread.Choice(engine: 1, opens: true))
+    }
+
+    @Test func atTheLimitTheBusyEngineClosesAConnectionInExchange() {
+        var spread = EngineSpread()
+        _ = spread.take(home: 0, streams: 1, limit: 1, engines: Self.loads([0, 0]))
+        spread.release(on: 0)
+        let choice = spread.take(home: 1, streams: 1, limit: 1, engines: Self.loads([20, 2]))
+        #expect(choice == EngineSpread.Choice(engine: 1, opens: true, closes: 0))
+        #expect(spread.openCount == 1)
+        #expect(spread.openCount(on: 0) == 0)
+    }
+
+    @Test func aRequestThatMustNotMoveClosesAConnectionElsewhereAtTheLimit() {
+        var spread = EngineSpread()
+        _ = spread.take(home: 0, streams: 1, limit: 1, engines: Self.loads([0, 0]))
+        spread.release(on: 0)
+        let choice = spread.take(home: 1, streams: 1, limit: 1, mobility: .none, engines: Self.loads([0, 0]))
+        #expect(choice == EngineSpread.Choice(engine: 1, opens: true, closes: 0))
+    }
+
+    @Test func aRequestThatPrefersItsEngineMovesOnlyAtTheLimit() {
+        for (limit, expected) in [
+            (2, EngineSpread.Choice(engine: 1, opens: true)), (1, .init(engine: 0, opens: false)),
+        ] {
+            var spread = EngineSpread()
+            _ = spread.take(home: 0, streams: 1, limit: limit, engines: Self.loads([0, 0]))
+            spread.release(on: 0)
+            let choice = spread.take(
+                home: 1, streams: 1, limit: limit, mobility: .atLimit, engines: Self.loads([0, 0]))
+            #expect(choice == expected)
+        }
+    }
+
+    @Test func streamsFillAConnectionBeforeAnotherEngineOpensOne() {
+        var spread = EngineSpread()
+        for _ in 0..<100 { _ = spread.take(home: 0, streams: 100, limit: 8, engines: Self.loads([0, 0])) }
+        #expect(spread.openCount == 1)
+        let choice = spread.take(home: 1, streams: 100, limit: 8, engines: Self.loads([100, 0]))
+        #expect(choice == EngineSpread.Choice(engine: 1, opens: true))
+        spread.release(on: 0)
+        #expect(spread.take(home: 0, streams: 100, limit: 8, engines: Self.loads([99, 1])).opens == false)
+    }
+
+    @Test func theFirstConnectionGoesToTheEngineWithLeastToDo() {
+        var spread = EngineSpread()
+        let choice = spread.take(home: 0, streams: 1, limit: 8, engines: Self.loads([30, 9, 12]))
+        #expect(choice.engine == 1)
+    }
+
+    @Test func anEngineThatIsNotActiveGetsNoRequestsOfOthers() {
+        #expect(Self.loads([30, 9, 0], active: 2).relieving(0) == 1)
+        #expect(Self.loads([30, 9, 0], active: 1).relieving(0) == 0)
+    }
+
+    @Test func aStuckEngineGetsNoRequests() {
+        #expect(Self.loads([0, 5], stuck: 0).relieving(0) == 1)
+        #expect(Self.loads([20, 0], stuck: 1).relieving(0) == 0)
+        #expect(Self.loads([0, 0], active: 1, stuck: 0).relieving(0) == 1)
+        var spread = EngineSpread()
+        _ = spread.take(home: 0, streams: 1, limit: 8, engines: Self.loads([0, 0]))
+        spread.release(on: 0)
+        #expect(spread.take(home: 1, streams: 1, limit: 8, engines: Self.loads([0, 0], stuck: 0)).engine == 1)
+    }
+}
