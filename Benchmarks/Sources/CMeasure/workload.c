@@ -12,6 +12,7 @@ static const struct option options[] = {
     {"ca-file", required_argument, NULL, 'a'},     {"file", required_argument, NULL, 'f'},
     {"control-port", required_argument, NULL, 'p'}, {"on-executor", no_argument, NULL, 'e'},
     {"origins", required_argument, NULL, 'o'},     {"connections", required_argument, NULL, 'l'},
+    {"engines", required_argument, NULL, 'E'},
     {NULL, 0, NULL, 0},
 };
 
@@ -39,6 +40,7 @@ workload workload_parse(int argc, char *const *argv) {
         case 'e': work.on_executor = true; break;
         case 'o': work.origins = atol(optarg); break;
         case 'l': work.connections = atol(optarg); break;
+        case 'E': work.engines = atol(optarg); break;
         default: exit(64);
         }
     }

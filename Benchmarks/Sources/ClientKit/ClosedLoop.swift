@@ -16,10 +16,13 @@ struct ClosedLoop<C: Client>: Sendable {
     func run() async throws {
         try await withTaskExecutorPreference(work.onExecutor ? client.executor : nil) {
             _ = try await phase(seconds: work.warmUpSeconds, requests: work.requests > 0 ? work.concurrency : 0)
+            let counters = client.engineCounters
             var report = Report()
             let latencies = try await phase(seconds: work.seconds, requests: work.requests)
             report.stop()
-            report.print(requests: latencies.count, latencies: latencies)
+            report.print(
+                requests: latencies.count, latencies: latencies,
+                ownFigures: EngineCounters.figures(from: counters, to: client.engineCounters))
         }
     }
 

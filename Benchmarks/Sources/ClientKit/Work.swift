@@ -35,6 +35,8 @@ public struct Work: Sendable {
     public let url: String
     /// The URLs that are requested in turn, one for each origin.
     public let urls: [String]
+    /// The number of engines of Trellis; 0 if the default is used.
+    public let engines: Int
     /// The largest number of connections; 0 if as many are allowed as there are requests in flight.
     public let connections: Int
     /// The number of requests in flight at once.
@@ -67,6 +69,7 @@ public struct Work: Sendable {
         url = String(cString: parsed.url)
         urls = (0..<parsed.origins).map { Self.url(ofOrigin: $0, parsed) }
         connections = parsed.connections
+        engines = parsed.engines
         concurrency = parsed.concurrency
         requests = parsed.requests
         seconds = parsed.seconds

@@ -44,6 +44,8 @@ struct Benchmark: Sendable {
     var requests: Int?
     /// The number of origins that are requested in turn.
     var origins = 1
+    /// The number of Trellis's engines; `nil` if it is the default.
+    var engines: Int?
     /// The largest number of connections; `nil` if as many are allowed as there are requests in flight.
     var connections: Int?
     /// Indicates whether `--quick` includes the benchmark if no name is given.

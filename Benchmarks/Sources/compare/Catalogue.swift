@@ -1,6 +1,6 @@
 /// The list of all benchmarks, in the order in which they run.
 enum Catalogue {
-    static let all: [Benchmark] = smallRequests + [origins] + largeBodies + texts + crowds + instructions
+    static let all: [Benchmark] = smallRequests + [origins] + scale + largeBodies + texts + crowds + instructions
 
     /// The clients that support everything. The `curl` command only takes part if one process makes one transfer.
     private static let libraries: [Client] = [.trellis, .libcurl, .asyncHTTPClient, .urlsession, .go]
@@ -61,6 +61,21 @@ enum Catalogue {
         benchmark.origins = 8
         benchmark.leaveOut(.urlsession, "has at most some 2,000 requests at the server")
         return benchmark
+    }
+
+    /// The numbers of engines, for one origin and for 64.
+    private static let scale: [Benchmark] = [1, 64].flatMap { origins in
+        [1, 2, 4].map { engines in
+            var benchmark = closedLoop(
+                "scale/\(origins)-origin\(origins == 1 ? "" : "s")/\(engines)",
+                "GET of 11 bytes with \(engines) engine\(engines == 1 ? "" : "s") in Trellis", "get", "/small", 256)
+            benchmark.target = .origins("/small")
+            benchmark.origins = origins
+            benchmark.engines = engines
+            benchmark.clients = [.trellis, .libcurl]
+            benchmark.isQuick = false
+            return benchmark
+        }
     }
 
     private static var origins: Benchmark {

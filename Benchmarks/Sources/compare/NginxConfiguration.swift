@@ -21,11 +21,14 @@ struct NginxConfiguration {
         return NginxConfiguration(folder: folder, name: "nginx", servers: "\(plain)\n\(secure)")
     }
 
-    /// Returns the configuration of an nginx that listens on many loopback addresses, which are numbered as `workload.h` numbers them.
-    static func origins(folder: String, port: UInt16, addresses: Int) -> NginxConfiguration {
-        let listening = (0..<addresses).map { "listen 127.0.\($0 / 250).\($0 % 250 + 1):\(port) backlog=4096;" }
+    /// Returns the configuration of an nginx that listens on many loopback addresses, which are numbered as `workload.h` numbers them, and
+    /// shares them with others.
+    static func origins(folder: String, name: String, port: UInt16, addresses: Int) -> NginxConfiguration {
+        let listening = (0..<addresses).map {
+            "listen 127.0.\($0 / 250).\($0 % 250 + 1):\(port) backlog=4096 reuseport;"
+        }
         return NginxConfiguration(
-            folder: folder, name: "origins",
+            folder: folder, name: name,
             servers: "server { \(listening.joined(separator: "\n")) \(locations) }")
     }
 

@@ -60,8 +60,13 @@ final class Servers {
     func prepare(for benchmark: Benchmark) throws {
         originServer = nil
         guard case .origins = benchmark.target else { return }
-        originServer = try OriginServer(folder: folder, origins: benchmark.origins, supervisor: supervisor)
+        let workers = max(Machine().cores - (benchmark.engines ?? Int.max), 1)
+        originServer = try OriginServer(
+            folder: folder, origins: benchmark.origins, workers: workers, supervisor: supervisor)
     }
+
+    /// The CPU time of the present benchmark's origins so far, in seconds; `nil` if the benchmark has a single origin.
+    var originCPUSeconds: Double? { originServer?.cpuSeconds }
 
     /// Returns the options with the address of a benchmark's server.
     func arguments(for benchmark: Benchmark) -> [String] {

@@ -26,6 +26,8 @@ typedef struct workload {
     long origins;
     /// The largest number of connections; 0 if as many are allowed as there are requests in flight.
     long connections;
+    /// The number of engines (Trellis only); 0 for the default.
+    long engines;
     /// Whether the calling tasks prefer the session's executor (Trellis only).
     bool on_executor;
 } workload;
