@@ -21,7 +21,7 @@ func runInFlight(client *http.Client, w work) error {
 	for i := 0; i < w.concurrency; i++ {
 		go func(i int) {
 			defer group.Done()
-			if err := get(client, w.url); err != nil {
+			if err := get(client, w.originURL(i%w.origins)); err != nil {
 				failures <- err
 			}
 			latencies[i] = float32(time.Since(start).Seconds() * 1e3)

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -18,7 +19,7 @@ type work struct {
 	kind, url, caFile, file string
 	concurrency, requests   int
 	seconds, warmup         float64
-	controlPort             int
+	controlPort, origins    int
 }
 
 func parseWork() work {
@@ -32,8 +33,17 @@ func parseWork() work {
 	flag.Float64Var(&w.seconds, "seconds", 1, "measured time")
 	flag.Float64Var(&w.warmup, "warmup", 0, "time before it")
 	flag.IntVar(&w.controlPort, "control-port", 0, "the test server's port")
+	flag.IntVar(&w.origins, "origins", 1, "origins that are requested in turn (in-flight)")
 	flag.Parse()
 	return w
+}
+
+// originURL returns the URL of an origin, as workload.h has it.
+func (w work) originURL(origin int) string {
+	if origin == 0 {
+		return w.url
+	}
+	return strings.Replace(w.url, "127.0.0.1", fmt.Sprintf("127.0.%d.%d", origin/250, 1+origin%250), 1)
 }
 
 func newClient(w work) (*http.Client, error) {

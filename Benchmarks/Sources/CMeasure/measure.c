@@ -63,6 +63,7 @@ void report_print(const report *report, float *latencies_ms, size_t count) {
         qsort(latencies_ms, count, sizeof *latencies_ms, ascending);
         printf("\"p50_ms\":%.4f,\"p99_ms\":%.4f,", latencies_ms[count / 2], latencies_ms[count - 1 - count / 100]);
     }
+    if (report->own_figures != NULL) fputs(report->own_figures, stdout);
     printf("\"idle_rss_mb\":%.3f,\"peak_rss_mb\":%.3f}\n", report->idle_rss_mb, peak_rss_mb);
     fflush(stdout);
 }

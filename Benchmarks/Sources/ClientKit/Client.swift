@@ -38,6 +38,9 @@ public protocol Client: Sendable {
     /// The executor that tasks prefer in a benchmark of executors; `nil` if the client has none.
     var executor: (any TaskExecutor)? { get }
 
+    /// The counters of the client's engines since its start; empty if the client has no engines.
+    var engineCounters: [EngineCounters] { get }
+
     /// Closes all connections.
     func shutdown() async
 }
@@ -45,6 +48,9 @@ public protocol Client: Sendable {
 extension Client {
     /// The default, `nil`, means that the client has no executor.
     public var executor: (any TaskExecutor)? { nil }
+
+    /// The default, an empty array, means that the client has no engines.
+    public var engineCounters: [EngineCounters] { [] }
 
     /// Streams the body into the file, chunk by chunk.
     public func download(_ url: String, toFile path: String) async throws -> Int64 {

@@ -1,18 +1,28 @@
 import CMeasure
 import FoundationEssentials
+import Synchronization
 
 /// The loop of `get`, `headers` and `json`: `concurrency` tasks, each of which sends its next request after the previous response.
 struct ClosedLoop<C: Client>: Sendable {
     let client: C
     let work: Work
+    private let turns = Turns()
+
+    init(client: C, work: Work) {
+        self.client = client
+        self.work = work
+    }
 
     func run() async throws {
         try await withTaskExecutorPreference(work.onExecutor ? client.executor : nil) {
             _ = try await phase(seconds: work.warmUpSeconds, requests: work.requests > 0 ? work.concurrency : 0)
+            let counters = client.engineCounters
             var report = Report()
             let latencies = try await phase(seconds: work.seconds, requests: work.requests)
             report.stop()
-            report.print(requests: latencies.count, latencies: latencies)
+            report.print(
+                requests: latencies.count, latencies: latencies,
+                ownFigures: EngineCounters.figures(from: counters, to: client.engineCounters))
         }
     }
 
@@ -50,8 +60,17 @@ struct ClosedLoop<C: Client>: Sendable {
             let length = try await client.getReadingHeaders(work.url)
             guard length > 30 * 2 else { throw UnexpectedAnswer("headers of \(length) bytes") }
         default:
-            let length = try await client.get(work.url)
+            let length = try await client.get(work.urls.count == 1 ? work.url : turns.next(of: work.urls))
             guard length == 11 else { throw UnexpectedAnswer("a body of \(length) bytes") }
         }
+    }
+}
+
+/// A counter of requests, which shares them out among the origins.
+private final class Turns: Sendable {
+    private let count = Atomic(0)
+
+    func next(of urls: [String]) -> String {
+        urls[count.add(1, ordering: .relaxed).oldValue % urls.count]
     }
 }

@@ -5,9 +5,10 @@ func measureInFlight(_ client: some Client, _ work: Work) async throws {
     var report = Report()
     let start = measure_now_ns()
     let latencies = try await withThrowingTaskGroup(of: Float.self) { group in
-        for _ in 0..<work.concurrency {
+        for index in 0..<work.concurrency {
+            let url = work.urls[index % work.urls.count]
             group.addTask {
-                _ = try await client.get(work.url)
+                _ = try await client.get(url)
                 return Float(measure_now_ns() - start) / 1e6
             }
         }

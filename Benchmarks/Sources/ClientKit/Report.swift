@@ -21,10 +21,16 @@ struct Report {
     }
 
     /// Prints the line of JSON that the orchestrator reads.
-    mutating func print(requests: Int, bytes: Int64 = 0, latencies: [Float] = []) {
+    ///
+    /// - Parameter ownFigures: Further members, each followed by a comma.
+    mutating func print(requests: Int, bytes: Int64 = 0, latencies: [Float] = [], ownFigures: String = "") {
         figures.requests = requests
         figures.bytes = bytes
         var latencies = latencies
-        latencies.withUnsafeMutableBufferPointer { report_print(&figures, $0.baseAddress, $0.count) }
+        ownFigures.withCString { ownFigures in
+            figures.own_figures = ownFigures
+            latencies.withUnsafeMutableBufferPointer { report_print(&figures, $0.baseAddress, $0.count) }
+            figures.own_figures = nil
+        }
     }
 }

@@ -33,6 +33,12 @@ public struct Work: Sendable {
     public let kind: Kind
     /// The URL that is requested.
     public let url: String
+    /// The URLs that are requested in turn, one for each origin.
+    public let urls: [String]
+    /// The number of engines of Trellis; 0 if the default is used.
+    public let engines: Int
+    /// The largest number of connections; 0 if as many are allowed as there are requests in flight.
+    public let connections: Int
     /// The number of requests in flight at once.
     public let concurrency: Int
     /// The number of measured requests; 0 if the number is only limited by `seconds`.
@@ -61,6 +67,9 @@ public struct Work: Sendable {
         guard let kind = Kind(rawValue: String(cString: parsed.kind)) else { return nil }
         self.kind = kind
         url = String(cString: parsed.url)
+        urls = (0..<parsed.origins).map { Self.url(ofOrigin: $0, parsed) }
+        connections = parsed.connections
+        engines = parsed.engines
         concurrency = parsed.concurrency
         requests = parsed.requests
         seconds = parsed.seconds
@@ -69,5 +78,13 @@ public struct Work: Sendable {
         file = parsed.file.map { String(cString: $0) }
         controlPort = parsed.control_port
         onExecutor = parsed.on_executor
+    }
+
+    private static func url(ofOrigin origin: Int, _ parsed: workload) -> String {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: 512) { buffer in
+            guard let start = buffer.baseAddress else { return "" }
+            withUnsafePointer(to: parsed) { workload_origin_url($0, origin, start, buffer.count) }
+            return String(cString: start)
+        }
     }
 }

@@ -57,9 +57,9 @@ void run_bulk(const workload *work) {
     bool upload = strcmp(work->kind, "upload-file") == 0;
     bulk bulk = {.file = open_file(work, upload)};
     loop loop;
-    loop_init(&loop, 1);
-    CURLU *url = parsed_url(work);
-    bulk.easy = easy_for(work, url);
+    loop_init(&loop, work);
+    CURLU **urls = parsed_urls(work);
+    bulk.easy = easy_for(work, urls[0]);
     loop_adopt(&loop, bulk.easy);
     curl_easy_setopt(bulk.easy, CURLOPT_PRIVATE, &bulk);
     curl_easy_setopt(bulk.easy, CURLOPT_WRITEFUNCTION, upload ? discard : receive);
@@ -88,6 +88,6 @@ void run_bulk(const workload *work) {
 
     curl_easy_cleanup(bulk.easy);
     loop_destroy(&loop);
-    curl_url_cleanup(url);
+    free_urls(work, urls);
     curl_slist_free_all(no_expect);
 }

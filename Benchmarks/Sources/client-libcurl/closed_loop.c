@@ -25,7 +25,9 @@ typedef struct slot {
 
 typedef struct run {
     const workload *work;
-    CURLU *url;
+    /// The URLs of the origins, which are requested in turn, and the number of the next one.
+    CURLU **urls;
+    long next_origin;
     loop loop;
     bool json, reads_headers, measured;
     long running, requests, requests_to_start;
@@ -48,7 +50,8 @@ static void start(slot *slot) {
     run->requests_to_start--;
     run->running++;
     slot->body_length = 0;
-    curl_easy_setopt(slot->easy, CURLOPT_CURLU, run->url);
+    curl_easy_setopt(slot->easy, CURLOPT_CURLU, run->urls[run->next_origin]);
+    if (++run->next_origin == run->work->origins) run->next_origin = 0;
     if (run->json) {
         size_t length = json_encode_order(slot->posted, sizeof slot->posted, 100000 + run->requests);
         curl_easy_setopt(slot->easy, CURLOPT_POSTFIELDSIZE, (long)length);
@@ -99,7 +102,7 @@ static void run_phase(run *run, slot *slots, double seconds, long requests) {
 
 static void prepare(slot *slot, run *run, struct curl_slist *json_headers) {
     slot->run = run;
-    slot->easy = easy_for(run->work, run->url);
+    slot->easy = easy_for(run->work, run->urls[0]);
     loop_adopt(&run->loop, slot->easy);
     curl_easy_setopt(slot->easy, CURLOPT_PRIVATE, slot);
     curl_easy_setopt(slot->easy, CURLOPT_WRITEFUNCTION, receive);
@@ -112,10 +115,10 @@ static void prepare(slot *slot, run *run, struct curl_slist *json_headers) {
 }
 
 void run_closed_loop(const workload *work) {
-    run run = {.work = work, .url = parsed_url(work)};
+    run run = {.work = work, .urls = parsed_urls(work)};
     run.json = strcmp(work->kind, "json") == 0;
     run.reads_headers = strcmp(work->kind, "headers") == 0;
-    loop_init(&run.loop, work->concurrency);
+    loop_init(&run.loop, work);
     struct curl_slist *json_headers = curl_slist_append(NULL, "Content-Type: application/json");
     json_headers = curl_slist_append(json_headers, "Accept: application/json");
     slot *slots = calloc((size_t)work->concurrency, sizeof *slots);
@@ -132,7 +135,7 @@ void run_closed_loop(const workload *work) {
 
     for (long i = 0; i < work->concurrency; i++) curl_easy_cleanup(slots[i].easy);
     loop_destroy(&run.loop);
-    curl_url_cleanup(run.url);
+    free_urls(work, run.urls);
     curl_slist_free_all(json_headers);
     free(slots);
     free(run.latencies_ms);

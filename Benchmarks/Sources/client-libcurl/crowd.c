@@ -40,12 +40,12 @@ static void ended(void *transfer, CURLcode result) {
     curl_easy_cleanup(member->easy);
 }
 
-static void start_all(crowd *crowd, CURLU *url) {
+static void start_all(crowd *crowd, CURLU **urls) {
     crowd->start_ns = measure_now_ns();
     for (long i = 0; i < crowd->work->concurrency; i++) {
         member *member = &crowd->members[i];
         member->crowd = crowd;
-        member->easy = easy_for(crowd->work, url);
+        member->easy = easy_for(crowd->work, urls[i % crowd->work->origins]);
         loop_adopt(&crowd->loop, member->easy);
         curl_easy_setopt(member->easy, CURLOPT_PRIVATE, member);
         curl_easy_setopt(member->easy, CURLOPT_WRITEFUNCTION, receive);
@@ -83,14 +83,14 @@ static void cancel_all(crowd *crowd, report *report) {
 
 void run_crowd(const workload *work) {
     crowd crowd = {.work = work};
-    CURLU *url = parsed_url(work);
+    CURLU **urls = parsed_urls(work);
     crowd.members = calloc((size_t)work->concurrency, sizeof *crowd.members);
     crowd.latencies_ms = calloc((size_t)work->concurrency, sizeof *crowd.latencies_ms);
-    loop_init(&crowd.loop, work->concurrency);
+    loop_init(&crowd.loop, work);
 
     report report = {.requests = work->concurrency};
     report_start(&report);
-    start_all(&crowd, url);
+    start_all(&crowd, urls);
     if (strcmp(work->kind, "cancel") == 0) {
         cancel_all(&crowd, &report);
     } else {
@@ -99,7 +99,7 @@ void run_crowd(const workload *work) {
     report_print(&report, crowd.latencies_ms, crowd.latency_count);
 
     loop_destroy(&crowd.loop);
-    curl_url_cleanup(url);
+    free_urls(work, urls);
     free(crowd.members);
     free(crowd.latencies_ms);
 }

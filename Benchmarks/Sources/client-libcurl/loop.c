@@ -58,7 +58,7 @@ static int on_timer(CURLM *multi, long milliseconds, void *context) {
     return 0;
 }
 
-void loop_init(loop *loop, long concurrency) {
+void loop_init(loop *loop, const workload *work) {
     *loop = (struct loop){.timer_due_ns = no_timer, .watched = -1};
     curl_global_init(CURL_GLOBAL_DEFAULT);
     loop->multi = curl_multi_init();
@@ -69,7 +69,9 @@ void loop_init(loop *loop, long concurrency) {
     curl_multi_setopt(loop->multi, CURLMOPT_TIMERFUNCTION, on_timer);
     curl_multi_setopt(loop->multi, CURLMOPT_TIMERDATA, loop);
     curl_multi_setopt(loop->multi, CURLMOPT_PIPELINING, CURLPIPE_MULTIPLEX);
-    curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, concurrency + 16);
+    long kept = work->connections > 0 ? work->connections : work->concurrency + 16;
+    curl_multi_setopt(loop->multi, CURLMOPT_MAXCONNECTS, kept);
+    curl_multi_setopt(loop->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS, work->connections);
 }
 
 void loop_adopt(loop *loop, CURL *easy) {

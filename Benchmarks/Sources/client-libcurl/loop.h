@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "workload.h"
+
 /// The state of a socket in the loop, by file descriptor.
 typedef struct interest {
     /// The epoll events that libcurl needs, and those that are registered with the kernel.
@@ -34,7 +36,8 @@ typedef struct loop {
 /// Called when a transfer has ended, with the value of CURLOPT_PRIVATE. It may start the next transfer.
 typedef void (*transfer_ended)(void *transfer, CURLcode result);
 
-void loop_init(loop *loop, long concurrency);
+/// Creates the loop, with the limit on connections of the work.
+void loop_init(loop *loop, const workload *work);
 
 /// Sets the options that every handle needs: those of the loop, and those that keep the handle from blocking.
 void loop_adopt(loop *loop, CURL *easy);

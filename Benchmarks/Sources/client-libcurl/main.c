@@ -8,13 +8,23 @@
 
 #include "measure.h"
 
-CURLU *parsed_url(const workload *work) {
-    CURLU *url = curl_url();
-    if (url == NULL || curl_url_set(url, CURLUPART_URL, work->url, 0) != CURLUE_OK) {
-        fprintf(stderr, "not a URL: %s\n", work->url);
-        exit(64);
+CURLU **parsed_urls(const workload *work) {
+    CURLU **urls = calloc((size_t)work->origins, sizeof *urls);
+    for (long i = 0; i < work->origins; i++) {
+        char text[512];
+        workload_origin_url(work, i, text, sizeof text);
+        urls[i] = curl_url();
+        if (urls[i] == NULL || curl_url_set(urls[i], CURLUPART_URL, text, 0) != CURLUE_OK) {
+            fprintf(stderr, "not a URL: %s\n", text);
+            exit(64);
+        }
     }
-    return url;
+    return urls;
+}
+
+void free_urls(const workload *work, CURLU **urls) {
+    for (long i = 0; i < work->origins; i++) curl_url_cleanup(urls[i]);
+    free(urls);
 }
 
 /// The head that Trellis sends by default, which names the program and asks for every coding that libcurl decodes. It is passed as lines,

@@ -8,8 +8,11 @@
 /// Creates a handle with the options that are the same for all work: the parsed URL, no proxy, the trusted authority.
 CURL *easy_for(const workload *work, CURLU *url);
 
-/// Parses the URL of the work, which all handles then share.
-CURLU *parsed_url(const workload *work);
+/// Parses the URLs of the work, one for each origin, which all handles then share.
+CURLU **parsed_urls(const workload *work);
+
+/// Frees parsed URLs.
+void free_urls(const workload *work, CURLU **urls);
 
 /// Ends the program with libcurl's message if a transfer has failed or its status is not 200.
 void check_transfer(CURL *easy, CURLcode result);

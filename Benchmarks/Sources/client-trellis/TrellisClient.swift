@@ -15,7 +15,8 @@ struct TrellisClient: Client {
         self.options = options
         var configuration = SessionConfiguration()
         configuration.limits.perOrigin = max(configuration.limits.perOrigin, work.concurrency)
-        configuration.limits.total = max(configuration.limits.total, work.concurrency)
+        configuration.limits.total =
+            work.connections > 0 ? work.connections : max(configuration.limits.total, work.concurrency)
         configuration.tls.additionalCertificateAuthorityFile = work.certificateAuthorityFile
         switch work.kind {
         case .adaptedGet:

@@ -5,6 +5,8 @@ struct Benchmark: Sendable {
         case nginx(String)
         case nginxTLS(String)
         case testServer(String)
+        /// The nginx that is every origin of the benchmark, each on an address of its own.
+        case origins(String)
     }
 
     /// The kind of figures that a benchmark yields.
@@ -40,8 +42,23 @@ struct Benchmark: Sendable {
     var size: Int?
     /// The number of requests, if the number is fixed instead of the time.
     var requests: Int?
+    /// The number of origins that are requested in turn.
+    var origins = 1
+    /// The number of Trellis's engines; `nil` if it is the default.
+    var engines: Int?
+    /// The largest number of connections; `nil` if as many are allowed as there are requests in flight.
+    var connections: Int?
     /// Indicates whether `--quick` includes the benchmark if no name is given.
     var isQuick = true
+
+    /// The number of files that a client or a server has open.
+    var openFiles: Int {
+        switch (shape, target) {
+        case (.crowd, _): concurrency + 300
+        case (_, .origins): origins + (connections ?? concurrency) + 300
+        default: concurrency + 100
+        }
+    }
 
     /// Excludes a client that cannot run the benchmark, with the reason.
     mutating func leaveOut(_ client: Client, _ reason: String) {

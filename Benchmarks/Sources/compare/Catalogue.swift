@@ -1,6 +1,6 @@
 /// The list of all benchmarks, in the order in which they run.
 enum Catalogue {
-    static let all: [Benchmark] = smallRequests + largeBodies + texts + crowds + instructions
+    static let all: [Benchmark] = smallRequests + [origins] + scale + largeBodies + texts + crowds + instructions
 
     /// The clients that support everything. The `curl` command only takes part if one process makes one transfer.
     private static let libraries: [Client] = [.trellis, .libcurl, .asyncHTTPClient, .urlsession, .go]
@@ -51,8 +51,44 @@ enum Catalogue {
 
     private static let crowds = [
         crowd("in-flight/10000", "10,000 requests at once, answered after 2 s", "in-flight", "/delayed"),
-        cancel,
+        manyInFlight, cancel,
     ]
+
+    private static var manyInFlight: Benchmark {
+        var benchmark = crowd(
+            "in-flight/50000", "50,000 requests at once to 8 addresses, answered after 2 s", "in-flight", "/delayed")
+        benchmark.concurrency = 50_000
+        benchmark.origins = 8
+        benchmark.leaveOut(.urlsession, "has at most some 2,000 requests at the server")
+        return benchmark
+    }
+
+    /// The numbers of engines, for one origin and for 64.
+    private static let scale: [Benchmark] = [1, 64].flatMap { origins in
+        [1, 2, 4].map { engines in
+            var benchmark = closedLoop(
+                "scale/\(origins)-origin\(origins == 1 ? "" : "s")/\(engines)",
+                "GET of 11 bytes with \(engines) engine\(engines == 1 ? "" : "s") in Trellis", "get", "/small", 256)
+            benchmark.target = .origins("/small")
+            benchmark.origins = origins
+            benchmark.engines = engines
+            benchmark.clients = [.trellis, .libcurl]
+            benchmark.isQuick = false
+            return benchmark
+        }
+    }
+
+    private static var origins: Benchmark {
+        var benchmark = closedLoop(
+            "origins/2000", "GET of 11 bytes from 2,000 origins in turn, over at most 256 connections", "get", "/small",
+            32)
+        benchmark.target = .origins("/small")
+        benchmark.origins = 2_000
+        benchmark.connections = 256
+        benchmark.clients = [.trellis, .libcurl]
+        benchmark.isQuick = false
+        return benchmark
+    }
 
     private static var cancel: Benchmark {
         var benchmark = crowd(

@@ -31,6 +31,9 @@ struct ClientCommand {
         if benchmark.work == "download-file" { words += ["--file", outputFile] }
         if benchmark.work == "download-files" { words += ["--file", outputFolder] }
         if benchmark.work == "upload-file" { words += ["--file", servers.largeFile] }
+        if benchmark.origins > 1 { words += ["--origins", "\(benchmark.origins)"] }
+        if let engines = benchmark.engines { words += ["--engines", "\(engines)"] }
+        if let connections = benchmark.connections { words += ["--connections", "\(connections)"] }
         if benchmark.onExecutor { words += ["--on-executor"] }
         return words
     }

@@ -13,13 +13,40 @@ struct RunFigures: Decodable, Sendable {
     /// The highest resident memory of the process, in MB.
     var peakRSS: Double
 
+    /// The counters of Trellis's engines; `nil` if the client has none.
+    var engines: [EngineFigures]?
+    /// The number of cores that the servers of the origins used, which the launcher adds; `nil` if it was not measured.
+    var serverCores: Double?
+
     enum CodingKeys: String, CodingKey {
-        case requests, seconds, bytes
+        case requests, seconds, bytes, engines
         case cpuSeconds = "cpu_seconds"
         case p50 = "p50_ms"
         case p99 = "p99_ms"
         case idleRSS = "idle_rss_mb"
         case peakRSS = "peak_rss_mb"
+    }
+}
+
+/// The counters of one engine in the measured part of a run.
+struct EngineFigures: Decodable, Sendable {
+    var requests: Int
+    var busySeconds: Double
+    /// The number of times that another thread woke the engine's thread.
+    var wakeUps: Int
+    /// The number of times that the thread of another engine woke the engine's thread.
+    var wakeUpsByEngines: Int
+
+    /// Returns the engine's share in the requests of all.
+    func share(of all: [EngineFigures]) -> Double {
+        Double(requests) / Double(max(all.reduce(0) { $0 + $1.requests }, 1))
+    }
+
+    enum CodingKeys: String, CodingKey {
+        case requests
+        case busySeconds = "busy_seconds"
+        case wakeUps = "wake_ups"
+        case wakeUpsByEngines = "wake_ups_by_engines"
     }
 }
 
@@ -38,6 +65,16 @@ struct Row: Sendable {
     var seconds: Double?
     /// The growth of the resident memory of a crowd over the idle process, in bytes per request.
     var bytesPerRequest: Double?
+    /// The number of cores that the servers of the origins used.
+    var serverCores: Double?
+    /// The processor time of each engine's thread, as a share of the time.
+    var engineBusy: [Double]?
+    /// The share of each engine in the requests.
+    var engineRequests: [Double]?
+    /// The number of times per request that another thread woke an engine.
+    var wakeUpsPerRequest: Double?
+    /// The number of times per request that the thread of one engine woke another engine.
+    var engineWakeUpsPerRequest: Double?
     /// Half the range of the main figure over the rounds, as a share of the median.
     var spread: Double?
     var rounds: Int
@@ -61,6 +98,22 @@ struct Row: Sendable {
             requestsPerSecond = median(rates)
         }
         spread = halfRange(rates)
+        serverCores = median(runs.compactMap(\.serverCores))
+        let engines = runs.compactMap(\.engines).map(\.count).min() ?? 0
+        if engines > 0 {
+            engineBusy = (0..<engines).compactMap { index in
+                median(runs.compactMap { run in run.engines.map { $0[index].busySeconds / run.seconds } })
+            }
+            engineRequests = (0..<engines).compactMap { index in
+                median(runs.compactMap { run in run.engines.map { $0[index].share(of: $0) } })
+            }
+            func perRequest(_ count: (EngineFigures) -> Int) -> Double? {
+                median(
+                    runs.map { Double(($0.engines ?? []).map(count).reduce(0, +)) / Double(max($0.requests ?? 1, 1)) })
+            }
+            wakeUpsPerRequest = perRequest(\.wakeUps)
+            engineWakeUpsPerRequest = perRequest(\.wakeUpsByEngines)
+        }
         if benchmark.shape == .crowd {
             seconds = median(runs.map(\.seconds))
             bytesPerRequest = median(

@@ -33,6 +33,11 @@ extension Row: Encodable {
         case peakRSS = "peak_rss_mb"
         case instructionsPerRequest = "instructions_per_request"
         case bytesPerRequest = "rss_bytes_per_request"
+        case serverCores = "server_cores"
+        case engineBusy = "engine_busy"
+        case engineRequests = "engine_requests"
+        case wakeUpsPerRequest = "wake_ups_per_request"
+        case engineWakeUpsPerRequest = "engine_wake_ups_per_request"
     }
 
     /// Encodes a figure that does not apply as null.
@@ -45,8 +50,11 @@ extension Row: Encodable {
             (.requestsPerSecond, requestsPerSecond), (.cpuMicrosecondsPerRequest, cpuMicrosecondsPerRequest),
             (.p50, p50), (.p99, p99), (.bytesPerSecond, bytesPerSecond), (.peakRSS, peakRSS),
             (.instructionsPerRequest, instructionsPerRequest), (.seconds, seconds), (.bytesPerRequest, bytesPerRequest),
-            (.spread, spread),
+            (.spread, spread), (.serverCores, serverCores), (.wakeUpsPerRequest, wakeUpsPerRequest),
+            (.engineWakeUpsPerRequest, engineWakeUpsPerRequest),
         ]
         for (key, figure) in figures { try container.encode(figure, forKey: key) }
+        try container.encode(engineBusy, forKey: .engineBusy)
+        try container.encode(engineRequests, forKey: .engineRequests)
     }
 }

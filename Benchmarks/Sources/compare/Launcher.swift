@@ -30,8 +30,13 @@ struct Launcher {
     func run(_ client: Client, _ benchmark: Benchmark, _ servers: Servers) throws -> RunFigures {
         defer { for path in commands.outputs { try? FileManager.default.removeItem(atPath: path) } }
         let words = commands.words(client, benchmark, servers)
+        let serverBegun = servers.originCPUSeconds
         let outcome = try launch(words, libraryPath: libraryPath(client), printsUsage: client == .curl)
         var figures = try JSONDecoder().decode(RunFigures.self, from: Data(outcome.output.utf8))
+        if let serverBegun, let serverEnded = servers.originCPUSeconds {
+            // The servers also work while the client warms up.
+            figures.serverCores = (serverEnded - serverBegun) / (figures.seconds + effort.warmUpSeconds)
+        }
         let size = effort.bodySize(of: benchmark)
         // The curl command itself fails if bytes are missing.
         if client == .curl { figures.bytes = Int64(size) }

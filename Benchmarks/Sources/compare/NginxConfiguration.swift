@@ -1,14 +1,45 @@
-/// The configuration of the single nginx worker, which serves everything that nginx can serve.
+/// The configuration of an nginx with a single worker.
 struct NginxConfiguration {
     let folder: String
-    let port: UInt16
-    let tlsPort: UInt16
+    /// The name of the configuration, which is also that of its files.
+    let name: String
+    /// The blocks of the servers.
+    private let servers: String
+
+    /// Returns the configuration of the nginx that serves everything that nginx can serve.
+    static func single(folder: String, port: UInt16, tlsPort: UInt16) -> NginxConfiguration {
+        let plain = "server { listen 127.0.0.1:\(port) backlog=4096; \(locations) }"
+        let secure = """
+            server {
+                listen 127.0.0.1:\(tlsPort) backlog=4096 ssl http2;
+                ssl_certificate \(folder)/server.pem;
+                ssl_certificate_key \(folder)/server.key;
+                ssl_protocols TLSv1.2 TLSv1.3;
+                \(locations)
+            }
+            """
+        return NginxConfiguration(folder: folder, name: "nginx", servers: "\(plain)\n\(secure)")
+    }
+
+    /// Returns the configuration of an nginx that listens on many loopback addresses, which are numbered as `workload.h` numbers them, and
+    /// shares them with others.
+    static func origins(folder: String, name: String, port: UInt16, addresses: Int) -> NginxConfiguration {
+        let listening = (0..<addresses).map {
+            "listen 127.0.\($0 / 250).\($0 % 250 + 1):\(port) backlog=4096 reuseport;"
+        }
+        return NginxConfiguration(
+            folder: folder, name: name,
+            servers: "server { \(listening.joined(separator: "\n")) \(locations) }")
+    }
+
+    /// The file to which nginx writes the identifier of its process.
+    var processFile: String { "\(folder)/\(name).pid" }
 
     var text: String {
         """
         daemon off;
         master_process off;
-        pid \(folder)/nginx.pid;
+        pid \(processFile);
         error_log stderr warn;
         worker_rlimit_nofile 20000;
         events {
@@ -27,23 +58,13 @@ struct NginxConfiguration {
             scgi_temp_path \(folder)/nginx-scgi;
             root \(folder)/www;
             default_type application/octet-stream;
-            server {
-                listen 127.0.0.1:\(port) backlog=4096;
-                \(locations)
-            }
-            server {
-                listen 127.0.0.1:\(tlsPort) backlog=4096 ssl http2;
-                ssl_certificate \(folder)/server.pem;
-                ssl_certificate_key \(folder)/server.key;
-                ssl_protocols TLSv1.2 TLSv1.3;
-                \(locations)
-            }
+            \(servers)
         }
 
         """
     }
 
-    private var locations: String {
+    private static var locations: String {
         """
         location = /small { default_type text/plain; return 200 'hello world'; }
         location = /cookie { default_type text/plain; \(cookie) return 200 'hello world'; }
@@ -53,16 +74,16 @@ struct NginxConfiguration {
     }
 
     /// The header field of `/cookie`, whose value is another one in every response.
-    private var cookie: String { "add_header Set-Cookie 'session=$request_id; Path=/; HttpOnly; SameSite=Lax';" }
+    private static var cookie: String { "add_header Set-Cookie 'session=$request_id; Path=/; HttpOnly; SameSite=Lax';" }
 
     /// The body of the response to every posted order.
-    private var receipt: String {
+    private static var receipt: String {
         #"{"id":123456,"accepted":true,"total":104.25,"currency":"EUR","warehouse":"Rotterdam","#
             + #""messages":["confirmed","packed by 17:00","leaves tomorrow"]}"#
     }
 
     /// The 25 header fields of `/headers`; nginx adds Server, Date, Content-Type, Content-Length and Connection.
-    private var headers: String {
+    private static var headers: String {
         let names = [
             "Cache-Control": "private, max-age=0, must-revalidate", "ETag": #""5f3c-61a0d2b4c8e40""#,
             "Vary": "Accept-Encoding, Accept-Language", "Strict-Transport-Security": "max-age=31536000",

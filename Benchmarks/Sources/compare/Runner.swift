@@ -27,8 +27,16 @@ struct Runner {
             leaveOut(client, benchmark, reason)
         }
         let clients = benchmark.clients.filter(present.contains)
-        if benchmark.shape == .crowd, fileLimit() < benchmark.concurrency + 300 {
-            leaveOut("\(benchmark.name): only \(fileLimit()) open files are allowed (ulimit -Hn)")
+        guard fileLimit() >= benchmark.openFiles else {
+            let facts = "needs \(benchmark.openFiles) open files, only \(fileLimit()) are allowed (ulimit -Hn)"
+            leaveOut("\(benchmark.name): \(facts)")
+            return []
+        }
+        do {
+            try servers.prepare(for: benchmark)
+        } catch {
+            leaveOut("\(benchmark.name): \(error)")
+            hasFailed = true
             return []
         }
         return benchmark.shape == .instructions

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// The servers of the comparison: nginx and the test server. They end with this object.
+/// The servers of the comparison: nginx, the test server, and the nginx of many origins. They end with this object.
 final class Servers {
     /// The path of the large body, which is also the file that is uploaded.
     let largeFile: String
@@ -9,13 +9,17 @@ final class Servers {
     private let nginxPort, tlsPort: UInt16
     private let testServerPort: UInt16
     private let nginx, testServer: ChildProcess
+    private let supervisor: [String]
+    /// The server of the present benchmark's origins; `nil` if the benchmark has a single origin.
+    private var originServer: OriginServer?
 
     /// Starts both servers and waits until they listen.
     ///
     /// - Parameter texts: The bodies of text that the benchmarks request.
     init(_ options: Options, _ effort: Effort, texts: Set<TextBody>) throws {
         folder = options.temporaryFolder
-        let supervisor = ["\(options.programs)/supervise"]
+        supervisor = ["\(options.programs)/supervise"]
+        let supervisor = supervisor
         let errors = "\(folder)/preparation.err"
         func run(_ command: [String]) throws {
             let outcome = try ChildProcess(command, supervisor: supervisor, errorsPath: errors).wait()
@@ -30,10 +34,10 @@ final class Servers {
         // The file is read once, so that no client is the first to read it.
         try run(["dd", "if=\(largeFile)", "of=/dev/null", "bs=1M", "status=none"])
 
-        let configuration = NginxConfiguration(folder: folder, port: try Ports.free(), tlsPort: try Ports.free())
+        nginxPort = try Ports.free()
+        tlsPort = try Ports.free()
+        let configuration = NginxConfiguration.single(folder: folder, port: nginxPort, tlsPort: tlsPort)
         try writeFile(configuration.text, to: "\(folder)/nginx.conf")
-        nginxPort = configuration.port
-        tlsPort = configuration.tlsPort
         nginx = try ChildProcess(
             ["nginx", "-p", folder, "-c", "\(folder)/nginx.conf", "-e", "stderr"], supervisor: supervisor,
             errorsPath: "\(folder)/nginx.err")
@@ -52,10 +56,22 @@ final class Servers {
         }
     }
 
+    /// Starts the server of the benchmark's origins, if it has several. The previous one ends.
+    func prepare(for benchmark: Benchmark) throws {
+        originServer = nil
+        guard case .origins = benchmark.target else { return }
+        let workers = max(Machine().cores - (benchmark.engines ?? Int.max), 1)
+        originServer = try OriginServer(
+            folder: folder, origins: benchmark.origins, workers: workers, supervisor: supervisor)
+    }
+
+    /// The CPU time of the present benchmark's origins so far, in seconds; `nil` if the benchmark has a single origin.
+    var originCPUSeconds: Double? { originServer?.cpuSeconds }
+
     /// Returns the options with the address of a benchmark's server.
     func arguments(for benchmark: Benchmark) -> [String] {
         switch benchmark.target {
-        case .nginx: ["--url", url(of: benchmark)]
+        case .nginx, .origins: ["--url", url(of: benchmark)]
         case .nginxTLS: ["--url", url(of: benchmark), "--ca-file", Certificates.authority(in: folder)]
         case .testServer: ["--url", url(of: benchmark), "--control-port", "\(testServerPort)"]
         }
@@ -66,6 +82,7 @@ final class Servers {
         switch benchmark.target {
         case .nginx(let path): "http://127.0.0.1:\(nginxPort)\(path)"
         case .nginxTLS(let path): "https://127.0.0.1:\(tlsPort)\(path)"
+        case .origins(let path): "http://127.0.0.1:\(originServer?.port ?? 0)\(path)"
         case .testServer(let path): "http://127.0.0.1:\(testServerPort)\(path)"
         }
     }

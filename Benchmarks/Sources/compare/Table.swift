@@ -22,6 +22,20 @@ struct Table {
     /// The columns for the benchmark. AHC is AsyncHTTPClient; C is the C program.
     private var columns: [Column] {
         switch benchmark.shape {
+        case .requests where benchmark.engines != nil:
+            [
+                ("req/s", 11, { grouped($0.requestsPerSecond) }), spread, cpu, memory,
+                ratio("÷ 1 engine", to: withOneEngine?.requestsPerSecond) {
+                    $0.client == .trellis ? $0.requestsPerSecond : nil
+                },
+                ratio("CPU ÷ 1 eng.", to: withOneEngine?.cpuMicrosecondsPerRequest) {
+                    $0.client == .trellis ? $0.cpuMicrosecondsPerRequest : nil
+                },
+                cpuRatio, ("server cores", 14, { decimal($0.serverCores, 2) }),
+                ("wake-ups/req", 14, { decimal($0.wakeUpsPerRequest, 3) }),
+                ("by engines", 12, { decimal($0.engineWakeUpsPerRequest, 3) }),
+                ("busy %", 18, { percentages($0.engineBusy) }), ("requests %", 18, { percentages($0.engineRequests) }),
+            ]
         case .requests:
             [
                 ("req/s", 11, { grouped($0.requestsPerSecond) }), spread, cpu,
@@ -54,6 +68,12 @@ struct Table {
     private var cpu: Column { ("CPU µs", 10, { decimal($0.cpuMicrosecondsPerRequest, 1) }) }
     private var memory: Column { ("RSS MB", 9, { decimal($0.peakRSS, 1) }) }
     private var cpuRatio: Column { ratio("CPU ÷ C", .libcurl) { $0.cpuMicrosecondsPerRequest } }
+
+    /// The row of Trellis with one engine on the same origins.
+    private var withOneEngine: Row? {
+        let name = benchmark.name.prefix { $0 != "/" } + "/\(benchmark.name.split(separator: "/")[1])/1"
+        return (run + rows).first { $0.client == .trellis && $0.benchmark == name }
+    }
 
     /// Returns a column of a figure divided by that of another client.
     private func ratio(_ title: String, _ client: Client, _ figure: @escaping (Row) -> Double?) -> Column {
@@ -92,6 +112,11 @@ private func right(_ text: String, _ width: Int) -> String {
 
 private func decimal(_ value: Double?, _ digits: Int) -> String {
     value.map { String(format: "%.\(digits)f", $0) } ?? ""
+}
+
+/// Returns shares as percentages with spaces between them.
+private func percentages(_ shares: [Double]?) -> String {
+    (shares ?? []).map { decimal($0 * 100, 0) }.joined(separator: " ")
 }
 
 /// Returns an integer with commas between the thousands.

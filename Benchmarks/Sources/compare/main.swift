@@ -17,6 +17,7 @@ func compare(_ options: Options) throws -> Bool {
     for benchmark in benchmarks {
         let measured = runner.run(benchmark, servers)
         rows += measured
+        guard !measured.isEmpty else { continue }
         print(Table(benchmark: benchmark, rows: measured, run: rows).text)
         fflush(nil)
     }

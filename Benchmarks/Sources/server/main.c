@@ -2,7 +2,7 @@
 //
 //     server [--delay-ms MILLISECONDS]
 //
-// Listens on a free loopback port, prints the port on stdout, and serves from one thread until it is killed. The paths /delayed, /never,
+// Listens on a free port of some loopback addresses, prints the port on stdout, and serves from one thread until it is killed. The paths /delayed, /never,
 // /throttled/SIZE, /upload and /control/… are handled in `connection.c`; every other path gets a response at once.
 
 #define _GNU_SOURCE
@@ -22,20 +22,21 @@
 #include "throttle.h"
 
 /// The kernel limits the queue of one listener to 4,096 by default. Connections are distributed over several listeners, so that 10,000
-/// clients that connect at once do not wait for the retransmission of a dropped SYN.
-enum { listener_count = 4 };
+/// clients that connect at once do not wait for the retransmission of a dropped SYN. Some 28,000 connections from one address to one address
+/// and port are possible, which is why the server has several addresses: 127.0.0.1 and those that follow.
+enum { address_count = 8, listeners_per_address = 4, listener_count = address_count * listeners_per_address };
 
 static void fail(const char *step) {
     perror(step);
     exit(1);
 }
 
-static int listen_on(uint16_t port) {
+static int listen_on(uint32_t address_number, uint16_t port) {
     int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), on = 1;
     if (fd < 0) fail("socket");
     setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on);
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK + address_number);
     if (bind(fd, (struct sockaddr *)&address, sizeof address) != 0) fail("bind");
     if (listen(fd, 16384) != 0) fail("listen");
     return fd;
@@ -71,7 +72,7 @@ int main(int argc, char **argv) {
     int epoll = epoll_create1(EPOLL_CLOEXEC), listeners[listener_count];
     uint16_t port = 0;
     for (int i = 0; i < listener_count; i++) {
-        listeners[i] = listen_on(port);
+        listeners[i] = listen_on((uint32_t)i / listeners_per_address, port);
         port = port_of(listeners[i]);
         struct epoll_event event = {.events = EPOLLIN, .data.ptr = &listeners[i]};
         if (epoll_ctl(epoll, EPOLL_CTL_ADD, listeners[i], &event) != 0) fail("epoll_ctl");

@@ -15,6 +15,8 @@ typedef struct report {
     long requests;
     /// The number of transferred payload bytes; 0 if throughput is not measured.
     int64_t bytes;
+    /// The client's own figures as JSON members, each followed by a comma; NULL if there are none.
+    const char *own_figures;
 } report;
 
 /// Returns CLOCK_MONOTONIC in nanoseconds, which is comparable between the processes of one machine.

@@ -2,6 +2,7 @@
 #define TRELLIS_BENCHMARKS_WORKLOAD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /// The work of one client process: its command line, the same for every client except Go's, which reads the same options with Go's own
 /// parser.
@@ -21,11 +22,21 @@ typedef struct workload {
     const char *file;
     /// The loopback port of the test server, which replies to questions about its sockets (cancel).
     int control_port;
+    /// The number of origins that are requested in turn. All but the first have another loopback address instead of 127.0.0.1.
+    long origins;
+    /// The largest number of connections; 0 if as many are allowed as there are requests in flight.
+    long connections;
+    /// The number of engines (Trellis only); 0 for the default.
+    long engines;
     /// Whether the calling tasks prefer the session's executor (Trellis only).
     bool on_executor;
 } workload;
 
 /// Reads the command line. If it is invalid, prints the error and exits with status 64.
 workload workload_parse(int argc, char *const *argv);
+
+/// Writes the URL of an origin: the URL of the work with the address 127.0.(n / 250).(n % 250 + 1) in place of 127.0.0.1, where n is the
+/// number of the origin, from 0 on.
+void workload_origin_url(const workload *work, long origin, char *url, size_t capacity);
 
 #endif
