@@ -32,10 +32,19 @@ struct TrellisClient: Client {
             configuration.steps.cookies = CookieJar()
         default: break
         }
+        if work.engines > 0 { configuration.engines = .fixed(work.engines) }
         session = Session(configuration: configuration)
     }
 
     var executor: (any TaskExecutor)? { session.executor }
+
+    var engineCounters: [EngineCounters] {
+        session.engineStatistics.map {
+            EngineCounters(
+                requests: $0.requests, busySeconds: $0.busyTime / .seconds(1), wakeUps: $0.wakeUps,
+                wakeUpsByEngines: $0.wakeUpsByEngines)
+        }
+    }
 
     func get(_ url: String) async throws -> Int {
         try await checked(session.data(url)).0.count
