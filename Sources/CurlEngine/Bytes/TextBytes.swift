@@ -68,6 +68,17 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
     }
 }
 
+extension String {
+    /// Returns whether the bytes are the same. The compiler does not specialise the generic method for other modules, and comparing byte by
+    /// byte through its witnesses takes hundreds of times as long.
+    package func hasSameBytes(as other: String) -> Bool {
+        let (one, two) = (utf8.span, other.utf8.span)
+        guard one.count == two.count else { return false }
+        for index in one.indices where one[index] != two[index] { return false }
+        return true
+    }
+}
+
 /// A text for keys that equals only texts with the same bytes.
 package struct TextBytes: Hashable, Sendable {
     /// The text.

@@ -16,12 +16,15 @@ final class AttemptHistory: Sendable {
     let observer: CallObserver?
     /// The counter of the call's attempts; `nil` if no two attempts run concurrently.
     let starts: StartCount?
+    /// The reasons for which a direct call continues after the exchange; `nil` if the call is not direct.
+    private let continuation: DirectContinuation?
     /// The permit of the host's limits; `nil` if the host has no limits.
     private let permission: (any StartPermission)?
 
     init(
         earlierAttempts: Int, redirects: [Redirect], hasLeftOrigin: Bool, limit: UInt64?, start: EngineInstant,
-        observer: CallObserver?, starts: StartCount? = nil, permission: (any StartPermission)? = nil
+        observer: CallObserver?, starts: StartCount? = nil, permission: (any StartPermission)? = nil,
+        continuation: DirectContinuation? = nil
     ) {
         self.earlierAttempts = earlierAttempts
         self.redirects = redirects
@@ -31,6 +34,7 @@ final class AttemptHistory: Sendable {
         self.observer = observer
         self.starts = starts
         self.permission = permission
+        self.continuation = continuation
     }
 
     /// The number of the attempt, from 1.
@@ -42,7 +46,34 @@ final class AttemptHistory: Sendable {
         starts?.add(attempt)
     }
 
-    func tell(_ kind: RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
+    /// Returns whether a direct call continues after the exchange, with a redirect or with its retriers. The engine and the call must
+    /// come to the same result, because a session that drains waits for a call that continues.
+    func isContinued(after failure: (any Error)?, head: ResponseHead?, of prepared: PreparedRequest) -> Bool {
+        guard let continuation else { return false }
+        if let failure { return continuation.hasRetriers && !endsCall(failure, of: prepared) }
+        guard let head else { return false }
+        if head.status.isRedirect { return true }
+        guard continuation.hasRetriers else { return false }
+        if head.status.code >= 400 { return true }
+        return continuation.conditions.map { !$0.accept(head, of: prepared.transportRequest.request) } ?? false
+    }
+
+    /// Returns whether the failure of an exchange ends its call, whatever retriers would decide: the call was cancelled, or its deadline
+    /// has passed.
+    func endsCall(_ failure: any Error, of prepared: PreparedRequest) -> Bool {
+        if failure is CancellationError { return true }
+        guard let failure = failure as? TrellisError else { return false }
+        return failure.isCancellation || failure.reason == .timedOut(.total) && prepared.limits.total == limit
+    }
+
+    func tell(_ kind: consuming RequestEvent.Kind) { observer?.tell(kind, attempt: attempt) }
+}
+
+/// The reasons for which a call continues after its first exchange, if it has no task of its own until then.
+struct DirectContinuation: Sendable {
+    let hasRetriers: Bool
+    /// The conditions of the call's reader; `nil` if the reader accepts any response.
+    let conditions: ReadingConditions?
 }
 
 /// The permit of a limit to send a request. The limit is notified when the request is sent.

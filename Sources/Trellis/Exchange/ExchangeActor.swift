@@ -246,7 +246,9 @@ actor ExchangeActor: EngineActor {
             self.timer = nil
         }
         hasEnded.store(true, ordering: .releasing)
-        recordEnd(isFollowed: failure == nil || isFollowed)
+        let isContinued = prepared.history?.isContinued(after: failure, head: head, of: prepared) ?? false
+        if isContinued { recordRedirect() }
+        recordEnd(isFollowed: failure == nil || isFollowed || isContinued)
         deliver(outcome())
     }
 

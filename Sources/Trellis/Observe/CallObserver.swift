@@ -1,14 +1,10 @@
 import CurlEngine
-import HTTPTypes
 import Synchronization
 
 /// The sender of one call's events to the observers of a session.
 package final class CallObserver: Sendable {
     private let hub: EventHub
-    private let id: UInt64
-    private let method: HTTPRequest.Method
-    /// The URL without its secrets.
-    private let url: String
+    private let subject: EventSubject
     /// The instant of the call, from which the elapsed time of events is measured.
     private let start: EngineInstant
     private let clock: any EngineClock
@@ -18,9 +14,7 @@ package final class CallObserver: Sendable {
     /// - Parameter request: The request of the call, with its URL completed.
     init(hub: EventHub, id: UInt64, request: Request, clock: any EngineClock) {
         self.hub = hub
-        self.id = id
-        method = request.method
-        url = URLRedaction.redact(request.url)
+        subject = EventSubject(id: id, method: request.method, url: request.url)
         self.clock = clock
         start = clock.now()
     }
@@ -31,11 +25,11 @@ package final class CallObserver: Sendable {
     /// Sends an event to the observers.
     ///
     /// - Parameter number: The attempt that the event belongs to; the latest one by default.
-    func tell(_ kind: RequestEvent.Kind, attempt number: Int? = nil) {
+    func tell(_ kind: consuming RequestEvent.Kind, attempt number: Int? = nil) {
         hub.emit(
             RequestEvent(
-                callID: id, method: method, url: url, attempt: number ?? attempt.load(ordering: .relaxed),
-                elapsed: .nanoseconds(clock.now().nanoseconds(since: start)), kind: kind))
+                of: subject, attempt: number ?? attempt.load(ordering: .relaxed),
+                elapsed: clock.now().nanoseconds(since: start), kind: kind))
     }
 }
 

@@ -1,4 +1,5 @@
 public import HTTPTypes
+import Synchronization
 
 /// An event in the course of a call.
 ///
@@ -21,19 +22,43 @@ public import HTTPTypes
 /// end of its body. A call that ends at its deadline or is cancelled has `failed` before the circuit of its host is informed.
 public struct RequestEvent: Sendable {
     /// The identifier of the call, unique in its process; later calls have higher identifiers.
-    public let callID: UInt64
+    public var callID: UInt64 { storage.subject.id }
     /// The method that the call was made with. Adapters and redirects may send another one.
-    public let method: HTTPRequest.Method
+    public var method: HTTPRequest.Method { storage.subject.method }
     /// The URL that the call was made with, completed by the session's base URL and default query items, without its secrets: user
     /// information, and the values of query items whose names mark them as secrets or signatures. The same for all events of the
     /// call, wherever adapters and redirects lead.
-    public let url: String
+    public var url: String { storage.subject.url }
     /// The number of the attempt that the event belongs to, from 1 on.
-    public let attempt: Int
+    public var attempt: Int { storage.attempt }
     /// The time since the call was made.
-    public let elapsed: Duration
+    public var elapsed: Duration { .nanoseconds(storage.elapsed) }
     /// The kind of the event.
-    public let kind: Kind
+    public var kind: Kind { storage.kind }
+
+    /// The properties behind one reference, because an event is passed on often, and to every observer.
+    private final class Storage: Sendable {
+        let subject: EventSubject
+        let attempt: Int
+        let elapsed: Int64
+        let kind: Kind
+
+        init(_ subject: EventSubject, _ attempt: Int, _ elapsed: Int64, _ kind: consuming Kind) {
+            self.subject = subject
+            self.attempt = attempt
+            self.elapsed = elapsed
+            self.kind = kind
+        }
+    }
+
+    private let storage: Storage
+
+    /// Creates an event.
+    ///
+    /// - Parameter elapsed: The time since the call was made, in nanoseconds.
+    init(of subject: EventSubject, attempt: Int, elapsed: Int64, kind: consuming Kind) {
+        storage = Storage(subject, attempt, elapsed, kind)
+    }
 
     /// The kinds of events.
     public enum Kind: Sendable {
@@ -56,7 +81,7 @@ public struct RequestEvent: Sendable {
         /// The arrival of the final response head.
         case head(ResponseHead)
         /// The end of the request on the wire, with an error or with its complete response.
-        case attemptEnded(Metrics, (any Error)?)
+        indirect case attemptEnded(Metrics, (any Error)?)
         /// A redirect response that is followed.
         case redirected(Redirect)
         /// The failure of an attempt, after which another attempt follows with a delay.
@@ -81,5 +106,31 @@ public struct RequestEvent: Sendable {
         case serialized(Duration, (any Error)?)
         /// The error that the caller gets: ``TrellisError``, `CancellationError`, or the error that a step threw.
         case failed(any Error)
+    }
+}
+
+/// The call that events belong to: the properties that all of its events share.
+final class EventSubject: Sendable {
+    let id: UInt64
+    let method: HTTPRequest.Method
+    private let fullURL: String
+    private let redactedURL = AtomicLazyReference<Redacted>()
+
+    private final class Redacted: Sendable {
+        let url: String
+        init(_ url: String) { self.url = url }
+    }
+
+    /// - Parameter url: The URL with its secrets.
+    init(id: UInt64, method: HTTPRequest.Method, url: String) {
+        self.id = id
+        self.method = method
+        fullURL = url
+    }
+
+    /// The URL without its secrets, made when it is first read.
+    var url: String {
+        if let known = redactedURL.load() { return known.url }
+        return redactedURL.storeIfNil(Redacted(URLRedaction.redact(fullURL))).url
     }
 }

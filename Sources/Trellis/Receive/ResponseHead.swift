@@ -33,6 +33,9 @@ public struct ResponseHead: Sendable {
     ///
     /// An `HTTPField` has blanks in place of the control characters that were received, which cannot be recognized any more.
     func texts(of name: HTTPField.Name) -> [String] { fields.texts(of: name) }
+
+    /// Returns whether the values of the fields with a name are these octets; `nil` if there are no such fields.
+    func hasValues(of name: HTTPField.Name, _ values: [[UInt8]]) -> Bool? { fields.hasValues(of: name, values) }
 }
 
 extension HTTPVersion {
@@ -83,9 +86,31 @@ package final class LazyFields: Sendable {
         }
         return texts
     }
+
+    /// Returns whether the values of the fields with a name are these octets; `nil` if there are no such fields.
+    func hasValues(of name: HTTPField.Name, _ values: [[UInt8]]) -> Bool? {
+        guard wire.count > 0 else {
+            let known = value[values: name]
+            return known.isEmpty ? nil : known.map { Array($0.utf8) } == values
+        }
+        var (count, isSame) = (0, true)
+        wire.forEach { bytes, value in
+            guard bytes.hasSameLetters(as: name) else { return }
+            if count >= values.count || !value.hasSameBytes(as: values[count]) { isSame = false }
+            count += 1
+        }
+        return count == 0 ? nil : isSame && count == values.count
+    }
 }
 
 extension Span<UInt8> {
+    /// Returns whether the bytes are those of an array.
+    fileprivate func hasSameBytes(as other: [UInt8]) -> Bool {
+        guard count == other.count else { return false }
+        for index in indices where self[index] != other[index] { return false }
+        return true
+    }
+
     /// Returns whether the bytes are a name, without regard to case.
     fileprivate func hasSameLetters(as name: HTTPField.Name) -> Bool {
         let canonical = name.canonicalName.utf8

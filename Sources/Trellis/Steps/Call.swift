@@ -25,8 +25,12 @@ final class Call: Sendable {
     let sender: (any RequestSender)?
     /// The observer that receives the events of the call; `nil` if the session has no observers.
     let observer: CallObserver?
-    /// The changing state of the call.
-    let record: Locked<CallRecord>
+    /// The instant at which the call was made; `nil` if the call is a handle's, whose time begins when it is started.
+    private let start: EngineInstant?
+    /// The retry budget that was the first to record the call's request.
+    let firstBudget = FirstBudget()
+    /// The changing state of the call. A direct call that succeeds at once has none.
+    private let lazyRecord = AtomicLazyReference<Locked<CallRecord>>()
     /// The number of attempts that were started; `nil` if the call is not hedged, so that its attempts are sent one after the
     /// other.
     let starts: StartCount?
@@ -36,7 +40,7 @@ final class Call: Sendable {
     init(
         _ request: Request, id: UInt64 = Call.nextID(), delivery: Delivery, start: EngineInstant?, limit: UInt64?,
         engine: EngineExecutor, clock: any EngineClock, sender: (any RequestSender)? = nil,
-        observer: CallObserver? = nil, isHedged: Bool = false, record: Locked<CallRecord> = Locked(CallRecord())
+        observer: CallObserver? = nil, isHedged: Bool = false, record: Locked<CallRecord>? = nil
     ) {
         self.id = id
         self.request = request
@@ -46,10 +50,13 @@ final class Call: Sendable {
         self.clock = clock
         self.sender = sender
         self.observer = observer
-        self.record = record
+        self.start = start
         starts = isHedged ? StartCount() : nil
-        if let start { record.withLock { $0.start = start } }
+        if let record { _ = lazyRecord.storeIfNil(record) }
     }
+
+    /// The changing state of the call, made when it is first needed.
+    var record: Locked<CallRecord> { lazyRecord.load() ?? lazyRecord.storeIfNil(Locked(CallRecord())) }
 
     private static let count = Atomic<UInt64>(0)
 
@@ -58,17 +65,18 @@ final class Call: Sendable {
 
     /// The instant at which the call must have ended. For a handle's call that has not started, the time counts from now.
     var deadline: CallDeadline {
-        CallDeadline(start: record.withLock { $0.start } ?? clock.now(), limit: limit, clock: clock)
+        CallDeadline(start: start ?? record.withLock { $0.start } ?? clock.now(), limit: limit, clock: clock)
     }
 
     /// Throws `CancellationError` if the task is cancelled or the call's result is decided.
     func checkCancellation() throws {
         try Task.checkCancellation()
-        if record.withLock({ $0.isDecided }) { throw CancellationError() }
+        if lazyRecord.load()?.withLock({ $0.isDecided }) == true { throw CancellationError() }
     }
 
     /// Begins the call's time, unless it has begun.
     func begin() {
+        guard start == nil else { return }
         let now = clock.now()
         record.withLock { if $0.start == nil { $0.start = now } }
     }
@@ -76,7 +84,7 @@ final class Call: Sendable {
 
 /// The changing state of a call under way.
 struct CallRecord: Sendable {
-    /// The instant at which the call was made, or its handle was started.
+    /// The instant at which the call's handle was started; `nil` if the call is a verb's.
     var start: EngineInstant?
     /// Indicates whether the call's result is decided, by its task or by its actor.
     var isDecided = false

@@ -6,12 +6,12 @@ public struct CallContext: Sendable {
     public var id: UInt64 { call.id }
     /// The number of the attempt, from 1. Redirects belong to the attempt that received them.
     public internal(set) var attempt: Int {
-        get { storage.parts.attempt }
+        get { later?.attempt ?? 1 }
         set { change { $0.attempt = newValue } }
     }
     /// The redirects that led to the request of this attempt. A retry continues after the redirects that were already followed.
     public internal(set) var redirects: [Redirect] {
-        get { storage.parts.redirects }
+        get { later?.redirects ?? [] }
         set { change { $0.redirects = newValue } }
     }
     /// The time that is left of ``Timeouts/total``; `nil` if there is no such limit. A step that takes longer is cancelled.
@@ -20,20 +20,22 @@ public struct CallContext: Sendable {
     public var elapsedTime: Duration { call.deadline.elapsed }
 
     /// Indicates whether one of the redirects has led to another origin.
-    var hasLeftOrigin: Bool { storage.parts.hasLeftOrigin }
+    var hasLeftOrigin: Bool { later?.hasLeftOrigin ?? false }
     /// The request that the last redirect led to; `nil` until the first redirect.
-    var hop: RedirectedHop? { storage.parts.hop }
+    var hop: RedirectedHop? { later?.hop }
     /// The number of attempts that were begun concurrently with others, by hedging.
     var hedges: Int {
-        get { storage.parts.hedges }
+        get { later?.hedges ?? 0 }
         set { change { $0.hedges = newValue } }
     }
-    var call: Call { storage.parts.call }
+    let call: Call
+    /// The other values behind one reference, because a context is copied often, and each waiting step keeps a copy; `nil` in the first hop
+    /// of the first attempt.
+    private var storage: Storage?
 
-    /// The values behind one reference, because a context is copied often, and each waiting step keeps a copy.
-    private var storage: Storage
+    private var later: Parts? { storage?.parts }
 
-    init(_ call: Call) { storage = Storage(Parts(call: call)) }
+    init(_ call: Call) { self.call = call }
 
     /// Waits on the clock of the session; a test's clock stands still until the test advances it.
     ///
@@ -66,7 +68,6 @@ extension CallContext {
         var hasLeftOrigin = false
         var hedges = 0
         var hop: RedirectedHop?
-        let call: Call
     }
 
     private final class Storage: Sendable {
@@ -76,7 +77,7 @@ extension CallContext {
     }
 
     private mutating func change(_ body: (inout Parts) -> Void) {
-        var parts = storage.parts
+        var parts = storage?.parts ?? Parts()
         body(&parts)
         storage = Storage(parts)
     }

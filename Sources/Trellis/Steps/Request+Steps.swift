@@ -62,12 +62,16 @@ final class AttachedSteps: RequestAttachment {
     /// The retry budgets of the steps, which count the requests to each host.
     let budgets: [RetryBudget]
 
+    /// The steps of a call without a task of its own; `nil` if one of the steps may wait.
+    let direct: DirectSteps?
+
     init(_ given: Steps) {
         self.given = given
         steps = given.withWholeInterceptors
         budgets = steps.budgets
         mayReplaceResponses = steps.mayReplaceResponses
         haveUserCode = !steps.isEmpty || steps.redirectHandler != nil
+        direct = DirectSteps(steps)
     }
 
     /// Creates the steps of a session, followed by the steps of a request.
@@ -77,5 +81,6 @@ final class AttachedSteps: RequestAttachment {
         budgets = steps.budgets
         mayReplaceResponses = session.mayReplaceResponses || request.mayReplaceResponses
         haveUserCode = session.haveUserCode || request.haveUserCode
+        direct = session.direct == nil || request.direct == nil ? nil : DirectSteps(steps)
     }
 }

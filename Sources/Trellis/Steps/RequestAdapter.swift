@@ -23,14 +23,39 @@ public protocol RequestAdapter: Sendable {
 
 /// An adapter that calls a closure.
 public struct Adapter: RequestInterceptor {
-    private let change: @Sendable (Request, CallContext) async throws -> Request
+    /// The closure, which waits or does not.
+    private enum Change: Sendable {
+        case waiting(@Sendable (Request, CallContext) async throws -> Request)
+        case immediate(@Sendable (Request, CallContext) throws -> Request)
+    }
+
+    private let change: Change
 
     /// Creates an adapter that calls a closure.
-    public init(_ change: @escaping @Sendable (Request, CallContext) async throws -> Request) { self.change = change }
+    public init(_ change: @escaping @Sendable (Request, CallContext) async throws -> Request) {
+        self.change = .waiting(change)
+    }
+
+    /// Creates an adapter that calls a closure which does not wait. A call whose steps do not wait has no task of its own.
+    public init(_ change: @escaping @Sendable (Request, CallContext) throws -> Request) {
+        self.change = .immediate(change)
+    }
 
     /// Returns the request that the closure returns.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        try await change(request, context)
+        switch change {
+        case .waiting(let change): try await change(request, context)
+        case .immediate(let change): try change(request, context)
+        }
+    }
+}
+
+extension Adapter: ImmediateAdapter {
+    var isImmediate: Bool { if case .immediate = change { true } else { false } }
+
+    func adaptAtOnce(_ request: Request, context: CallContext) throws -> Request {
+        guard case .immediate(let change) = change else { return request }
+        return try change(request, context)
     }
 }
 

@@ -101,7 +101,8 @@ struct RequestLogTests {
         cause.bodyExcerpt = TrellisError.BodyExcerpt(Data("s3cret".utf8))
         let error = TrellisError(.bodyFailed(.notReplayable), underlying: cause)
         let event = RequestEvent(
-            callID: 1, method: .post, url: "http://a.example/", attempt: 1, elapsed: .zero, kind: .failed(error))
+            of: EventSubject(id: 1, method: .post, url: "http://a.example/"), attempt: 1, elapsed: 0,
+            kind: .failed(error))
         #expect("\(error)".contains("s3cret"))
         #expect(event.logLine().contains("503") && !event.logLine().contains("s3cret"))
     }
@@ -191,7 +192,7 @@ struct RequestLogTests {
         let hub = EventHub(monitors: [RequestLog { _ in try? await gate.opened() }], bufferSize: 10)
         hub.emit(
             RequestEvent(
-                callID: 1, method: .get, url: "http://a.example/", attempt: 1, elapsed: .zero,
+                of: EventSubject(id: 1, method: .get, url: "http://a.example/"), attempt: 1, elapsed: 0,
                 kind: .failed(CancellationError())))
         await hub.finishMonitors(within: .milliseconds(10))
         #expect(!hub.isObserved)

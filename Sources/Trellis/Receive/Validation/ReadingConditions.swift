@@ -42,6 +42,11 @@ final class ReadingConditions: Sendable {
         }
     }
 
+    /// Returns whether the head alone is enough to accept the response.
+    func accept(_ head: ResponseHead, of request: Request) -> Bool {
+        validation.validators(withDefaults: hasDefaults).allSatisfy { $0.isMet(by: head, of: request) == true }
+    }
+
     /// Returns whether the head alone is enough to refuse the response. Validators after one that needs the body are not asked, because
     /// the first failure is the one that is thrown.
     func refuses(_ head: ResponseHead, of request: Request) -> Bool {

@@ -54,6 +54,31 @@ final class Pipeline: Sendable {
         return try await aroundCall(asked, request.depth)
     }
 
+    /// Continues a direct call after its first attempt: with the redirect that was the response, and with the retriers.
+    ///
+    /// - Parameter sent: The request of the attempt as it was adapted; `nil` if an adapter has failed.
+    func continued(after first: AttemptEnd, sent: Request?) async throws -> StepResponse {
+        let asked = try session.preparation.completingURL(of: call.request)
+        var end = first
+        if let sent, case .success(let answer) = first.result, answer.response.status.isRedirect {
+            end = await followed(answer, to: sent, steps.adapters.isEmpty ? nil : asked)
+        }
+        if steps.retriers.isEmpty { return try end.result.get() }
+        return try await retried(at: asked, after: end)
+    }
+
+    /// Continues a direct call whose adapters had to wait.
+    func continued(with adapted: Result<Request, any Error>) async throws -> StepResponse {
+        let asked = try session.preparation.completingURL(of: call.request)
+        let end: AttemptEnd =
+            switch adapted {
+            case .success(let request): await hops(request, asked: asked)
+            case .failure(let error): end(.failure(error))
+            }
+        if steps.retriers.isEmpty { return try end.result.get() }
+        return try await retried(at: asked, after: end)
+    }
+
     /// Returns the caller's request with its URL completed by the session.
     @inline(never)
     private func begin() throws -> Request {
@@ -249,12 +274,16 @@ final class Pipeline: Sendable {
 
     @inline(never)
     private func addingCookies(to request: Request) async -> Request {
+        if let jar = steps.cookies as? any ImmediateCookieStorage { return jar.addingCookies(to: request) }
         guard let jar = steps.cookies, let url = CookieURL(request.url) else { return request }
         return request.adding(await jar.cookies(for: url))
     }
 
     @inline(never)
     private func keepCookies(of answer: StepResponse, to request: Request) async {
+        if let jar = steps.cookies as? any ImmediateCookieStorage {
+            return jar.keepCookies(of: answer.response, to: request)
+        }
         guard answer.response.headers.contains(.setCookie), let jar = steps.cookies,
             let url = CookieURL(request.url)
         else { return }

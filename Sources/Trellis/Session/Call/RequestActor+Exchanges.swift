@@ -70,7 +70,7 @@ extension RequestActor {
 
     /// Returns the response of a call for memory with its complete body.
     @inline(never)
-    private nonisolated func collected(_ response: StepResponse) async throws -> CollectedAnswer {
+    nonisolated func collected(_ response: StepResponse) async throws -> CollectedAnswer {
         CollectedAnswer(
             body: try await response.wholeBody(), response: response.response, sender: .call(self, response))
     }
@@ -84,5 +84,24 @@ extension RequestActor {
     /// Returns the response with the complete body to one more reader.
     nonisolated func collect(_ conditions: ReadingConditions?) async throws -> Answer {
         try await collected(answer(conditions)).answer
+    }
+
+    /// Performs the rest of a direct call, in a task that the deadline can cancel.
+    ///
+    /// - Parameters:
+    ///   - end: The end of the first attempt, before its redirects.
+    ///   - sent: The request of the first attempt as it was adapted; `nil` if an adapter has failed.
+    @inline(never)
+    nonisolated func `continue`(
+        after end: AttemptEnd, sent: Request?, _ conditions: ReadingConditions?
+    ) async throws -> StepResponse {
+        begin(with: conditions)
+        return try await performInTask {
+            do {
+                return .success(try await Pipeline(self).continued(after: end, sent: sent))
+            } catch {
+                return .failure(error)
+            }
+        }
     }
 }

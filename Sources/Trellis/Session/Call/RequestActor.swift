@@ -23,6 +23,8 @@ actor RequestActor: EngineActor {
     nonisolated let depth: Int
     /// The first exchange, if no step can change it, or if its response was received before the call was created.
     nonisolated let first: ExchangeActor?
+    /// The ended exchange after which the call continues, if the call began without an actor; `nil` otherwise.
+    nonisolated let predecessor: ExchangeActor?
     /// The response that the first exchange has already received.
     nonisolated let answered: StepResponse?
     /// Indicates whether the call is part of a download, of a refresh or of another call that the session knows, so that it may start while
@@ -52,14 +54,15 @@ actor RequestActor: EngineActor {
 
     init(
         _ call: Call, session: Session, engine: SessionEngine, steps: AttachedSteps, depth: Int = 0,
-        first: ExchangeActor? = nil,
-        answered: StepResponse? = nil, isInFlight: Bool = false
+        first: ExchangeActor? = nil, answered: StepResponse? = nil, after predecessor: ExchangeActor? = nil,
+        isInFlight: Bool = false
     ) {
         self.call = call
         self.session = session
         self.steps = steps
         self.depth = depth
         self.first = first
+        self.predecessor = predecessor ?? (answered == nil ? nil : first)
         self.answered = answered
         self.isInFlight = isInFlight
         exchange = first
@@ -67,7 +70,6 @@ actor RequestActor: EngineActor {
         prefersEngine = engine.executor.isCurrent
         executor = engine.executor
         executorReference = engine.site.executorReference
-        call.observer?.tell(.created(call.request))
     }
 
     /// The end of the call with an error, while exchanges on other engines end; `nil` at all other times.
@@ -89,13 +91,15 @@ actor RequestActor: EngineActor {
         // A task that prefers the engine's executor would run the steps on the engine thread, before the rest of the session.
         if CallingThread.isEngine { return try await answer(conditions) }
         begin(with: conditions)
-        if steps.haveUserCode || call.request.waitsForDisk { return try await performInTask() }
+        if steps.haveUserCode || call.request.waitsForDisk {
+            return try await performInTask { await self.perform() }
+        }
         return try await performHere()
     }
 
     /// Starts a call that its caller's task performs.
     @inline(never)
-    private nonisolated func begin(with conditions: ReadingConditions?) {
+    nonisolated func begin(with conditions: ReadingConditions?) {
         if let conditions { call.record.withLock { $0.conditions.add(conditions) } }
         call.begin()
         submit { $0.startInCallersTask() }
@@ -119,12 +123,14 @@ actor RequestActor: EngineActor {
     /// Performs the call in a task that the deadline can cancel, whatever a step waits for. The task begins at once on the caller's
     /// thread, unless that belongs to an actor, so that steps which do not suspend cross no thread. The caller waits for its end.
     @inline(never)
-    private nonisolated func performInTask() async throws -> StepResponse {
+    nonisolated func performInTask(
+        _ work: @escaping @Sendable () async -> Result<StepResponse, any Error>
+    ) async throws -> StepResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
                 // The new task would not know.
                 if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
-                keep(Task.immediate { conclude(await perform(), to: reply) })
+                keep(Task.immediate { conclude(await work(), to: reply) })
             }
         } onCancel: {
             submit { $0.cancel(CancellationError()) }
@@ -141,7 +147,7 @@ actor RequestActor: EngineActor {
     }
 
     /// Decides on the result of a verb's call, unless the actor has already ended the call, and resumes the caller with the result.
-    private nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
+    nonisolated func conclude(_ result: Result<StepResponse, any Error>, to reply: Reply<StepResponse>) {
         guard decide() else { return submit { $0.report(to: reply) } }
         let result = result.mapError(completed)
         tellEnd(result)
@@ -196,7 +202,7 @@ actor RequestActor: EngineActor {
     private func register() -> Bool {
         guard !state.isFinished else { return false }
         if isRegistered { return true }
-        let refusal = engine.actor.callsOnEngineThread.begin(self, following: answered == nil ? nil : first)
+        let refusal = engine.actor.callsOnEngineThread.begin(self, following: predecessor)
         isRegistered = refusal == nil
         if let refusal { cancel(refusal) }
         // The session already knows this call, which follows any redirect of the first exchange.
@@ -270,20 +276,9 @@ actor RequestActor: EngineActor {
         }
     }
 
-    /// Returns the error, completed with the traffic of the call before the failed exchange, and with the call's request if the error has
-    /// none.
-    nonisolated func completed(_ error: any Error) -> any Error {
-        guard var error = error as? TrellisError else { return error }
-        if error.method == nil { error.method = call.request.method }
-        if error.url == nil { error.url = URLRedaction.redact(completeURL) }
-        error.metrics.callID = call.id
-        error.earlierTraffic = max(error.earlierTraffic, call.record.withLock { $0.traffic })
-        return error
-    }
+    nonisolated func completed(_ error: any Error) -> any Error { session.completed(error, of: call) }
 
-    nonisolated var completeURL: String {
-        (try? session.preparation.completingURL(of: call.request))?.url ?? call.request.url
-    }
+    nonisolated var completeURL: String { session.completeURL(of: call.request) }
 
     /// The exchanges that have not ended; the last begun comes last.
     var underWay: [ExchangeActor] {

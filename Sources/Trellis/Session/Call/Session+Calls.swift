@@ -26,6 +26,7 @@ extension Session {
         _ make: () throws -> Request, _ conditions: ReadingConditions?
     ) async throws -> CollectedAnswer {
         switch try send(make, conditions) {
+        case .direct(let call): return try await call.collected()
         case .call(let call): return try await call.runCollecting(conditions)
         case .exchange(let exchange, let request): return try await collected(exchange, request, conditions)
         }
@@ -33,6 +34,7 @@ extension Session {
 
     /// The first step of a request: a call with its steps, or an exchange alone.
     private enum Sending {
+        case direct(DirectCall)
         case call(RequestActor)
         case exchange(ExchangeActor, Request)
     }
@@ -43,7 +45,12 @@ extension Session {
     private func send(_ make: () throws -> Request, _ conditions: ReadingConditions?) throws -> Sending {
         let start = clock.now()
         let request = try make()
-        if isSurrounded(request) { return .call(makeRequest(request, .memory, start: start)) }
+        if isSurrounded(request) {
+            if let steps = directSteps(of: request) {
+                return .direct(makeDirectCall(request, steps, conditions, start: start))
+            }
+            return .call(makeRequest(request, .memory, start: start))
+        }
         let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())
         return .exchange(makeExchange(prepared, readers: conditions), request)
     }
@@ -100,6 +107,24 @@ extension Session {
         request.attachment != nil || hasSteps || hub.isObserved || request.waitsForDisk
     }
 
+    /// Returns the steps of a call that needs no task of its own; `nil` if the call has other steps, or waits for a disk.
+    private func directSteps(of request: Request) -> AttachedSteps? {
+        guard !request.waitsForDisk else { return nil }
+        let steps = request.attachedSteps.map { AttachedSteps(self.steps, followedBy: $0) } ?? self.steps
+        // Code of the user's does not run on an engine thread.
+        guard let direct = steps.direct, !direct.hasUserCode || !CallingThread.isEngine else { return nil }
+        return steps
+    }
+
+    private func makeDirectCall(
+        _ request: Request, _ steps: AttachedSteps, _ conditions: ReadingConditions?, start: EngineInstant
+    ) -> DirectCall {
+        let limit = preparation.limits(of: request, delivery: .memory).total
+        return DirectCall(
+            makeCall(request, nil, .memory, steps, on: engines.first, start: start, limit: limit), steps, conditions,
+            session: self)
+    }
+
     /// Creates a request for a handle, which starts it later. Throws the error of an invalid request at once if no step can correct it.
     func deferredRequest(
         _ request: Request, delivery: Delivery = .memory
@@ -128,29 +153,32 @@ extension Session {
     @inline(never)
     private func makeRequest(
         _ request: Request, _ delivery: Delivery, id: UInt64? = nil, start: EngineInstant? = nil,
-        first: ExchangeActor? = nil, answered: StepResponse? = nil, record: Locked<CallRecord> = Locked(CallRecord()),
+        first: ExchangeActor? = nil, answered: StepResponse? = nil, record: Locked<CallRecord>? = nil,
         isInFlight: Bool = false, behind outer: AttachedSteps? = nil
     ) -> RequestActor {
         let outer = outer ?? self.steps
         let steps = request.attachedSteps.map { AttachedSteps(outer, followedBy: $0) } ?? outer
-        if answered != nil { record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
         let limit = preparation.limits(of: request, delivery: delivery).total
         // A call is on the engine of its first exchange, which begins there.
         let engine = first.map { engines.engine($0.first) } ?? engines.engine(for: nil)
+        let call = makeCall(
+            request, id ?? first?.prepared.callID, delivery, steps, on: engine, start: start, limit: limit, record)
+        if answered != nil { call.record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
         return RequestActor(
-            makeCall(
-                request, id ?? first?.prepared.callID, delivery, steps, on: engine, start: start, limit: limit, record),
-            session: self, engine: engine, steps: steps, first: first, answered: answered, isInFlight: isInFlight)
+            call, session: self, engine: engine, steps: steps, first: first, answered: answered, isInFlight: isInFlight)
     }
 
+    /// Creates a call, and sends its first event.
     private func makeCall(
         _ request: Request, _ id: UInt64?, _ delivery: Delivery, _ steps: AttachedSteps, on engine: SessionEngine,
-        start: EngineInstant?, limit: UInt64?, _ record: Locked<CallRecord>
+        start: EngineInstant?, limit: UInt64?, _ record: Locked<CallRecord>? = nil
     ) -> Call {
         let id = id ?? Call.nextID()
-        return Call(
+        let call = Call(
             request, id: id, delivery: delivery, start: start, limit: limit, engine: engine.executor, clock: clock,
             sender: self, observer: observer(ofCall: id, request), isHedged: steps.steps.hedging != nil, record: record)
+        call.observer?.tell(.created(request))
+        return call
     }
 
     /// Returns the observer of a call; `nil` if the session has no observers.
@@ -172,8 +200,27 @@ extension Session {
         request.timeouts = timeouts
         let engine = engines.engine(for: nil)
         return RequestActor(
-            makeCall(request, nil, .memory, steps, on: engine, start: nil, limit: nil, Locked(CallRecord())),
+            makeCall(request, nil, .memory, steps, on: engine, start: nil, limit: nil),
             session: self, engine: engine, steps: steps, depth: depth, isInFlight: true)
+    }
+
+    /// Creates the actor of a direct call that continues, on the engine of its first exchange.
+    func makeRequest(
+        continuing call: Call, _ steps: AttachedSteps, after predecessor: ExchangeActor? = nil
+    ) -> RequestActor {
+        let engine = predecessor.map { engines.engine($0.first) } ?? engines.engine(for: nil)
+        return RequestActor(call, session: self, engine: engine, steps: steps, after: predecessor)
+    }
+
+    /// Prepares the first request of a call, and creates its exchange.
+    @inline(never)
+    func makeExchange(
+        _ request: Request, start: EngineInstant, _ history: AttemptHistory, callID: UInt64,
+        readers: (any HeadValidator)?
+    ) throws -> ExchangeActor {
+        makeExchange(
+            try preparation.prepare(request, delivery: .memory, start: start, history: history, callID: callID),
+            readers: readers)
     }
 
     /// Creates an exchange that has not started.
@@ -209,12 +256,30 @@ extension Session {
     }
 }
 
+extension Session {
+    /// Returns the error of a call, completed with the traffic of the call before the failed exchange, and with the call's request if the
+    /// error has none.
+    func completed(_ error: any Error, of call: Call) -> any Error {
+        guard var error = error as? TrellisError else { return error }
+        if error.method == nil { error.method = call.request.method }
+        if error.url == nil { error.url = URLRedaction.redact(completeURL(of: call.request)) }
+        error.metrics.callID = call.id
+        error.earlierTraffic = max(error.earlierTraffic, call.record.withLock { $0.traffic })
+        return error
+    }
+
+    /// Returns the URL of a request, completed with the base URL and the default query items if the URL is valid.
+    func completeURL(of request: Request) -> String {
+        (try? preparation.completingURL(of: request))?.url ?? request.url
+    }
+}
+
 /// A response whose body has been collected in memory, with its sender, which knows the request.
 struct CollectedAnswer: Sendable {
     /// The sender of the request.
     enum Sender {
         case call(RequestActor, StepResponse)
-        case exchange(ExchangeActor)
+        case exchange(ExchangeActor, CallObserver? = nil)
     }
 
     let body: Data
@@ -224,8 +289,10 @@ struct CollectedAnswer: Sendable {
     /// The response as validators and serializers receive it.
     var answer: Answer {
         switch sender {
-        case .exchange(let exchange):
-            Answer(request: exchange.prepared.transportRequest.request, response: response, body: body)
+        case .exchange(let exchange, let observer):
+            Answer(
+                request: exchange.prepared.transportRequest.request, response: response, body: body,
+                observer: observer)
         case .call(let call, let answered):
             Answer(
                 request: call.sentRequest(answered.sent), response: response, body: body,

@@ -27,6 +27,12 @@ public struct BasicAuthentication: RequestAdapter, RedactedDescription {
 
     /// Returns the request with the credentials.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        try await credentials.adapt(request, context: context)
+        credentials.adaptAtOnce(request, context: context)
+    }
+}
+
+extension BasicAuthentication: ImmediateAdapter {
+    func adaptAtOnce(_ request: Request, context: CallContext) throws -> Request {
+        credentials.adaptAtOnce(request, context: context)
     }
 }

@@ -28,6 +28,12 @@ public struct BearerAuthentication: RequestAdapter, RedactedDescription {
 
     /// Returns the request with the token.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        try await credentials.adapt(request, context: context)
+        credentials.adaptAtOnce(request, context: context)
+    }
+}
+
+extension BearerAuthentication: ImmediateAdapter {
+    func adaptAtOnce(_ request: Request, context: CallContext) throws -> Request {
+        credentials.adaptAtOnce(request, context: context)
     }
 }

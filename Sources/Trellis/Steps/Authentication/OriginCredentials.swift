@@ -1,4 +1,5 @@
 import CurlEngine
+import HTTPTypes
 
 /// A set of credentials by origin: each credential is sent to its own scheme, host and port, and nowhere else.
 ///
@@ -20,14 +21,14 @@ import CurlEngine
 /// there are any.
 public struct OriginCredentials: RequestAdapter, RedactedDescription {
     /// The credential of all origins, for the adapters that are made without one.
-    private var everywhere: HTTPCredential?
-    private var byOrigin: [String: HTTPCredential] = [:]
+    private var everywhere: ReadyCredential?
+    private var byOrigin: [String: ReadyCredential] = [:]
     private let targets = CredentialTargets()
 
     /// Creates an empty set.
     public init() {}
 
-    init(everywhere credential: HTTPCredential) { everywhere = credential }
+    init(everywhere credential: HTTPCredential) { everywhere = ReadyCredential(credential) }
 
     /// Sets the credential of an origin, or removes it with `nil`.
     ///
@@ -35,11 +36,17 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
     /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` if the URL has no origin; the error of the URL's
     ///   own conversion.
     public mutating func set(_ credential: HTTPCredential?, for origin: some URLConvertible) throws {
-        byOrigin[try CredentialTargets.origin(of: origin)] = credential
+        byOrigin[try CredentialTargets.origin(of: origin)] = credential.map(ReadyCredential.init)
     }
 
     /// Returns the request with the credential of its origin.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
+        adaptAtOnce(request, context: context)
+    }
+}
+
+extension OriginCredentials: ImmediateAdapter {
+    func adaptAtOnce(_ request: Request, context: CallContext) -> Request {
         guard !context.hasOwnCredentials else { return request }
         if let everywhere {
             // The credential is also added to requests whose URL cannot be parsed here.
@@ -49,5 +56,24 @@ public struct OriginCredentials: RequestAdapter, RedactedDescription {
             return request
         }
         return credential.added(to: request)
+    }
+}
+
+/// A credential with the field that contains it, which is made once.
+private struct ReadyCredential: Sendable {
+    private let credential: HTTPCredential
+    /// The field; `nil` if no field can hold the credential.
+    private let field: HTTPField?
+
+    init(_ credential: HTTPCredential) {
+        self.credential = credential
+        let request = credential.added(to: Request("http://localhost/"))
+        let value = request.conversionFailure == nil ? request.headers[fields: .authorization].first : nil
+        field = value
+    }
+
+    /// Returns the request with the credential. A credential that no field can hold makes the request fail when it is sent.
+    func added(to request: Request) -> Request {
+        field.map { request.withHeader($0) } ?? credential.added(to: request)
     }
 }

@@ -8,17 +8,10 @@ extension Cookie {
     /// except step 16, which depends on the cookies that are stored).
     init?(_ field: SetCookie, from url: CookieURL, at now: Date, suffixes: PublicSuffixes) {
         guard let scope = Scope(domain: field.domain, from: url, suffixes: suffixes) else { return nil }
-        let limit = now.addingTimeInterval(Self.maximumAge)
-        let expires: Date? =
-            if let age = field.maxAge {
-                age <= 0 ? .distantPast : min(now.addingTimeInterval(Double(age)), limit)
-            } else {
-                field.expires.map { min($0, limit) }
-            }
         self.init(
             checkedName: field.name, value: field.value, domain: scope.domain, isHostOnly: scope.isHostOnly,
             path: field.path ?? CookiePath.standard(for: url.path), isSecure: field.isSecure,
-            isHTTPOnly: field.isHTTPOnly, sameSite: field.sameSite, expires: expires, created: now)
+            isHTTPOnly: field.isHTTPOnly, sameSite: field.sameSite, expires: field.lifetime.end(at: now), created: now)
         // A secure cookie must arrive over a secure connection, on which other parties can neither read nor set it.
         guard !isSecure || url.isSecure else { return nil }
         guard sameSite != .none || isSecure else { return nil }

@@ -40,7 +40,7 @@ public struct Cookie: Sendable, Hashable {
     /// The server's policy for requests from other sites.
     public let sameSite: SameSite
     /// The expiry date; `nil` if the cookie is a session cookie, which ends with its storage.
-    public let expires: Date?
+    public internal(set) var expires: Date?
     /// The date of the first storing. Files do not contain it: for a cookie from a file, the date of reading.
     public internal(set) var created: Date
     /// The date at which the cookie was last sent or stored.

@@ -1,3 +1,4 @@
+import CurlEngine
 public import FoundationEssentials
 
 /// A cookie storage in memory. The cookies end with the jar.
@@ -10,7 +11,8 @@ public import FoundationEssentials
 ///
 /// Public suffixes are those on the list of libpsl, if libcurl was built with libpsl; otherwise a domain without a dot is one.
 public actor CookieJar: CookieStorage {
-    private var store: CookieStore
+    /// The cookies, under a lock: a call that needs nothing else does not wait for the actor.
+    private nonisolated let state: Locked<CookieJarState>
     private let now: @Sendable () -> Date
 
     /// Creates an empty jar.
@@ -23,34 +25,56 @@ public actor CookieJar: CookieStorage {
     }
 
     init(limits: CookieLimits = CookieLimits(), suffixes: PublicSuffixes, now: @escaping @Sendable () -> Date) {
-        store = CookieStore(limits: limits, suffixes: suffixes)
+        state = Locked(CookieJarState(CookieStore(limits: limits, suffixes: suffixes)))
         self.now = now
     }
 
     /// Returns the cookies to send with a request, in their order.
-    public func cookies(for url: CookieURL) -> [Cookie] { store.cookies(for: url, at: now()) }
+    public func cookies(for url: CookieURL) -> [Cookie] {
+        let now = now()
+        return state.withLock { $0.store.cookies(for: url, at: now) }
+    }
 
     /// Stores the cookies of the `Set-Cookie` fields of a response.
     public func store(_ fields: [String], from url: CookieURL) {
         guard !fields.isEmpty else { return }
-        _ = store.receive(fields, from: url, at: now())
+        let now = now()
+        state.withLock { _ = $0.store.receive(fields, from: url, at: now) }
     }
 
     /// Stores cookies of the caller's; cookies that have expired are removed.
-    public func insert(_ cookies: [Cookie]) { _ = store.insert(cookies, at: now()) }
+    public func insert(_ cookies: [Cookie]) {
+        let now = now()
+        state.withLock { _ = $0.store.insert(cookies, at: now) }
+    }
 
     /// All cookies that have not expired, in the order of their arrival.
     public var all: [Cookie] {
-        store.removeExpired(at: now())
-        return store.all
+        let now = now()
+        return state.withLock { state in
+            state.store.removeExpired(at: now)
+            return state.store.all
+        }
     }
 
     /// Removes the cookie with the same name, domain and path.
-    public func remove(_ cookie: Cookie) { _ = store.remove(cookie) }
+    public func remove(_ cookie: Cookie) { state.withLock { _ = $0.store.remove(cookie) } }
 
     /// Removes the cookies that end with their session.
-    public func removeSessionCookies() { store.removeAll { !$0.isPersistent } }
+    public func removeSessionCookies() { state.withLock { $0.store.removeAll { !$0.isPersistent } } }
 
     /// Removes all cookies.
-    public func removeAll() { store.removeAll { _ in true } }
+    public func removeAll() { state.withLock { $0.store.removeAll { _ in true } } }
+}
+
+extension CookieJar: ImmediateCookieStorage {
+    nonisolated func addingCookies(to request: Request) -> Request {
+        let now = now()
+        return state.withLock { $0.adding(to: request, at: now) }
+    }
+
+    nonisolated func keepCookies(of response: Response, to request: Request) {
+        let now = now()
+        state.withLock { $0.keep(response.head, from: request.url, at: now) }
+    }
 }

@@ -22,8 +22,10 @@ struct CookieStore: Sendable {
     private let suffixes: PublicSuffixes
     var entries: [String: [Entry]] = [:]
     private(set) var count = 0
+    /// The number of changes so far of what is sent. The dates of cookies are no such changes.
+    private(set) var version = 0
     private var nextOrder: UInt64 = 0
-    /// The expiry dates of cookies, so that the next cookie to expire is found without a search.
+    /// Dates no later than the expiry dates of cookies, so that the next cookie to expire is found without a search.
     private var ends = KeyedHeap<Place, Date>()
     /// The candidates for eviction, see `evictOldest`.
     var oldest: [EvictionCandidate] = []
@@ -39,10 +41,21 @@ struct CookieStore: Sendable {
 
     // MARK: Sending (RFC 6265bis, section 5.8.3)
 
+    /// The spot of an entry, which is valid until the next change of ``version``.
+    struct Spot: Sendable {
+        fileprivate let place: Dictionary<String, [Entry]>.Index
+        fileprivate let index: Int
+    }
+
     /// Returns the cookies for a request, in their order.
     mutating func cookies(for url: CookieURL, at now: Date) -> [Cookie] {
+        entries(for: url, at: now).map(\.entry.cookie)
+    }
+
+    /// Returns the entries of the cookies for a request, in their order.
+    mutating func entries(for url: CookieURL, at now: Date) -> [(entry: Entry, spot: Spot)] {
         removeExpired(at: now)
-        var found: [Entry] = []
+        var found: [(entry: Entry, spot: Spot)] = []
         var domain = Substring(url.host)
         repeat {
             if let place = entries.index(forKey: String(domain)) { collect(place, for: url, at: now, into: &found) }
@@ -51,20 +64,26 @@ struct CookieStore: Sendable {
         } while true
         if found.count > 1 {
             found.sort { left, right in
-                let lengths = (left.cookie.path.utf8.count, right.cookie.path.utf8.count)
-                return lengths.0 == lengths.1 ? left.order < right.order : lengths.0 > lengths.1
+                let lengths = (left.entry.cookie.path.utf8.count, right.entry.cookie.path.utf8.count)
+                return lengths.0 == lengths.1 ? left.entry.order < right.entry.order : lengths.0 > lengths.1
             }
         }
         var room = limits.fieldSize
-        return found.prefix { entry in
-            room -= entry.cookie.fieldSize
-            return room >= 0
-        }.map(\.cookie)
+        let excess = found.firstIndex { found in
+            room -= found.entry.cookie.fieldSize
+            return room < 0
+        }
+        if let excess { found.removeSubrange(excess...) }
+        return found
     }
+
+    /// Updates the date of the last use of an entry.
+    mutating func touch(_ spot: Spot, at now: Date) { entries.values[spot.place][spot.index].cookie.lastAccessed = now }
 
     /// Adds the cookies of one domain that match a request, and updates the date of their last use.
     private mutating func collect(
-        _ place: Dictionary<String, [Entry]>.Index, for url: CookieURL, at now: Date, into found: inout [Entry]
+        _ place: Dictionary<String, [Entry]>.Index, for url: CookieURL, at now: Date,
+        into found: inout [(entry: Entry, spot: Spot)]
     ) {
         for index in entries.values[place].indices {
             let cookie = entries.values[place][index].cookie
@@ -72,7 +91,7 @@ struct CookieStore: Sendable {
                 CookiePath.matches(url.path, cookie.path)
             else { continue }
             entries.values[place][index].cookie.lastAccessed = now
-            found.append(entries.values[place][index])
+            found.append((entries.values[place][index], Spot(place: place, index: index)))
         }
     }
 
@@ -83,14 +102,54 @@ struct CookieStore: Sendable {
         removeExpired(at: now)
         var taken: [Cookie] = []
         for field in fields {
-            guard let parsed = SetCookie(field),
-                let cookie = Cookie(parsed, from: url, at: now, suffixes: suffixes),
-                url.isSecure || cookie.isSecure || !shadowsSecure(cookie)
-            else { continue }
+            guard let parsed = SetCookie(field), let cookie = cookie(parsed, from: url, at: now) else { continue }
             if insert(cookie, at: now) { taken.append(cookie) }
         }
         evict(at: now)
         return taken
+    }
+
+    /// A cookie that a field has set, and that the same field sets again in later responses.
+    struct Renewal: Sendable {
+        fileprivate let spot: Spot
+        fileprivate let lifetime: CookieLifetime
+    }
+
+    /// Stores the cookies of fields. Returns the renewals for later responses with the same fields; they are valid until the next change of
+    /// ``version``.
+    mutating func receiveRepeated(_ fields: [String], from url: CookieURL, at now: Date) -> [Renewal] {
+        removeExpired(at: now)
+        var taken: [(cookie: Cookie, lifetime: CookieLifetime)] = []
+        for field in fields {
+            guard let parsed = SetCookie(field), let cookie = cookie(parsed, from: url, at: now) else { continue }
+            _ = insert(cookie, at: now)
+            taken.append((cookie, parsed.lifetime))
+        }
+        evict(at: now)
+        return taken.compactMap { taken in
+            guard let place = entries.index(forKey: taken.cookie.domain),
+                let index = entries.values[place].firstIndex(where: { taken.cookie.replaces($0.cookie) })
+            else { return nil }
+            return Renewal(spot: Spot(place: place, index: index), lifetime: taken.lifetime)
+        }
+    }
+
+    /// Stores a cookie again that differs from the stored one in its dates alone.
+    mutating func renew(_ renewal: Renewal, at now: Date) {
+        let (place, index) = (renewal.spot.place, renewal.spot.index)
+        let (order, old) = (entries.values[place][index].order, entries.values[place][index].cookie.expires)
+        let end = renewal.lifetime.end(at: now)
+        entries.values[place][index].cookie.lastAccessed = now
+        entries.values[place][index].cookie.expires = end
+        setEnd(of: Place(domain: entries.keys[place], order: order), from: old, to: end)
+    }
+
+    /// Returns the cookie that a field sets; `nil` if the response may not set it.
+    private func cookie(_ field: SetCookie, from url: CookieURL, at now: Date) -> Cookie? {
+        guard let cookie = Cookie(field, from: url, at: now, suffixes: suffixes),
+            url.isSecure || cookie.isSecure || !shadowsSecure(cookie)
+        else { return nil }
+        return cookie
     }
 
     /// Stores cookies as they are; returns those that have changed something.
@@ -126,13 +185,15 @@ struct CookieStore: Sendable {
             if let excess = entries[cookie.domain], excess.count > limits.perDomain { evict(fromDomain: cookie.domain) }
             return true
         }
-        guard let old = entries[cookie.domain]?[index] else { return false }
+        guard let old = entries[cookie.domain]?[index].cookie else { return false }
         var cookie = cookie
-        cookie.created = old.cookie.created
-        countName(of: old.cookie, -1)
-        countName(of: cookie, 1)
+        cookie.created = old.created
+        if old.isSecure != cookie.isSecure {
+            countName(of: old, -1)
+            countName(of: cookie, 1)
+        }
         replace(at: index, of: cookie.domain, by: cookie)
-        return !cookie.isSaved(by: old.cookie)
+        return !cookie.isSaved(by: old)
     }
 
     private mutating func add(_ cookie: Cookie) {
@@ -140,16 +201,28 @@ struct CookieStore: Sendable {
         if let end = cookie.expires { ends.set(Place(domain: cookie.domain, order: nextOrder), to: end) }
         nextOrder += 1
         count += 1
+        version += 1
         countName(of: cookie, 1)
         noteCrowd(of: cookie.domain)
     }
 
     /// Replaces the cookie of an entry, which keeps its order.
     mutating func replace(at index: Int, of domain: String, by cookie: Cookie) {
-        guard let order = entries[domain]?[index].order else { return }
-        entries[domain]?[index] = Entry(cookie: cookie, order: order)
-        let place = Place(domain: domain, order: order)
-        if let end = cookie.expires { ends.set(place, to: end) } else { ends.remove(place) }
+        guard let place = entries.index(forKey: domain) else { return }
+        let old = entries.values[place][index].cookie.expires
+        entries.values[place][index].cookie = cookie
+        setEnd(of: Place(domain: domain, order: entries.values[place][index].order), from: old, to: cookie.expires)
+        version += 1
+    }
+
+    /// Records the expiry date of an entry. A later date than before is found when the date before has passed.
+    private mutating func setEnd(of place: Place, from old: Date?, to end: Date?) {
+        guard let end else {
+            if old != nil { ends.remove(place) }
+            return
+        }
+        if let old, old <= end { return }
+        ends.set(place, to: end)
     }
 
     /// Adds a domain to `crowded` or removes it, by its number of cookies.
@@ -174,6 +247,7 @@ struct CookieStore: Sendable {
     mutating func remove(at index: Int, of domain: String) {
         guard let entry = entries[domain]?.remove(at: index) else { return }
         count -= 1
+        version += 1
         countName(of: entry.cookie, -1)
         if entry.cookie.expires != nil { ends.remove(Place(domain: domain, order: entry.order)) }
         if entries[domain]?.isEmpty == true { entries[domain] = nil }
@@ -195,7 +269,11 @@ struct CookieStore: Sendable {
                 ends.remove(place)
                 continue
             }
-            remove(at: index, of: place.domain)
+            if let end = entries[place.domain]?[index].cookie.expires, end > now {
+                ends.set(place, to: end)
+            } else {
+                remove(at: index, of: place.domain)
+            }
         }
     }
 

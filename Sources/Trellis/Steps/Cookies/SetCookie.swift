@@ -9,9 +9,7 @@ struct SetCookie {
 
     let name: String
     let value: String
-    private(set) var expires: Date?
-    /// The `Max-Age` in seconds, up to the largest number.
-    private(set) var maxAge: Int64?
+    private(set) var lifetime = CookieLifetime()
     /// The domain in lower case, without one leading dot; an empty domain counts as none.
     private(set) var domain = ""
     /// Indicates whether the field names a path.
@@ -57,8 +55,8 @@ struct SetCookie {
     private mutating func take(_ name: Substring.UTF8View, _ value: Substring.UTF8View) {
         guard OctetText.count(value) <= Self.maximumAttributeSize, name.count <= 8 else { return }
         switch String(decoding: name.lazy.map(\.lowercasedASCII), as: UTF8.self) {
-        case "expires": if let date = CookieDate.date(value) { expires = date }
-        case "max-age": if let seconds = Self.seconds(value) { maxAge = seconds }
+        case "expires": if let date = CookieDate.date(value) { lifetime.expires = date }
+        case "max-age": if let seconds = Self.seconds(value) { lifetime.maxAge = seconds }
         case "domain":
             let domain = value.first == UInt8(ascii: ".") ? value.dropFirst() : value
             self.domain = String(decoding: domain.lazy.map(\.lowercasedASCII), as: UTF8.self)
@@ -84,5 +82,20 @@ struct SetCookie {
             let (product, overflow) = sum.multipliedReportingOverflow(by: 10)
             sum = overflow || product > .max - 9 ? .max : product + Int64(digit - 0x30)
         }
+    }
+}
+
+/// The lifetime that a field gives its cookie.
+struct CookieLifetime: Sendable {
+    /// The date of the attribute `Expires`; `nil` if there is none.
+    var expires: Date?
+    /// The `Max-Age` in seconds, up to the largest number; `nil` if there is none.
+    var maxAge: Int64?
+
+    /// Returns the expiry date of a cookie that arrives now; `nil` if the cookie is a session cookie.
+    func end(at now: Date) -> Date? {
+        let limit = now.addingTimeInterval(Cookie.maximumAge)
+        guard let maxAge else { return expires.map { min($0, limit) } }
+        return maxAge <= 0 ? .distantPast : min(now.addingTimeInterval(Double(maxAge)), limit)
     }
 }

@@ -1,4 +1,5 @@
 import CurlEngine
+import HTTPTypes
 import Synchronization
 
 /// The permission of a request to be sent: its tokens from the rate limiters and its permit from the circuit breaker. The end of
@@ -29,12 +30,31 @@ final class LimitPermit: StartPermission {
     private let priority: RequestPriority
     private let breaker: CircuitBreaker?
     private let grant = AtomicLazyReference<Grant>()
+    /// The permit of a request that no rate limiter delays; `nil` if the permit is in the grant.
+    private let permit: Circuit.Permit?
 
     init(of request: Request, breaker: CircuitBreaker?, _ context: CallContext) {
         host = request.limitedHost
         priority = request.priority
         start = context.now
         self.breaker = breaker
+        permit = nil
+    }
+
+    /// Creates the permission of a request that no rate limiter delays.
+    ///
+    /// - Throws: The error of a request that the circuit of its host refuses.
+    init(of request: Request, enteringCircuitOf breaker: CircuitBreaker, _ context: CallContext) throws {
+        let (host, start) = (request.limitedHost, context.now)
+        do {
+            permit = try breaker.enter(host: host, at: start)
+        } catch {
+            throw Self.completed(error, request, context, since: start)
+        }
+        self.host = host
+        self.start = start
+        self.breaker = breaker
+        priority = request.priority
     }
 
     // MARK: The beginning
@@ -64,6 +84,13 @@ final class LimitPermit: StartPermission {
         _ error: any Error, with tokens: [Token], _ request: Request, _ context: CallContext
     ) -> any Error {
         giveBack(tokens, context)
+        return Self.completed(error, request, context, since: start)
+    }
+
+    /// Returns the error of a request that is not sent, with the request and the time that it has waited.
+    private static func completed(
+        _ error: any Error, _ request: Request, _ context: CallContext, since start: EngineInstant
+    ) -> any Error {
         guard var error = error as? TrellisError else { return error }
         error.method = request.method
         error.url = URLRedaction.redact(request.url)
@@ -75,16 +102,20 @@ final class LimitPermit: StartPermission {
     }
 
     /// Reports the outcome of the request to the limits, and a change of the host's circuit to the observers.
-    @inline(never)
     func end(with result: Result<StepResponse, any Error>, _ context: CallContext) {
-        guard let grant = grant.load() else { return }
-        if !hasGoneOut.load(ordering: .relaxed) { giveBack(grant.tokens, context) }
-        guard let breaker, let permit = grant.permit else { return }
-        let outcome =
-            switch result {
-            case .success(let answer): CircuitBreaker.Outcome(status: answer.response.status.code, error: nil)
-            case .failure(let error): CircuitBreaker.Outcome(status: nil, error: error)
-            }
+        switch result {
+        case .success(let answer): end(with: answer.response.status, nil, context)
+        case .failure(let error): end(with: nil, error, context)
+        }
+    }
+
+    /// Reports the response's status, or the error, as ``end(with:_:)`` does.
+    @inline(never)
+    func end(with status: HTTPResponse.Status?, _ error: (any Error)?, _ context: CallContext) {
+        let grant = grant.load()
+        if let grant, !hasGoneOut.load(ordering: .relaxed) { giveBack(grant.tokens, context) }
+        guard let breaker, let permit = permit ?? grant?.permit else { return }
+        let outcome = CircuitBreaker.Outcome(status: status?.code, error: error)
         let kind: RequestEvent.Kind? =
             switch breaker.leave(permit, outcome, host: host, at: context.now) {
             case .opened: .circuitOpened(host: host, for: breaker.openDuration)

@@ -33,9 +33,18 @@ extension Request {
     /// a relative URL.
     var limitedHost: String { Self.limitedHost(of: url) }
 
-    /// Returns the ``limitedHost`` of a URL.
-    @inline(never)
+    /// Returns the ``limitedHost`` of a URL. The hosts of the URLs that were asked for last are cached.
     static func limitedHost(of url: String) -> String {
+        let slot = Int(UInt(bitPattern: url.hashValue) % UInt(HostCache.slotCount))
+        if let known = HostCache.slots.withLock({ $0[slot] }), known.url.hasSameBytes(as: url) { return known.host }
+        let host = parsedHost(of: url)
+        // The text before an `@` may be a password.
+        if !url.utf8.contains(UInt8(ascii: "@")) { HostCache.slots.withLock { $0[slot] = (url, host) } }
+        return host
+    }
+
+    @inline(never)
+    private static func parsedHost(of url: String) -> String {
         let reference = URLReference(url)
         guard let authority = reference.authority?.lowercased() else { return "" }
         let host =
@@ -44,4 +53,10 @@ extension Request {
         if host.hasSuffix(port) { return String(host.dropLast(port.count)) }
         return host.hasSuffix(":") ? String(host.dropLast()) : host
     }
+}
+
+/// The hosts of the last URLs.
+private enum HostCache {
+    static let slotCount = 64
+    static let slots = Locked([(url: String, host: String)?](repeating: nil, count: slotCount))
 }

@@ -13,7 +13,7 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
 
     /// Returns the request as ``RetryPolicy/adapt(_:context:)`` does.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
-        try await policy.adapt(request, context: context)
+        policy.adaptAtOnce(request, context: context)
     }
 
     /// Returns the result of ``RetryPolicy/retry(_:context:)`` for a lost connection, and ``RetryResult/doNotRetry`` otherwise.
@@ -27,5 +27,11 @@ public struct ConnectionLostRetryPolicy: RequestInterceptor {
         case .exchangeFailed, .invalidResponse(.bodyCutShort): true
         default: false
         }
+    }
+}
+
+extension ConnectionLostRetryPolicy: ImmediateAdapter {
+    func adaptAtOnce(_ request: Request, context: CallContext) throws -> Request {
+        policy.adaptAtOnce(request, context: context)
     }
 }

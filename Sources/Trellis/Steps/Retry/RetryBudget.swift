@@ -1,4 +1,5 @@
 package import CurlEngine
+import Synchronization
 
 /// A limit on the number of retries to each host, so that the retries of many callers do not multiply an outage.
 ///
@@ -55,12 +56,12 @@ public final class RetryBudget: Sendable {
     /// request, and the first request to each host that an adapter or a redirect leads to. Retries are withdrawn from the
     /// budget of that host.
     func recordRequest(_ request: Request, of call: Call) {
-        let (id, url) = (ObjectIdentifier(self), request.url)
-        let last = call.record.withLock { $0.budgetRecords[id] }
-        // The host of a URL takes longer to find than the rest of this function.
+        let (id, url, own) = (ObjectIdentifier(self), request.url, call.request.url)
+        let isFirst = url == own && call.firstBudget.claim(id)
+        let last = isFirst ? nil : call.lastRequest(of: id)
         guard last?.url != url else { return }
         let host = request.limitedHost
-        call.record.withLock { $0.budgetRecords[id] = BudgetRecord(url: url, host: host) }
+        if !isFirst { call.record.withLock { $0.budgetRecords[id] = BudgetRecord(url: url, host: host) } }
         if last?.host != host { recordRequest(to: host) }
     }
 
@@ -133,5 +134,27 @@ extension Steps {
     var budgets: [RetryBudget] {
         guard let budget = hedging?.budget else { return adapters.budgets }
         return adapters.budgets + [budget]
+    }
+}
+
+/// The budget that was the first to record a call's own request. Most calls have one budget and one request, and need no other record.
+struct FirstBudget: ~Copyable, Sendable {
+    private let budget = Atomic<UInt>(0)
+
+    /// Indicates whether a budget is the one that was the first.
+    func isFirst(_ id: ObjectIdentifier) -> Bool { budget.load(ordering: .relaxed) == UInt(bitPattern: id) }
+
+    /// Makes a budget the first; returns `false` if there was one.
+    func claim(_ id: ObjectIdentifier) -> Bool {
+        budget.compareExchange(expected: 0, desired: UInt(bitPattern: id), ordering: .relaxed).exchanged
+    }
+}
+
+extension Call {
+    /// Returns the last request of the call that a budget has recorded; `nil` if there is none.
+    fileprivate func lastRequest(of budget: ObjectIdentifier) -> BudgetRecord? {
+        if let last = record.withLock({ $0.budgetRecords[budget] }) { return last }
+        guard firstBudget.isFirst(budget) else { return nil }
+        return BudgetRecord(url: request.url, host: request.limitedHost)
     }
 }

@@ -12,7 +12,7 @@ public import HTTPTypes
 ///
 /// The policy gives up after ``retryLimit`` retries, when the ``budget`` is spent, when a server asks for more than
 /// ``maximumRetryAfter``, and when the call's deadline is earlier. The caller then gets the last response or error.
-public struct RetryPolicy: RequestInterceptor {
+public struct RetryPolicy: RequestInterceptor, ImmediateAdapter {
     /// The number of retries of one call, 2 by default.
     public var retryLimit = 2
     /// The factor by which the span of the waits grows with each retry, 2 by default.
@@ -91,6 +91,10 @@ public struct RetryPolicy: RequestInterceptor {
 
     /// Returns the request, with an `Idempotency-Key` if ``addsIdempotencyKey`` asks for one.
     public func adapt(_ request: Request, context: CallContext) async throws -> Request {
+        adaptAtOnce(request, context: context)
+    }
+
+    func adaptAtOnce(_ request: Request, context: CallContext) -> Request {
         if context.attempt == 1 { budget?.recordRequest(request, of: context.call) }
         guard addsIdempotencyKey, !retryableHTTPMethods.contains(request.method), !request.hasIdempotencyKey else {
             return request

@@ -109,8 +109,8 @@ struct SetCookieTests {
 
     @Test(arguments: ages)
     func maxAgeIsFound(_ text: String, _ seconds: Int64?) throws {
-        #expect(try #require(SetCookie("foo=bar; Max-Age=\(text)")).maxAge == seconds)
-        #expect(try #require(SetCookie("foo=bar; Max-Age=5; Max-Age=\(text)")).maxAge == seconds ?? 5)
+        #expect(try #require(SetCookie("foo=bar; Max-Age=\(text)")).lifetime.maxAge == seconds)
+        #expect(try #require(SetCookie("foo=bar; Max-Age=5; Max-Age=\(text)")).lifetime.maxAge == seconds ?? 5)
     }
 
     @Test func httpOnlyIsFound() throws {

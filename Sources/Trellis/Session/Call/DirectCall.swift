@@ -1,0 +1,236 @@
+import CurlEngine
+import FoundationEssentials
+
+/// A verb's call whose steps do not wait: adapters that return at once, a cookie jar, a circuit breaker. Everything before and after the
+/// exchange runs in the caller's task, without an actor and without a task of the call's own. The stages are those of ``Pipeline``, in the
+/// same order. A call that continues after its first exchange, with a redirect or another attempt, becomes a ``RequestActor``.
+final class DirectCall: Sendable {
+    private let session: Session
+    private let steps: AttachedSteps
+    private let conditions: ReadingConditions?
+    private let context: CallContext
+
+    private var call: Call { context.call }
+
+    /// - Parameter conditions: The conditions that the caller has of the response; `nil` if it accepts any.
+    init(_ call: Call, _ steps: AttachedSteps, _ conditions: ReadingConditions?, session: Session) {
+        self.session = session
+        self.steps = steps
+        self.conditions = conditions
+        context = CallContext(call)
+    }
+
+    /// An exchange that is about to be sent.
+    private struct Sending {
+        /// The request with the changes of the adapters, without the jar's cookies.
+        let request: Request
+        let exchange: ExchangeActor
+        let permit: LimitPermit?
+
+        /// Returns whether the call continues after the exchange.
+        func isContinued(after failure: (any Error)?, head: ResponseHead?) -> Bool {
+            exchange.prepared.history?.isContinued(after: failure, head: head, of: exchange.prepared) ?? false
+        }
+    }
+
+    /// The result of the stages before the exchange.
+    private enum Beginning {
+        case sending(Sending)
+        /// The attempt has failed before its exchange, with the request that was adapted, if it was.
+        case failed(any Error, Request?)
+    }
+
+    /// The part of the call after its first exchange.
+    private struct Rest {
+        let actor: RequestActor
+        let end: AttemptEnd
+        let sent: Request?
+    }
+
+    /// Sends the request and returns its response with the complete body.
+    func collected() async throws -> CollectedAnswer {
+        let asked = try begin()
+        let adapted: Result<Request, any Error>
+        if steps.direct?.mayWait == true {
+            switch adaptInTask(asked) {
+            case .adapted(let result): adapted = result
+            case .waiting(let work):
+                let actor = session.makeRequest(continuing: call, steps)
+                return try await actor.collected(actor.continue(after: work, conditions))
+            }
+        } else {
+            adapted = adaptAtOnce(asked)
+        }
+        let rest: Rest
+        switch beginExchange(adapted) {
+        case .failed(let error, let request): rest = try failed(with: error, request)
+        case .sending(let sending):
+            do {
+                let (body, response) = try await sending.exchange.collected()
+                guard let last = end(sending, response, body) else {
+                    return CollectedAnswer(
+                        body: body, response: response, sender: .exchange(sending.exchange, call.observer))
+                }
+                rest = last
+            } catch {
+                rest = try failed(sending, with: error)
+            }
+        }
+        let answer = try await rest.actor.continue(after: rest.end, sent: rest.sent, conditions)
+        return try await rest.actor.collected(answer)
+    }
+
+    // MARK: Before the exchange
+
+    /// Returns the caller's request with its URL completed by the session.
+    ///
+    /// - Throws: The error of a call that has no attempt.
+    private func begin() throws -> Request {
+        do {
+            try call.checkCancellation()
+            return try session.preparation.completingURL(of: call.request)
+        } catch {
+            throw ended(with: error)
+        }
+    }
+
+    /// Creates the exchange of an adapted request.
+    @inline(never)
+    private func beginExchange(_ adapted: Result<Request, any Error>) -> Beginning {
+        switch adapted {
+        case .failure(let error): return .failed(error, nil)
+        case .success(let request):
+            do { return .sending(try makeExchange(request)) } catch { return .failed(error, request) }
+        }
+    }
+
+    /// Runs the adapters, none of which waits.
+    @inline(never)
+    private func adaptAtOnce(_ asked: Request) -> Result<Request, any Error> {
+        guard let adapters = steps.direct?.adapters, !adapters.isEmpty else { return .success(asked) }
+        do {
+            var request = asked
+            for case .immediate(let adapter) in adapters {
+                request = try adapter.adaptAtOnce(request, context: context)
+                didAdapt(request)
+            }
+            didAdapt(request, from: asked)
+            return .success(request)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Runs the adapters in a task that the deadline can cancel. The task begins at once: adapters that do not suspend have returned when
+    /// this function returns.
+    @inline(never)
+    private func adaptInTask(_ asked: Request) -> Adaptation.State {
+        let adaptation = Adaptation()
+        let task = Task.immediate {
+            let result = await adaptWaiting(asked)
+            if let waiter = adaptation.finish(with: result) { await waiter.continue(with: result) }
+        }
+        return adaptation.state(task)
+    }
+
+    private func adaptWaiting(_ asked: Request) async -> Result<Request, any Error> {
+        do {
+            var request = asked
+            for adapter in steps.direct?.adapters ?? [] {
+                switch adapter {
+                case .immediate(let adapter): request = try adapter.adaptAtOnce(request, context: context)
+                case .waiting(let adapter):
+                    try call.checkCancellation()
+                    request = try await adapter.adapt(request, context: context)
+                }
+                didAdapt(request)
+            }
+            didAdapt(request, from: asked)
+            return .success(request)
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    private func didAdapt(_ request: Request) {
+        if let observer = call.observer { observer.tell(.adapted(request)) }
+    }
+
+    private func didAdapt(_ request: Request, from asked: Request) {
+        if request.url != asked.url { for budget in steps.budgets { budget.recordRequest(request, of: call) } }
+    }
+
+    private func makeExchange(_ request: Request) throws -> Sending {
+        let whole = steps.direct?.cookies?.addingCookies(to: request) ?? request
+        let permit = try steps.steps.circuitBreaker.map {
+            try LimitPermit(of: whole, enteringCircuitOf: $0, context)
+        }
+        do {
+            let deadline = call.deadline
+            let history = AttemptHistory(
+                earlierAttempts: 0, redirects: [], hasLeftOrigin: false, limit: deadline.limit,
+                start: permit?.start ?? deadline.start, observer: call.observer, permission: permit,
+                continuation: DirectContinuation(hasRetriers: !steps.steps.retriers.isEmpty, conditions: conditions))
+            let exchange = try session.makeExchange(
+                whole, start: deadline.start, history, callID: call.id, readers: conditions)
+            return Sending(request: request, exchange: exchange, permit: permit)
+        } catch {
+            permit?.end(with: nil, error, context)
+            throw error
+        }
+    }
+
+    // MARK: After the exchange
+
+    /// Handles a response. Returns the rest of the call, if the call continues; `nil` if this is the call's response.
+    @inline(never)
+    private func end(_ sending: Sending, _ response: Response, _ body: Data) -> Rest? {
+        sending.permit?.end(with: response.status, nil, context)
+        steps.direct?.cookies?.keepCookies(of: response, to: sending.request)
+        if sending.isContinued(after: nil, head: response.head) {
+            return rest(.success(StepResponse(response: response, body: body)), sending.request, sending.exchange)
+        }
+        call.observer?.tell(.finished(response))
+        return nil
+    }
+
+    /// Handles the failure of the exchange. Returns the rest of the call, whose retriers may ask for another attempt.
+    ///
+    /// - Throws: The error of the call, if the call ends with it.
+    @inline(never)
+    private func failed(_ sending: Sending, with error: any Error) throws -> Rest {
+        call.note(sending.exchange.prepared.transportRequest.request, error)
+        let isContinued = sending.isContinued(after: error, head: nil)
+        // The end of a call at its deadline is an event before the consequence for the host's circuit.
+        let endsCall = sending.exchange.prepared.history?.endsCall(error, of: sending.exchange.prepared) ?? false
+        let failure = endsCall ? ended(with: error) : error
+        sending.permit?.end(with: nil, error, context)
+        if isContinued { return rest(.failure(error), sending.request, sending.exchange) }
+        throw endsCall ? failure : ended(with: error)
+    }
+
+    /// Handles a failure before the exchange.
+    private func failed(with error: any Error, _ request: Request?) throws -> Rest {
+        if steps.steps.retriers.isEmpty { throw ended(with: error) }
+        return rest(.failure(error), request, nil)
+    }
+
+    /// Sends the last event of a call that fails. Returns the error for the caller.
+    private func ended(with error: any Error) -> any Error {
+        let error = session.completed(error, of: call)
+        call.observer?.tell(.failed(error))
+        return error
+    }
+
+    /// Makes the actor of a call that continues.
+    @inline(never)
+    private func rest(
+        _ result: Result<StepResponse, any Error>, _ sent: Request?, _ exchange: ExchangeActor?
+    ) -> Rest {
+        if case .success = result, let exchange { call.note(exchange.prepared.transportRequest.request) }
+        call.record.withLock { $0.sent = exchange?.prepared }
+        return Rest(
+            actor: session.makeRequest(continuing: call, steps, after: exchange),
+            end: AttemptEnd(result: result, context: context), sent: sent)
+    }
+}
