@@ -69,6 +69,14 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
 }
 
 extension String {
+    /// A number from the last bytes, for the slots of small caches.
+    package var slotNumber: UInt {
+        let bytes = utf8.span
+        var number = UInt(bytes.count)
+        for index in max(0, bytes.count - 16)..<bytes.count { number = (number ^ UInt(bytes[index])) &* 16_777_619 }
+        return number >> 3
+    }
+
     /// Returns whether the bytes are the same. The compiler does not specialise the generic method for other modules, and comparing byte by
     /// byte through its witnesses takes hundreds of times as long.
     package func hasSameBytes(as other: String) -> Bool {

@@ -101,7 +101,18 @@ package struct HeaderLines: Hashable, Sendable {
     package init() { bytes.reserveCapacity(256) }
 
     /// Adds a field. Returns `false`, without adding the field, if a byte would end the line early (NUL, LF or CR).
-    package mutating func append(name: String, value: some Sequence<UInt8>) -> Bool {
+    package mutating func append(name: String, value: String) -> Bool { append(name, value.utf8) }
+
+    /// Adds a field whose value is not text. Returns `false` as ``append(name:value:)`` does.
+    package mutating func append(name: String, value: [UInt8]) -> Bool { append(name, value) }
+
+    /// Adds the lines of another list.
+    package mutating func append(_ other: HeaderLines) {
+        bytes.append(contentsOf: other.bytes)
+        count += other.count
+    }
+
+    private mutating func append(_ name: String, _ value: some Sequence<UInt8>) -> Bool {
         let start = bytes.count
         bytes.append(contentsOf: name.utf8)
         bytes.append(UInt8(ascii: ":"))

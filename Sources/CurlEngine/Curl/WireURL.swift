@@ -106,7 +106,7 @@ package final class WireURLCache: Sendable {
 
     /// Returns the parsed URL of a text, from the cache or parsed now. URLs with user information are not cached.
     package func url(parsing text: String) throws(WireURL.ParseFailure) -> WireURL {
-        let slot = Int(UInt(bitPattern: text.hashValue) % UInt(Self.slotCount))
+        let slot = Int(text.slotNumber % UInt(Self.slotCount))
         // A text that is not ASCII, but equals an ASCII text for `==`, is longer.
         if let known = slots.withLock({ $0[slot] }), known.text == text, known.text.utf8.count == text.utf8.count {
             return known.url

@@ -28,9 +28,16 @@ enum OctetText {
         return text
     }
 
+    /// Returns whether the octets of a text may differ from its UTF-8.
+    static func hasOctets(_ text: String) -> Bool {
+        let bytes = text.utf8.span
+        for index in bytes.indices where bytes[index] == mark { return true }
+        return false
+    }
+
     /// Returns the octets of a text.
     static func octets(_ text: String) -> [UInt8] {
-        guard text.utf8.contains(mark) else { return Array(text.utf8) }
+        guard hasOctets(text) else { return Array(text.utf8) }
         var octets: [UInt8] = []
         for scalar in text.unicodeScalars {
             if scalars.contains(scalar.value) {
@@ -42,14 +49,20 @@ enum OctetText {
         return octets
     }
 
-    /// Returns the number of octets of a text.
-    static func count(_ text: Substring.UTF8View) -> Int {
-        guard text.contains(mark) else { return text.count }
-        return octets(String(Substring(text))).count
+    /// Returns the number of octets of a text in UTF-8.
+    static func count(_ text: ArraySlice<UInt8>) -> Int {
+        text.contains(mark) ? octets(String(decoding: text, as: UTF8.self)).count : text.count
     }
 
     /// Returns the number of octets of a text.
-    static func count(_ text: String) -> Int { count(text[...].utf8) }
+    static func count(_ text: String) -> Int { hasOctets(text) ? octets(text).count : text.utf8.count }
+
+    /// Returns the text of octets.
+    static func text(_ octets: Span<UInt8>) -> String {
+        for index in octets.indices where octets[index] == mark { return text(octets.indices.map { octets[$0] }) }
+        guard let text = try? UTF8Span(validating: octets) else { return text(octets.indices.map { octets[$0] }) }
+        return String(copying: text)
+    }
 
     /// Returns the scalar that octets begin with; `nil` if they do not begin with one, or if the scalar is one of ``scalars``.
     private static func scalar(_ octets: ArraySlice<UInt8>) -> Unicode.Scalar? {

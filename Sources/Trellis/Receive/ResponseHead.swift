@@ -82,7 +82,7 @@ package final class LazyFields: Sendable {
         var texts: [String] = []
         wire.forEach { bytes, value in
             guard bytes.hasSameLetters(as: name) else { return }
-            texts.append(OctetText.text(value.indices.map { value[$0] }))
+            texts.append(OctetText.text(value))
         }
         return texts
     }
@@ -113,10 +113,11 @@ extension Span<UInt8> {
 
     /// Returns whether the bytes are a name, without regard to case.
     fileprivate func hasSameLetters(as name: HTTPField.Name) -> Bool {
-        let canonical = name.canonicalName.utf8
+        let canonical = name.canonicalName.utf8.span
         guard count == canonical.count else { return false }
-        return zip(indices, canonical).allSatisfy { index, byte in
-            self[index] == byte || self[index] | 0x20 == byte && (0x61...0x7a).contains(byte)
+        for index in indices where self[index] != canonical[index] {
+            guard self[index] | 0x20 == canonical[index], 0x61...0x7a ~= canonical[index] else { return false }
         }
+        return true
     }
 }

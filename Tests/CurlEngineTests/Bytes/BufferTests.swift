@@ -138,7 +138,7 @@ struct BufferTests {
 
     @Test func headerLinesAreInLibcurlsForm() {
         var lines = HeaderLines()
-        let areAdded = [lines.append(name: "A", value: "1".utf8), lines.append(name: "Empty", value: "".utf8)]
+        let areAdded = [lines.append(name: "A", value: "1"), lines.append(name: "Empty", value: "")]
         #expect(areAdded == [true, true])
         lines.suppress("Expect")
         #expect(lines.count == 3)
@@ -149,8 +149,8 @@ struct BufferTests {
     func aValueThatWouldEndItsLineIsRefusedAndLeavesNothing(_ value: String) {
         var lines = HeaderLines()
         let areAdded = [
-            lines.append(name: "A", value: "1".utf8), lines.append(name: "B", value: value.utf8),
-            lines.append(name: "B\nC", value: "x".utf8),
+            lines.append(name: "A", value: "1"), lines.append(name: "B", value: value),
+            lines.append(name: "B\nC", value: "x"),
         ]
         #expect(areAdded == [true, false, false])
         #expect(lines.count == 1)

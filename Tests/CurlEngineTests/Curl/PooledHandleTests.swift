@@ -10,7 +10,7 @@ struct PooledHandleTests {
 
     private static func lines(_ name: String, _ value: String) -> HeaderLines {
         var lines = HeaderLines()
-        _ = lines.append(name: name, value: value.utf8)
+        _ = lines.append(name: name, value: value)
         return lines
     }
 

@@ -87,7 +87,7 @@ final class DirectCall: Sendable {
     /// - Throws: The error of a call that has no attempt.
     private func begin() throws -> Request {
         do {
-            try call.checkCancellation()
+            if Task.isCancelled { throw CancellationError() }
             return try session.preparation.completingURL(of: call.request)
         } catch {
             throw ended(with: error)

@@ -3,7 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 
 /// The defaults that a session adds to its requests, and the checks that every request has to pass. Runs in the caller's task.
-struct RequestPreparation: Sendable {
+final class RequestPreparation: Sendable {
     /// The size in bytes up to which bodies are passed to the transport in one piece; larger ones are passed in slices.
     static let inlineBodyLimit = 64 << 10
 
@@ -21,6 +21,8 @@ struct RequestPreparation: Sendable {
     private let collectedLimits: TimeLimits
     /// The time limits of a stream or upload without limits of its own.
     private let openLimits: TimeLimits
+    /// The names of fields whose lines depend on the default fields, on the body or on the coding of the response.
+    private let dependentNames: [HTTPField.Name]
     private let urls = WireURLCache()
     /// The base URL and the default query items; `nil` if the configuration has neither.
     let urlDefaults: URLDefaults?
@@ -40,6 +42,7 @@ struct RequestPreparation: Sendable {
         fields[.contentLength] = nil
         fields[.transferEncoding] = nil
         defaultFields = fields
+        dependentNames = [.contentLength, .transferEncoding, .acceptEncoding] + fields.map(\.name)
         var lines = HeaderLines()
         for field in fields { _ = lines.append(field) }
         // libcurl would write the same line, but takes three times as long.
@@ -226,6 +229,11 @@ struct RequestPreparation: Sendable {
             request.headers = defaultFields
             return nil
         }
+        if !hasBody, !hasLeft, url.user == nil, !expectsContinue, decodes == configuration.decodesContent,
+            let lines = try linesBeforeDefaults(&request)
+        {
+            return lines
+        }
         try complete(&request, url, hasLeft: hasLeft)
         var lines = HeaderLines()
         if expectsContinue {
@@ -242,6 +250,24 @@ struct RequestPreparation: Sendable {
             if request.headers[.contentType] == nil { lines.suppress("Content-Type") }
             if request.headers[.expect] == nil { lines.suppress("Expect") }
         }
+        return lines
+    }
+
+    /// Returns the lines of a request's own fields and the default lines, and adds the default fields to the request; `nil` if one of the
+    /// own fields changes other lines.
+    private func linesBeforeDefaults(_ request: inout Request) throws(TrellisError) -> HeaderLines? {
+        var fields = request.headers
+        var lines = HeaderLines()
+        for field in fields {
+            let length = field.name.canonicalName.utf8.count
+            for name in dependentNames where name.canonicalName.utf8.count == length {
+                if name == field.name { return nil }
+            }
+            guard lines.append(field) else { throw TrellisError(.invalidRequest(.headerField(field.name.rawName))) }
+        }
+        lines.append(defaultLines)
+        for field in defaultFields { fields.append(field) }
+        request.headers = fields
         return lines
     }
 
@@ -281,8 +307,8 @@ extension HeaderLines {
         let name = field.name.rawName
         if let octets = field.octetsBeyondUTF8 { return append(name: name, value: octets) }
         // A cookie is sent back with the same octets that were received.
-        return field.name == .cookie
-            ? append(name: name, value: OctetText.octets(field.value)) : append(name: name, value: field.value.utf8)
+        return field.name == .cookie && OctetText.hasOctets(field.value)
+            ? append(name: name, value: OctetText.octets(field.value)) : append(name: name, value: field.value)
     }
 }
 

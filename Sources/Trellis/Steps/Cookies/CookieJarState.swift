@@ -88,7 +88,7 @@ struct CookieJarState {
     }
 
     private mutating func visit(to url: String) -> Visit {
-        let slot = Int(UInt(bitPattern: url.hashValue) % UInt(Self.slotCount))
+        let slot = Int(url.slotNumber % UInt(Self.slotCount))
         if let visit = visits[slot], visit.text.hasSameBytes(as: url) { return visit }
         let visit = Visit(url)
         visits[slot] = visit

@@ -23,16 +23,15 @@ struct SetCookie {
     /// Creates the value by parsing a field; `nil` if the field is to be ignored.
     init?(_ text: String) {
         guard !Self.hasControl(text) else { return nil }
-        let bytes = text[...].utf8
-        var attributes = bytes.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false).makeIterator()
-        guard let pair = attributes.next() else { return nil }
+        var rest = Array(text.utf8)[...]
+        guard let pair = Self.nextPart(of: &rest) else { return nil }
         let (left, right) = Self.parts(pair)
         let (name, value) = right.map { (left, $0) } ?? (left.prefix(0), left)
         guard OctetText.count(name) + OctetText.count(value) <= Cookie.maximumSize, !(name.isEmpty && value.isEmpty)
         else { return nil }
-        self.name = String(Substring(name))
-        self.value = String(Substring(value))
-        while let attribute = attributes.next() {
+        self.name = String(decoding: name, as: UTF8.self)
+        self.value = String(decoding: value, as: UTF8.self)
+        while let attribute = Self.nextPart(of: &rest) {
             let (name, value) = Self.parts(attribute)
             take(name, value ?? attribute.prefix(0))
         }
@@ -45,35 +44,77 @@ struct SetCookie {
         return false
     }
 
+    /// Removes and returns the bytes before the first semicolon; `nil` if none are left.
+    private static func nextPart(of rest: inout ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard !rest.isEmpty else { return nil }
+        let end = rest.firstIndex(of: UInt8(ascii: ";"))
+        defer { rest = end.map { rest[($0 + 1)...] } ?? [] }
+        return rest[..<(end ?? rest.endIndex)]
+    }
+
     /// Returns the text before and after the first equals sign, if there is one, without blanks around them.
-    private static func parts(_ text: Substring.UTF8View) -> (Substring.UTF8View, Substring.UTF8View?) {
-        guard let sign = text.firstIndex(of: UInt8(ascii: "=")) else { return (text.trimmingBlanks, nil) }
-        return (text[..<sign].trimmingBlanks, text[text.index(after: sign)...].trimmingBlanks)
+    private static func parts(_ text: ArraySlice<UInt8>) -> (ArraySlice<UInt8>, ArraySlice<UInt8>?) {
+        guard let sign = text.firstIndex(of: UInt8(ascii: "=")) else { return (trimmed(text), nil) }
+        return (trimmed(text[..<sign]), trimmed(text[(sign + 1)...]))
+    }
+
+    /// Returns a text without spaces and tabs at both ends.
+    private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var (start, end) = (text.startIndex, text.endIndex)
+        while start < end, text[start] == 0x20 || text[start] == 0x09 { start += 1 }
+        while start < end, text[end - 1] == 0x20 || text[end - 1] == 0x09 { end -= 1 }
+        return text[start..<end]
     }
 
     /// Takes an attribute. The last of several attributes with the same name counts.
-    private mutating func take(_ name: Substring.UTF8View, _ value: Substring.UTF8View) {
-        guard OctetText.count(value) <= Self.maximumAttributeSize, name.count <= 8 else { return }
-        switch String(decoding: name.lazy.map(\.lowercasedASCII), as: UTF8.self) {
-        case "expires": if let date = CookieDate.date(value) { lifetime.expires = date }
-        case "max-age": if let seconds = Self.seconds(value) { lifetime.maxAge = seconds }
-        case "domain":
+    private mutating func take(_ name: ArraySlice<UInt8>, _ value: ArraySlice<UInt8>) {
+        guard name.count <= 8, OctetText.count(value) <= Self.maximumAttributeSize else { return }
+        switch Word(name) {
+        case .expires: if let date = CookieDate.date(value) { lifetime.expires = date }
+        case .maxAge: if let seconds = Self.seconds(value) { lifetime.maxAge = seconds }
+        case .domain:
             let domain = value.first == UInt8(ascii: ".") ? value.dropFirst() : value
-            self.domain = String(decoding: domain.lazy.map(\.lowercasedASCII), as: UTF8.self)
-        case "path":
+            self.domain = String(decoding: domain.map(\.lowercasedASCII), as: UTF8.self)
+        case .path:
             hasPath = true
-            path = value.first == UInt8(ascii: "/") ? String(Substring(value)) : nil
-        case "secure": isSecure = true
-        case "httponly": isHTTPOnly = true
-        case "samesite":
-            let wish = String(Substring(value)).lowercased()
-            sameSite = [.none, .lax, .strict].first { $0.rawValue.lowercased() == wish } ?? .unspecified
+            path = value.first == UInt8(ascii: "/") ? String(decoding: value, as: UTF8.self) : nil
+        case .secure: isSecure = true
+        case .httpOnly: isHTTPOnly = true
+        case .sameSite:
+            switch Word(value) {
+            case .none: sameSite = .none
+            case .lax: sameSite = .lax
+            case .strict: sameSite = .strict
+            default: sameSite = .unspecified
+            }
         default: break
         }
     }
 
+    /// A word of at most eight bytes without regard to the case of its letters; longer words are equal to no other.
+    private struct Word: Equatable {
+        private let bytes: UInt64
+
+        init(_ text: some Collection<UInt8>) {
+            bytes = text.count > 8 ? .max : text.reduce(0) { $0 << 8 | UInt64($1.lowercasedASCII) }
+        }
+
+        static let expires = Word("expires".utf8)
+        static let maxAge = Word("max-age".utf8)
+        static let domain = Word("domain".utf8)
+        static let path = Word("path".utf8)
+        static let secure = Word("secure".utf8)
+        static let httpOnly = Word("httponly".utf8)
+        static let sameSite = Word("samesite".utf8)
+        static let none = Word("none".utf8)
+        static let lax = Word("lax".utf8)
+        static let strict = Word("strict".utf8)
+
+        static func ~= (pattern: Word, word: Word) -> Bool { pattern.bytes == word.bytes }
+    }
+
     /// Parses a number of seconds: digits, with a minus sign or without (RFC 6265bis, section 5.6.2).
-    private static func seconds(_ text: Substring.UTF8View) -> Int64? {
+    private static func seconds(_ text: ArraySlice<UInt8>) -> Int64? {
         let isNegative = text.first == UInt8(ascii: "-")
         let digits = isNegative ? text.dropFirst() : text
         guard !digits.isEmpty, digits.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else { return nil }

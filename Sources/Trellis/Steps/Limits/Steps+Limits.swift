@@ -35,7 +35,7 @@ extension Request {
 
     /// Returns the ``limitedHost`` of a URL. The hosts of the URLs that were asked for last are cached.
     static func limitedHost(of url: String) -> String {
-        let slot = Int(UInt(bitPattern: url.hashValue) % UInt(HostCache.slotCount))
+        let slot = Int(url.slotNumber % UInt(HostCache.slotCount))
         if let known = HostCache.slots.withLock({ $0[slot] }), known.url.hasSameBytes(as: url) { return known.host }
         let host = parsedHost(of: url)
         // The text before an `@` may be a password.
