@@ -15,6 +15,15 @@ struct InstructionRecord {
     /// The name of the benchmark whose counts the others are compared with.
     static let reference = "instructions/small-get"
 
+    /// The result of the check of one benchmark.
+    struct Check {
+        /// The name of the benchmark, without `instructions/`.
+        var name: String
+        /// The line to print.
+        var facts: String
+        var hasFailed: Bool
+    }
+
     private static let prefix = "instructions/"
     private var entries: [String: Counts] = [:]
 
@@ -43,40 +52,33 @@ struct InstructionRecord {
         try writeFile(String(decoding: encoder.encode(entries), as: UTF8.self) + "\n", to: file)
     }
 
-    /// Compares the counts with the recorded ones, one line for each benchmark. The lines of `failed` name the counts that rose too much.
+    /// Compares the counts with the recorded ones.
     ///
     /// The ratio to the C program in the same run is comparable across machines, while another glibc or processor changes both counts. The
     /// C program's count is that of the same work or, if the program does not do the work, that of a small GET. The absolute count is
     /// compared too, but only if the C program's own count is within 2 % of its record, that is, on a machine like the one on which the
     /// record was made.
-    func check(_ counts: Counts, key: String) -> (passed: [String], failed: [String]) {
-        guard let recorded = entries[key] else {
-            return (["nothing is recorded for \(key): see --record-instructions"], [])
-        }
-        var passed: [String] = [], failed: [String] = []
-        for (name, count) in counts.sorted(by: { $0.key < $1.key }) {
+    func check(_ counts: Counts, key: String) -> [Check] {
+        counts.sorted { $0.key < $1.key }.map { name, count in
             guard let peer = peer(of: name, in: counts) else {
-                failed.append("\(key): \(name): the C program was not counted.")
-                continue
+                return Check(name: name, facts: "\(name): the C program was not counted.", hasFailed: true)
             }
-            guard let before = recorded[name], let peerBefore = self.peer(of: name, in: recorded) else {
-                passed.append("\(key): nothing is recorded for \(name)")
-                continue
+            let ratio = count.trellis / peer
+            var facts = "\(name): \(Int(count.trellis)) instructions, \(format(ratio)) times the C program's; "
+            guard let recorded = entries[key], let before = recorded[name],
+                let peerBefore = self.peer(of: name, in: recorded)
+            else {
+                facts += "nothing is recorded for \(key)"
+                return Check(name: name, facts: facts, hasFailed: false)
             }
-            let ratio = count.trellis / peer, ratioBefore = before.trellis / peerBefore
+            let ratioBefore = before.trellis / peerBefore
+            facts += "recorded for \(key): \(Int(before.trellis)), \(format(ratioBefore)) times"
             let isAlike = abs(peer / peerBefore - 1) <= 0.02
-            let facts =
-                "\(key): \(name): \(Int(count.trellis)) instructions, \(format(ratio)) times the C program's; "
-                + "recorded: \(Int(before.trellis)), \(format(ratioBefore)) times"
-            if ratio / ratioBefore > Self.allowed {
-                failed.append("\(facts). The ratio rose by more than 5 %.")
-            } else if isAlike, count.trellis / before.trellis > Self.allowed {
-                failed.append("\(facts). The count rose by more than 5 %.")
-            } else {
-                passed.append(facts)
-            }
+            let ratioRose = ratio / ratioBefore > Self.allowed
+            let countRose = isAlike && count.trellis / before.trellis > Self.allowed
+            if ratioRose || countRose { facts += ". The \(ratioRose ? "ratio" : "count") rose by more than 5 %." }
+            return Check(name: name, facts: facts, hasFailed: ratioRose || countRose)
         }
-        return (passed, failed)
     }
 
     private static let allowed = 1.05
