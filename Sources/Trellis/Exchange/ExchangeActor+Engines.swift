@@ -4,14 +4,14 @@ import Synchronization
 /// The engines of an exchange: the one on which it was created, and the one to which it has moved in order to use a connection there.
 extension ExchangeActor {
     /// The engine on which the exchange lives.
-    nonisolated var home: ExchangeEngine { moved.load() ?? first }
+    nonisolated var home: ExchangeEngine { hasMoved ? moved.load() ?? first : first }
 
     nonisolated var executor: EngineExecutor { home.executor }
     nonisolated var executorReference: ExecutorReference { home.executorReference }
     nonisolated var entrance: EngineExecutor { first.executor }
 
     /// Indicates whether the exchange has moved from its first engine.
-    nonisolated var hasMoved: Bool { moved.load() != nil }
+    nonisolated var hasMoved: Bool { isMoved.load(ordering: .acquiring) }
 
     /// The freedom of the exchange to move to another engine.
     nonisolated var mobility: EngineMobility {
@@ -66,6 +66,7 @@ extension ExchangeActor {
         timer = nil
         // From here on, the exchange belongs to the other engine.
         _ = moved.storeIfNil(engine)
+        isMoved.store(true, ordering: .releasing)
         arrive { exchange in
             exchange.admit(on: engine, isProbing: isProbing)
             exchange.updateTimer()

@@ -2,7 +2,7 @@ import CurlEngine
 
 /// The events that one monitor has not handled yet. The monitor's task takes them one after the other.
 ///
-/// An event resumes the task if it waits. When the task has handled all events, it rests for a millisecond before it waits for the next
+/// An event resumes the task if it waits. When the task has handled all events, it rests for ten milliseconds before it waits for the next
 /// one, so that a busy session resumes it with many events and not with each.
 final class EventQueue: Sendable {
     private struct State {
@@ -53,7 +53,7 @@ final class EventQueue: Sendable {
         case end
     }
 
-    private static let restLength = Duration.milliseconds(1)
+    private static let restLength = Duration.milliseconds(10)
 
     private let capacity: Int
     private let state = Locked(State())

@@ -20,7 +20,7 @@ final class Adaptation: Sendable {
         let actor: RequestActor
         let reply: Reply<StepResponse>
 
-        func `continue`(with adapted: Result<Request, any Error>) async {
+        func proceed(with adapted: Result<Request, any Error>) async {
             do {
                 actor.conclude(.success(try await Pipeline(actor).continued(with: adapted)), to: reply)
             } catch {
@@ -70,7 +70,7 @@ final class Adaptation: Sendable {
 extension RequestActor {
     /// Performs the rest of a direct call whose adapters wait.
     @inline(never)
-    nonisolated func `continue`(
+    nonisolated func proceed(
         after work: Adaptation.Work, _ conditions: ReadingConditions?
     ) async throws -> StepResponse {
         begin(with: conditions)
@@ -80,7 +80,7 @@ extension RequestActor {
                 let waiter = Adaptation.Waiter(actor: self, reply: reply)
                 // The adapters have returned in between: the task has ended.
                 if let result = work.adaptation.wait(waiter) {
-                    keep(Task.immediate { await waiter.continue(with: result) })
+                    keep(Task.immediate { await waiter.proceed(with: result) })
                 }
             }
         } onCancel: {

@@ -56,7 +56,7 @@ final class DirectCall: Sendable {
             case .adapted(let result): adapted = result
             case .waiting(let work):
                 let actor = session.makeRequest(continuing: call, steps)
-                return try await actor.collected(actor.continue(after: work, conditions))
+                return try await actor.collected(actor.proceed(after: work, conditions))
             }
         } else {
             adapted = adaptAtOnce(asked)
@@ -76,7 +76,7 @@ final class DirectCall: Sendable {
                 rest = try failed(sending, with: error)
             }
         }
-        let answer = try await rest.actor.continue(after: rest.end, sent: rest.sent, conditions)
+        let answer = try await rest.actor.proceed(after: rest.end, sent: rest.sent, conditions)
         return try await rest.actor.collected(answer)
     }
 
@@ -128,7 +128,7 @@ final class DirectCall: Sendable {
         let adaptation = Adaptation()
         let task = Task.immediate {
             let result = await adaptWaiting(asked)
-            if let waiter = adaptation.finish(with: result) { await waiter.continue(with: result) }
+            if let waiter = adaptation.finish(with: result) { await waiter.proceed(with: result) }
         }
         return adaptation.state(task)
     }

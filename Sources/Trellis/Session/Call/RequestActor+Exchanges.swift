@@ -92,7 +92,7 @@ extension RequestActor {
     ///   - end: The end of the first attempt, before its redirects.
     ///   - sent: The request of the first attempt as it was adapted; `nil` if an adapter has failed.
     @inline(never)
-    nonisolated func `continue`(
+    nonisolated func proceed(
         after end: AttemptEnd, sent: Request?, _ conditions: ReadingConditions?
     ) async throws -> StepResponse {
         begin(with: conditions)

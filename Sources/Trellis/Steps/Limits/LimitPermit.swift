@@ -112,7 +112,7 @@ final class LimitPermit: StartPermission {
     /// Reports the response's status, or the error, as ``end(with:_:)`` does.
     @inline(never)
     func end(with status: HTTPResponse.Status?, _ error: (any Error)?, _ context: CallContext) {
-        let grant = grant.load()
+        let grant = permit == nil ? grant.load() : nil
         if let grant, !hasGoneOut.load(ordering: .relaxed) { giveBack(grant.tokens, context) }
         guard let breaker, let permit = permit ?? grant?.permit else { return }
         let outcome = CircuitBreaker.Outcome(status: status?.code, error: error)
