@@ -25,12 +25,8 @@ package enum HeadFailure: Error, Hashable, Sendable {
 /// A parser for the lines that libcurl delivers: informational heads, the final head, and trailers. The parser is stricter than libcurl,
 /// whose leniency differs between versions.
 struct HeadParser {
-    /// The result of parsing a line: a complete head, or `more` if none is complete yet.
-    enum Outcome {
-        case more
-        case informational(WireHead)
-        case final(WireHead)
-    }
+    /// The result of parsing a line: a head is complete, which ``takeHead()`` returns, or `more` if none is complete yet.
+    enum Outcome { case more, informational, final }
 
     /// The part of the response to which the next line belongs.
     private enum Place { case statusLine, fields, trailers }
@@ -38,10 +34,12 @@ struct HeadParser {
     private var place = Place.statusLine
     private var version = WireVersion.http1_1
     private var status = 0
-    private var reason: String?
+    private var reason = ""
     private var fields = WireFields()
     /// The number of bytes that count towards the limit.
     private var size = 0
+    /// The number of bytes of all lines.
+    private(set) var receivedBytes = 0
     /// Indicates whether the last field frames the message.
     private var isLastFraming = false
     /// The limit in bytes on all heads together, and on the trailers.
@@ -63,6 +61,7 @@ struct HeadParser {
     var isHTTP2: Bool { version == .http2 }
 
     /// Indicates whether the response was received over HTTP/1.
+    @inline(__always)
     var isHTTP1: Bool { version == .http1_1 || version == .http1_0 }
 
     /// Indicates whether the final head is complete.
@@ -71,8 +70,9 @@ struct HeadParser {
     /// Parses the next line, including its line end.
     mutating func parse(_ raw: UnsafeRawBufferPointer) throws(HeadFailure) -> Outcome {
         size += raw.count
+        receivedBytes += raw.count
         guard size <= limit else { throw .tooLarge(limit: limit) }
-        if unsafe place == .statusLine || raw.startsStatusLine {
+        if unsafe place == .statusLine || raw.hasPrefix("HTTP/") {
             guard place != .trailers else { throw .secondHead }
             try unsafe beginHead(raw.withoutLineEnd)
             return .more
@@ -97,16 +97,21 @@ struct HeadParser {
 
     private mutating func endOfHead() throws(HeadFailure) -> Outcome {
         guard place == .fields else { return .more }
-        let head = WireHead(version: version, status: status, reason: reason, fields: fields)
-        fields = WireFields()
         if status < 200 {
             // `size` is not reset here, so that an endless sequence of informational heads reaches the limit.
             place = .statusLine
-            return .informational(head)
+            return .informational
         }
         place = .trailers
         size = 0
-        return .final(head)
+        return .final
+    }
+
+    /// Returns the head that the last line has completed.
+    mutating func takeHead() -> WireHead {
+        let head = WireHead(version: version, status: status, reason: reason, fields: fields)
+        fields = WireFields()
+        return head
     }
 
     private mutating func parseField(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {

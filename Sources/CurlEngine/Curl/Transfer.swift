@@ -69,14 +69,13 @@ package final class Transfer: @unchecked Sendable {
     /// The end of the transfer, if libcurl finished before the reader had taken all decoded bytes.
     var heldEnd: TransferEnd?
     /// The number of body bytes received, before decoding.
-    package var receivedBytes: Int64 = 0
+    package internal(set) var receivedBytes: Int64 = 0
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     var activity: (last: EngineInstant, lastSend: EngineInstant)
 
-    init(engine: CurlEngine, options: TransferOptions, delegate: any TransferDelegate, now: EngineInstant) {
+    init(engine: CurlEngine, options: TransferOptions, now: EngineInstant) {
         self.engine = engine
         self.options = options
-        self.delegate = delegate
         unsafe parser = HeadParser(limit: options.maximumHeaderBytes)
         activity = (now, now)
     }
@@ -140,5 +139,5 @@ package final class Transfer: @unchecked Sendable {
     }
 
     /// The present measurements of libcurl, for errors that libcurl does not report.
-    package var report: TransferReport { easy.map { $0.report } ?? TransferReport() }
+    package var report: TransferReport { easy?.report(of: self) ?? TransferReport() }
 }

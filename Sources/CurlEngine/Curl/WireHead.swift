@@ -12,13 +12,13 @@ package struct WireHead: Hashable, Sendable {
     package let version: WireVersion
     /// The status code.
     package let status: Int
-    /// The reason phrase; `nil` if there is none, as in every version but HTTP/1.
-    package let reason: String?
+    /// The reason phrase; empty if there is none, as in every version but HTTP/1.
+    package let reason: String
     /// The fields of the head.
     package let fields: WireFields
 
     /// Creates a head.
-    package init(version: WireVersion, status: Int, reason: String?, fields: WireFields) {
+    package init(version: WireVersion, status: Int, reason: String, fields: WireFields) {
         self.version = version
         self.status = status
         self.reason = reason

@@ -249,7 +249,7 @@ actor ExchangeActor: EngineActor {
         cancelContinueTimer()
         if flow != nil { leaveGates() }
         if let timer {
-            executor.engineLoop.cancel(timer)
+            executor.engineLoop.discard(timer)
             self.timer = nil
         }
         admission.didEnd(self, isFollowed: failure == nil || isFollowed)

@@ -49,7 +49,7 @@ final class PreparedRequest: Sendable {
         self.callID = callID
     }
 
-    var method: HTTPRequest.Method { transportRequest.request.method }
+    var method: HTTPRequest.Method { transportRequest.source.method }
     var url: String { transportRequest.url }
     var origin: String { transportRequest.wire.url.origin }
 
@@ -67,7 +67,7 @@ final class PreparedRequest: Sendable {
     /// Indicates whether the request can share its connection with others.
     var mayShareConnection: Bool {
         switch transportRequest.wire.version {
-        case .http2OverTLS, .http3WithFallback: transportRequest.wire.url.scheme == "https"
+        case .http2OverTLS, .http3WithFallback: transportRequest.wire.url.isSecure
         case .http1: false
         case .http2PriorKnowledge, .http3Only: true
         }

@@ -13,7 +13,7 @@ public struct ResponseHead: Sendable {
     private let fields: LazyFields
 
     /// Creates a head, for transports and tests.
-    public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1) {
+    public init(status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), version: HTTPVersion = .http1_1) {
         self.status = status
         self.version = version
         fields = LazyFields(headers)
@@ -21,7 +21,7 @@ public struct ResponseHead: Sendable {
 
     /// Creates a head from the bytes of the transport.
     package init(_ head: WireHead) {
-        status = HTTPResponse.Status(code: head.status, reasonPhrase: head.reason ?? "")
+        status = HTTPResponse.Status(code: head.status, receivedReason: head.reason)
         version = HTTPVersion(head.version)
         fields = LazyFields(head.fields)
     }
@@ -33,6 +33,15 @@ public struct ResponseHead: Sendable {
     ///
     /// An `HTTPField` has blanks in place of the control characters that were received, which cannot be recognized any more.
     func texts(of name: HTTPField.Name) -> [String] { fields.texts(of: name) }
+}
+
+extension HTTPResponse.Status {
+    /// Creates a status with the reason phrase that was received.
+    ///
+    /// The status of most responses is a constant, for which the characters of the phrase need no check.
+    fileprivate init(code: Int, receivedReason reason: String) {
+        self = code == 200 && reason == "OK" ? .ok : HTTPResponse.Status(code: code, reasonPhrase: reason)
+    }
 }
 
 extension HTTPVersion {

@@ -28,19 +28,30 @@ public protocol Transport: Sendable {
 /// The request of one attempt, for a transport.
 public final class TransportRequest: Sendable {
     /// The request, with the session's default fields.
-    public let request: Request
+    public var request: Request {
+        guard let defaultFields else { return source }
+        var request = source
+        request.headers = defaultFields
+        return request
+    }
     /// The normalised absolute URL.
     public var url: String { wire.url.text }
     /// The method of the request.
-    public var method: HTTPRequest.Method { request.method }
+    public var method: HTTPRequest.Method { source.method }
     /// The fields of the request, with the session's default fields.
-    public var headers: HTTPFields { request.headers }
+    public var headers: HTTPFields { defaultFields ?? source.headers }
     /// The request as libcurl needs it.
     package let wire: TransferOptions
+    /// The request without the ``defaultFields``. Everything but its fields is that of ``request``.
+    package let source: Request
+    /// The fields of a request that has none of its own; `nil` if the fields of ``source`` are complete. They are joined only where
+    /// somebody reads them, because a change copies all parts of a request.
+    private let defaultFields: HTTPFields?
 
     /// Creates the request of an attempt.
-    package init(request: Request, wire: TransferOptions) {
-        self.request = request
+    package init(request: Request, defaultFields: HTTPFields? = nil, wire: TransferOptions) {
+        source = request
+        self.defaultFields = defaultFields
         self.wire = wire
     }
 }
@@ -147,7 +158,8 @@ public struct TransportEnd: Sendable {
 
     /// Creates the end of an attempt.
     public init(
-        failure: TransportFailure? = nil, trailers: HTTPFields = [:], report: TransportReport = TransportReport()
+        failure: TransportFailure? = nil, trailers: HTTPFields = HTTPFields(),
+        report: TransportReport = TransportReport()
     ) {
         self.failure = failure
         self.trailers = trailers

@@ -181,7 +181,7 @@ extension Session {
     ) -> ExchangeActor {
         ExchangeActor(
             prepared, executor: engine, transport: transport, admission: actor,
-            flow: flow(of: prepared.transportRequest.request), readers: readers, isInFlight: isInFlight)
+            flow: flow(of: prepared.transportRequest.source), readers: readers, isInFlight: isInFlight)
     }
 
     /// Returns the response of an exchange whose body is still arriving.
