@@ -157,7 +157,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         remove(transfer, hasFailed: code != CURLE_OK)
         if transfer.mustStartAgain { return startAgain(transfer) }
         if case .stream = transfer.options.body { transfer.upload.discard() }
-        if let easy, unsafe transfer.parser.isHTTP1 {
+        if let easy, transfer.isHTTP1 {
             unsafe multi?.sockets.didBecomeIdle(
                 easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy))
         }

@@ -24,7 +24,7 @@ package enum HeadFailure: Error, Hashable, Sendable {
 
 /// A parser for the lines that libcurl delivers: informational heads, the final head, and trailers. The parser is stricter than libcurl,
 /// whose leniency differs between versions.
-struct HeadParser {
+struct HeadParser: ~Copyable {
     /// The result of parsing a line: a head is complete, which ``takeHead()`` returns, or `more` if none is complete yet.
     enum Outcome { case more, informational, final }
 
@@ -35,7 +35,8 @@ struct HeadParser {
     private var version = WireVersion.http1_1
     private var status = 0
     private var reason = ""
-    private var fields = WireFields()
+    /// The lines of the fields of the head, or of the trailers after the final head.
+    private var lines = FieldLines()
     /// The number of bytes that count towards the limit.
     private var size = 0
     /// The number of bytes of all lines.
@@ -44,8 +45,6 @@ struct HeadParser {
     private var isLastFraming = false
     /// The limit in bytes on all heads together, and on the trailers.
     private let limit: Int
-    /// The fields that were received after the body.
-    private(set) var trailers = WireFields()
     /// The length of the body in bytes, if the head has one.
     private(set) var contentLength: Int64?
     /// The content codings of the body in the order in which they were applied (RFC 9110, section 8.4), without `identity`.
@@ -61,8 +60,15 @@ struct HeadParser {
     var isHTTP2: Bool { version == .http2 }
 
     /// Indicates whether the response was received over HTTP/1.
-    @inline(__always)
-    var isHTTP1: Bool { version == .http1_1 || version == .http1_0 }
+    var isHTTP1: Bool {
+        switch version {
+        case .http1_0, .http1_1: true
+        case .http2, .http3: false
+        }
+    }
+
+    /// The fields that were received after the body.
+    var trailers: WireFields { hasFinalHead ? lines.fields : WireFields() }
 
     /// Indicates whether the final head is complete.
     var hasFinalHead: Bool { place == .trailers }
@@ -88,7 +94,7 @@ struct HeadParser {
         guard status >= 100 else { throw .unexpectedStatus(status) }
         // The framework never asks for an upgrade. After an upgrade, the bytes would not be HTTP (RFC 9110, section 15.2.2).
         guard status != 101 else { throw .unexpectedStatus(status) }
-        fields = WireFields()
+        lines.removeAll()
         contentLength = nil
         hasTransferEncoding = false
         contentCodings = []
@@ -109,9 +115,9 @@ struct HeadParser {
 
     /// Returns the head that the last line has completed.
     mutating func takeHead() -> WireHead {
-        let head = WireHead(version: version, status: status, reason: reason, fields: fields)
-        fields = WireFields()
-        return head
+        let fields = lines.fields
+        lines.removeAll()
+        return WireHead(version: version, status: status, reason: reason, fields: fields)
     }
 
     private mutating func parseField(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
@@ -121,27 +127,25 @@ struct HeadParser {
         guard unsafe ccurl_field_scan(start, line.count, &field) else {
             throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
         }
-        guard (place == .trailers ? trailers.count : fields.count) < WireFields.maximumCount else {
-            throw .tooManyFields
-        }
-        guard place != .trailers else { return unsafe trailers.append(line, field) }
+        guard lines.count < WireFields.maximumCount else { throw .tooManyFields }
+        guard place != .trailers else { return unsafe lines.append(line, field) }
         isLastFraming = false
         // Only fields whose names have these lengths describe the body.
         if field.name_length == 14 || field.name_length == 16 || field.name_length == 17 {
             let name = unsafe UnsafeRawBufferPointer(rebasing: line[..<field.name_length])
             try unsafe noteFraming(name, UnsafeRawBufferPointer(rebasing: line[field.value_start..<field.value_end]))
         }
-        unsafe fields.append(line, field)
+        unsafe lines.append(line, field)
     }
 
     /// Adds the continuation of the last field (RFC 9112, section 5.2).
     private mutating func parseFold(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
         let value = unsafe line.withoutLineEnd.trimmed(from: 0)
         // A fold in a field that frames the message can be interpreted in two ways by two recipients.
-        guard place == .fields, fields.count > 0, !isLastFraming, unsafe value.isFieldValue else {
+        guard place == .fields, lines.count > 0, !isLastFraming, unsafe value.isFieldValue else {
             throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
         }
-        unsafe fields.continueLast(with: value)
+        unsafe lines.continueLast(with: value)
     }
 
     private mutating func noteFraming(

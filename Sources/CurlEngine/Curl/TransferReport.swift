@@ -21,34 +21,26 @@ package struct TransferReport: Hashable, Sendable {
     package var peerAddress = ""
     /// The port of the peer; 0 if there is no connection.
     package var peerPort = 0
+}
 
-    /// Creates an empty report.
-    package init() {}
-
+extension TransferReport {
     /// Reads the measurements of a transfer's easy handle that the transfer itself does not know.
     ///
     /// - Parameter peer: The peer that the connection of the transfer was reported with; `nil` if no connection was reported.
     init(_ transfer: Transfer, _ easy: UnsafeMutableRawPointer, peer: Peer?) {
-        reusedConnection = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
-        if !reusedConnection {
-            nameLookup = unsafe Int64(ccurl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T))
-            connect = unsafe Int64(ccurl_get_offset(easy, CURLINFO_CONNECT_TIME_T))
-            tls = unsafe Int64(ccurl_get_offset(easy, CURLINFO_APPCONNECT_TIME_T))
-        }
-        let responseHead = unsafe transfer.parser.receivedBytes
-        // Newer versions of libcurl report a time although no byte has arrived.
-        if responseHead > 0 {
-            firstByte = unsafe Int64(ccurl_get_offset(easy, CURLINFO_STARTTRANSFER_TIME_T))
-        }
-        bytesSent = unsafe Self.bytesSent(easy, transfer.options.body)
-        bytesReceived = Int64(responseHead) + transfer.receivedBytes
-        if let peer {
-            (peerAddress, peerPort) = (peer.address, peer.port)
-        } else if let address = unsafe ccurl_get_string(easy, CURLINFO_PRIMARY_IP) {
-            peerAddress = unsafe String(cString: address)
-            peerPort = unsafe ccurl_get_long(easy, CURLINFO_PRIMARY_PORT)
-        }
-        if peerAddress.isEmpty { reusedConnection = false }
+        let peer = unsafe peer ?? Peer(of: easy)
+        let isReused = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
+        func time(_ info: CURLINFO) -> Int64 { unsafe Int64(ccurl_get_offset(easy, info)) }
+        let headBytes = unsafe transfer.parser.receivedBytes
+        self.init(
+            nameLookup: isReused ? 0 : time(CURLINFO_NAMELOOKUP_TIME_T),
+            connect: isReused ? 0 : time(CURLINFO_CONNECT_TIME_T),
+            tls: isReused ? 0 : time(CURLINFO_APPCONNECT_TIME_T),
+            // Newer versions of libcurl report a time although no byte has arrived.
+            firstByte: headBytes > 0 ? time(CURLINFO_STARTTRANSFER_TIME_T) : 0,
+            bytesSent: unsafe Self.bytesSent(easy, transfer.options.body),
+            bytesReceived: Int64(headBytes) + transfer.receivedBytes,
+            reusedConnection: isReused && !peer.address.isEmpty, peerAddress: peer.address, peerPort: peer.port)
     }
 
     /// Returns the size of the request as sent. The size that libcurl reports is that of the head. From 8.8 on it includes the complete
@@ -73,4 +65,15 @@ struct Peer: Hashable {
     let address: String
     /// The port.
     let port: Int
+
+    init(address: String, port: Int) {
+        self.address = address
+        self.port = port
+    }
+
+    /// Reads the peer of an easy handle; its address is empty if there is no connection.
+    init(of easy: UnsafeMutableRawPointer) {
+        address = unsafe ccurl_get_string(easy, CURLINFO_PRIMARY_IP).map { unsafe String(cString: $0) } ?? ""
+        port = unsafe ccurl_get_long(easy, CURLINFO_PRIMARY_PORT)
+    }
 }

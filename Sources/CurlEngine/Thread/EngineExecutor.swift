@@ -10,7 +10,7 @@ import CCurl
     // Unchecked: `queue` has its lock, and `loop`, `batch` and `position` are only accessed on the engine thread. There is never more than
     // one engine thread at a time, which `WorkQueue.thread` guarantees.
     private let queue = Locked(WorkQueue())
-    private let loop: EventLoop
+    @usableFromInline let loop: EventLoop
     /// The work that was taken from the queue, accessed only on the engine thread.
     private var batch: [EngineWork] = []
     /// The number of items of the batch that were started.
@@ -45,6 +45,9 @@ import CCurl
     /// Runs the call of an actor as soon as the engine thread is free.
     @usableFromInline package func submit(_ entry: EngineEntry) { add(.entry(entry)) }
 
+    /// Runs the call of an actor with a reply as soon as the engine thread is free.
+    @usableFromInline package func submit(_ entry: EngineReplyEntry) { add(.replyEntry(entry)) }
+
     private func add(_ work: EngineWork) {
         switch queue.withLock({ $0.add(work) }) {
         case .nothing: break
@@ -63,7 +66,7 @@ import CCurl
     // MARK: Isolation
 
     /// Indicates whether the caller is on the engine thread.
-    package var isCurrent: Bool { EngineThread.isCurrent(self) }
+    @usableFromInline package var isCurrent: Bool { EngineThread.isCurrent(self) }
 
     /// Indicates whether the caller is on the engine thread, for the runtime.
     @usableFromInline package func isIsolatingCurrentContext() -> Bool? { isCurrent }
@@ -80,7 +83,7 @@ import CCurl
     }
 
     /// The loop. Only for code on the engine thread.
-    package var engineLoop: EventLoop {
+    @inlinable package var engineLoop: EventLoop {
         assert(isCurrent)
         return loop
     }
@@ -203,6 +206,7 @@ import CCurl
             unsafe job.runSynchronously(
                 isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
         case .entry(let entry): entry.run()
+        case .replyEntry(let entry): entry.run()
         case .call(let body): body()
         }
     }

@@ -60,7 +60,7 @@ actor SessionActor: EngineActor {
         let mayShare = request.prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
         let entry = queue.enter(
             id, origin: request.prepared.queue, mayShare: mayShare,
-            priority: request.prepared.transportRequest.source.priority)
+            priority: request.prepared.source.priority)
         requests[id] = Member(request: request, place: entry.place)
         return entry.isAdmitted ? .admitted(isProbing: entry.isProbing) : .waiting
     }

@@ -44,7 +44,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate {
     func pauseSending(_ isPaused: Bool) { transfer.pauseSending(isPaused) }
     var awaitsBody: Bool { transfer.awaitsBody }
     var countsSentBody: Bool { true }
-    var receivedBodyBytes: Int64? { transfer.receivedBytes }
+    var receivedBodyBytes: Int64? { transfer.receivedBodyBytes }
     var report: TransportReport { TransportReport(transfer.report) }
     var activity: TransportActivity? {
         let times = transfer.times
@@ -61,7 +61,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate {
         events.transportDidReceiveInformational(ResponseHead(head))
     }
 
-    func transferDidReceiveHead(_ head: WireHead) { events.transportDidReceiveHead(ResponseHead(head)) }
+    func transferDidReceiveHead(_ head: consuming WireHead) { events.transportDidReceiveHead(ResponseHead(head)) }
 
     func transferDidReceiveBody(_ bytes: RawSpan) { events.transportDidReceiveBody(bytes) }
 
@@ -69,7 +69,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate {
 
     func transferDidSendBody(_ count: Int) { events.transportDidSendBody(count) }
 
-    func transferDidEnd(_ end: TransferEnd) {
+    func transferDidEnd(_ end: consuming TransferEnd) {
         events.transportDidEnd(
             TransportEnd(
                 failure: end.failure.map(TransportFailure.init),

@@ -181,7 +181,7 @@ extension Session {
     ) -> ExchangeActor {
         ExchangeActor(
             prepared, executor: engine, transport: transport, admission: actor,
-            flow: flow(of: prepared.transportRequest.source), readers: readers, isInFlight: isInFlight)
+            flow: flow(of: prepared.source), readers: readers, isInFlight: isInFlight)
     }
 
     /// Returns the response of an exchange whose body is still arriving.
@@ -218,7 +218,7 @@ struct CollectedAnswer: Sendable {
     var answer: Answer {
         switch sender {
         case .exchange(let exchange):
-            Answer(request: exchange.prepared.transportRequest.request, response: response, body: body)
+            Answer(request: exchange.prepared.request, response: response, body: body)
         case .call(let call, let answered):
             Answer(
                 request: call.sentRequest(answered.sent), response: response, body: body,

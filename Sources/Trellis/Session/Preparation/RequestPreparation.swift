@@ -80,7 +80,8 @@ struct RequestPreparation: Sendable {
     ) throws(TrellisError) -> PreparedRequest {
         let url = try parse(request.url)
         try Self.check(request)
-        if let name = request.headers.invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
+        let invalidName = request.headers.isEmpty ? nil : request.headers.invalidName
+        if let name = invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
         // A form that is put into memory stays an upload.
         let timeLimits =
             history.map { limits(of: request, delivery: .stream).within($0.limit) }
@@ -106,8 +107,7 @@ struct RequestPreparation: Sendable {
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
             mayConnectForLong: timeLimits.connect.map { $0 > Self.libcurlConnectLimit } ?? true)
         return PreparedRequest(
-            transportRequest: TransportRequest(
-                request: request, defaultFields: headerLines == nil ? defaultFields : nil, wire: wire),
+            request: request, defaultFields: headerLines == nil ? defaultFields : nil, wire: wire,
             streamedBody: streamed,
             limits: timeLimits,
             maximumBodySize: request.maximumBodySize
@@ -221,8 +221,8 @@ struct RequestPreparation: Sendable {
 
     // MARK: Fields
 
-    /// Adds the default fields to a request, and returns its header lines; `nil` if the request has no field of its own, so that the default
-    /// fields and lines apply as they are.
+    /// Adds the default fields to a request, and returns its header lines; `nil` if the request has no field of its own, so that the
+    /// default fields and lines apply as they are.
     private func lines(
         _ request: inout Request, _ url: WireURL, hasBody: Bool, hasLeft: Bool, expectsContinue: Bool
     ) throws(TrellisError) -> HeaderLines? {
