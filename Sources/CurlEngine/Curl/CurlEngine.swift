@@ -199,7 +199,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         report(TransferEnd(failure: failure, trailers: end.trailers, report: end.report), of: transfer)
     }
 
-    private func report(_ end: TransferEnd, of transfer: Transfer) {
+    private func report(_ end: consuming TransferEnd, of transfer: Transfer) {
         transfer.isCancelled = true
         let delegate = transfer.delegate
         transfer.delegate = nil

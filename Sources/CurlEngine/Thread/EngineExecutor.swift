@@ -10,7 +10,7 @@ import CCurl
     // Unchecked: `queue` has its lock, and `loop`, `batch` and `position` are only accessed on the engine thread. There is never more than
     // one engine thread at a time, which `WorkQueue.thread` guarantees.
     private let queue = Locked(WorkQueue())
-    @usableFromInline let loop: EventLoop
+    private let loop: EventLoop
     /// The work that was taken from the queue, accessed only on the engine thread.
     private var batch: [EngineWork] = []
     /// The number of items of the batch that were started.
@@ -66,7 +66,7 @@ import CCurl
     // MARK: Isolation
 
     /// Indicates whether the caller is on the engine thread.
-    @usableFromInline package var isCurrent: Bool { EngineThread.isCurrent(self) }
+    package var isCurrent: Bool { EngineThread.isCurrent(self) }
 
     /// Indicates whether the caller is on the engine thread, for the runtime.
     @usableFromInline package func isIsolatingCurrentContext() -> Bool? { isCurrent }
@@ -83,7 +83,7 @@ import CCurl
     }
 
     /// The loop. Only for code on the engine thread.
-    @inlinable package var engineLoop: EventLoop {
+    package var engineLoop: EventLoop {
         assert(isCurrent)
         return loop
     }

@@ -19,7 +19,7 @@ package protocol DeferredDelivery: AnyObject {
 }
 
 /// The loop of the engine thread, which waits for sockets and timers between jobs. The loop belongs to the engine thread.
-@usableFromInline package final class EventLoop {
+package final class EventLoop {
     private let clock: any EngineClock
     private let usesSystemClock: Bool
     // Exclusivity is unchecked, here and for the deliveries: one thread uses these values, and no access to one of them calls other code.

@@ -3,7 +3,6 @@ import CurlEngine
 /// The wait of a task for an exchange. Cancelling the task cancels the exchange.
 extension ExchangeActor {
     /// Starts the exchange and waits for the response with its complete body.
-    @inline(__always)
     nonisolated func collected() async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
