@@ -13,8 +13,8 @@ extension ExchangeActor {
         }
     }
 
-    /// Changes the limits outside of the property. Otherwise every access to the property, in exchanges without limits too, would be checked
-    /// for a conflict with such a change at run time.
+    /// Changes the limits outside of the property. Otherwise every access to the property, in exchanges without limits too, would be
+    /// checked for a conflict with such a change at run time.
     private func changeFlow(_ change: (inout TransferBandwidth) -> Void) {
         guard var flow else { return }
         change(&flow)

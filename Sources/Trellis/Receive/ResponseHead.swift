@@ -12,16 +12,16 @@ public struct ResponseHead: Sendable {
     public var version: HTTPVersion { storage.version }
 
     // A single reference, because a head is passed on often.
-    private let storage: Storage
+    private let storage: HeadStorage
 
     /// Creates a head, for transports and tests.
     public init(status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), version: HTTPVersion = .http1_1) {
-        storage = Storage(status, version, headers)
+        storage = HeadStorage(status, version, headers)
     }
 
     /// Creates a head from the bytes of the transport.
     package init(_ head: consuming WireHead) {
-        storage = Storage(
+        storage = HeadStorage(
             HTTPResponse.Status(code: head.status, receivedReason: head.reason), HTTPVersion(head.version), head.fields)
     }
 
@@ -56,7 +56,7 @@ extension HTTPVersion {
 }
 
 /// The parts of a head. The fields are parsed once, when they are read for the first time on any thread.
-private final class Storage: Sendable {
+private final class HeadStorage: Sendable {
     private final class Parsed: Sendable {
         let fields: HTTPFields
         init(_ fields: HTTPFields) { self.fields = fields }
