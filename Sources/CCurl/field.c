@@ -2,11 +2,11 @@
 
 #include "CCurl.h"
 
-// The bytes of a token (RFC 9110, section 5.6.2) as two bit sets.
-static bool is_token_byte(unsigned char byte) {
-  static const unsigned long long low = 0x03FF6CFA00000000ull, high = 0x57FFFFFFC7FFFFFEull;
-  return byte < 64 ? low >> byte & 1 : byte < 128 && (high >> (byte - 64) & 1);
-}
+// The bytes of a token (RFC 9110, section 5.6.2). A table is faster than a test of each range, and every head is scanned.
+static const bool is_token_byte[256] = {
+    ['!'] = true, ['#' ... '\''] = true, ['*'] = true, ['+'] = true, ['-'] = true, ['.'] = true,
+    ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['^' ... 'z'] = true, ['|'] = true, ['~'] = true,
+};
 
 bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field) {
   const unsigned char *bytes = line;
@@ -14,7 +14,7 @@ bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field
   if (end > 0 && bytes[end - 1] == '\n') end--;
   if (end > 0 && bytes[end - 1] == '\r') end--;
   size_t colon = 0;
-  while (colon < end && is_token_byte(bytes[colon])) colon++;
+  while (colon < end && is_token_byte[bytes[colon]]) colon++;
   if (colon == 0 || colon == end || bytes[colon] != ':') return false;
   size_t start = colon + 1;
   while (start < end && (bytes[start] == ' ' || bytes[start] == '\t')) start++;

@@ -37,12 +37,12 @@ extension LoopbackServer {
         }
 
         /// Creates a response with a body in memory, with the labels of a ``MockResponse``.
-        public init(status: Int, headers: HTTPFields = [:], body: Data = Data()) {
+        public init(status: Int, headers: HTTPFields = HTTPFields(), body: Data = Data()) {
             self.init(status, headers: Self.lines(headers), body: .bytes(body))
         }
 
         /// Creates a response with a body of any kind, with the labels of a ``MockResponse``.
-        public init(status: Int, headers: HTTPFields = [:], body: Body) {
+        public init(status: Int, headers: HTTPFields = HTTPFields(), body: Body) {
             self.init(status, headers: Self.lines(headers), body: body)
         }
 

@@ -12,13 +12,13 @@ public struct MockResponse: Sendable {
     /// The heads with a status of 1xx that precede the final head.
     public var informational: [ResponseHead] = []
     /// The fields after the body.
-    public var trailers: HTTPFields = [:]
+    public var trailers: HTTPFields = HTTPFields()
     /// The measurements that the transport reports.
     public var report = TransportReport()
     let body: BodyWriter
 
     /// Creates a response whose body is in memory.
-    public init(status: Int = 200, headers: HTTPFields = [:], body: Data = Data()) {
+    public init(status: Int = 200, headers: HTTPFields = HTTPFields(), body: Data = Data()) {
         self.init(status: status, headers: headers) { writer in
             if !body.isEmpty { try await writer.write(body) }
         }
@@ -28,7 +28,7 @@ public struct MockResponse: Sendable {
     /// `TransportFailure` with that failure, any other error with a failure of kind `other`.
     ///
     /// The closure decides when the body continues: let it wait for a ``LoopbackServer/Gate`` or a ``TestClock``.
-    public init(status: Int = 200, headers: HTTPFields = [:], writing body: @escaping BodyWriter) {
+    public init(status: Int = 200, headers: HTTPFields = HTTPFields(), writing body: @escaping BodyWriter) {
         head = ResponseHead(status: .init(code: status), headers: headers)
         self.body = body
     }

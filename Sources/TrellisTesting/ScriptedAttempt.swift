@@ -135,13 +135,13 @@ public final class ScriptedAttempt: TransportTask {
     }
 
     /// Reports a head with a status of 1xx.
-    public func receiveInformational(status: Int, headers: HTTPFields = [:]) {
+    public func receiveInformational(status: Int, headers: HTTPFields = HTTPFields()) {
         received()?.transportDidReceiveInformational(
             ResponseHead(status: .init(code: status), headers: headers))
     }
 
     /// Reports the final head.
-    public func receiveHead(status: Int = 200, headers: HTTPFields = [:], version: HTTPVersion = .http1_1) {
+    public func receiveHead(status: Int = 200, headers: HTTPFields = HTTPFields(), version: HTTPVersion = .http1_1) {
         state.update { $0.hasSentHead = true }
         received()?.transportDidReceiveHead(
             ResponseHead(status: .init(code: status), headers: headers, version: version))
@@ -160,7 +160,7 @@ public final class ScriptedAttempt: TransportTask {
     public func receiveBody(_ text: String) { receiveBody(Data(text.utf8)) }
 
     /// Reports the end of a complete response.
-    public func end(trailers: HTTPFields = [:]) {
+    public func end(trailers: HTTPFields = HTTPFields()) {
         finish(TransportEnd(trailers: trailers, report: report))
     }
 

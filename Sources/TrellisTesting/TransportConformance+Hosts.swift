@@ -46,7 +46,7 @@ extension TransportConformance {
 
         private static func answer(_ steps: [Step]) async throws -> MockResponse {
             var informational: [ResponseHead] = []
-            var trailers: HTTPFields = [:]
+            var trailers: HTTPFields = HTTPFields()
             var head: (status: Int, fields: HTTPFields)?
             for step in steps {
                 switch step {

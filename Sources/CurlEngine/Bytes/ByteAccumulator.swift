@@ -4,6 +4,11 @@ private import Glibc
 /// A growing buffer that becomes a `Data` without a copy.
 @safe
 package struct ByteAccumulator: ~Copyable {
+    /// The size in bytes up to which a value is copied, because a copy costs less than a buffer that is nearly empty.
+    private static let largestCopy = 1024
+
+    /// The only bytes so far, if they are few. Most small bodies arrive in one piece, which needs no buffer.
+    private var piece = Data()
     private var start: UnsafeMutableRawPointer?
     private var capacity = 0
     /// The number of bytes in the buffer.
@@ -19,10 +24,18 @@ package struct ByteAccumulator: ~Copyable {
         guard total > capacity, let grown = unsafe realloc(start, total) else { return }
         unsafe start = grown
         capacity = total
+        guard !piece.isEmpty else { return }
+        unsafe piece.copyBytes(to: UnsafeMutableRawBufferPointer(start: grown, count: count))
+        piece = Data()
     }
 
     /// Adds bytes. Returns `false` if memory has run out.
     package mutating func append(_ bytes: RawSpan) -> Bool {
+        if count == 0, capacity == 0, bytes.byteCount <= Self.largestCopy {
+            piece = bytes.copied
+            count = bytes.byteCount
+            return true
+        }
         let total = count + bytes.byteCount
         if total > capacity { reserve(max(total, capacity * 2, 256)) }
         guard total <= capacity, let start = unsafe start else { return bytes.isEmpty }
@@ -37,15 +50,23 @@ package struct ByteAccumulator: ~Copyable {
 
     /// Returns the collected bytes, and empties the buffer.
     package mutating func take() -> Data {
-        guard count > 0, let bytes = unsafe start else { return Data() }
+        guard let bytes = unsafe start else {
+            defer { (piece, count) = (Data(), 0) }
+            return piece
+        }
+        guard count > 0 else { return Data() }
         let size = count
         count = 0
-        // Small values are copied, because a copy costs less than a buffer that is nearly empty.
-        if size <= 1024 { return unsafe Data(bytes: bytes, count: size) }
+        if size <= Self.largestCopy { return unsafe Data(bytes: bytes, count: size) }
         unsafe start = nil
         capacity = 0
         return unsafe Data(bytesNoCopy: bytes, count: size, deallocator: .free)
     }
+}
+
+extension RawSpan {
+    /// A copy of the bytes.
+    fileprivate var copied: Data { unsafe withUnsafeBytes { bytes in unsafe Data(bytes) } }
 }
 
 extension [UInt8] {

@@ -44,8 +44,12 @@ enum Callbacks {
     /// The callback for rewinding a body, which always fails: streams cannot be rewound, and libcurl itself stores bodies in memory.
     static let seek: ccurl_seek_callback = { _, _, _ in CURL_SEEKFUNC_FAIL }
 
-    static let connected: ccurl_prereq_callback = { context, _, _, _, port in
-        unsafe withTransfer(context) { $0?.isConnected(from: port) ?? CURL_PREREQFUNC_ABORT }
+    static let connected: ccurl_prereq_callback = { context, peer, _, peerPort, port in
+        guard let context = unsafe context else { return CURL_PREREQFUNC_ABORT }
+        return unsafe Unmanaged<EasyHandle>.fromOpaque(context)._withUnsafeGuaranteedRef { easy in
+            unsafe easy.notePeer(peer, port: peerPort)
+            return easy.transfer?.isConnected(from: port) ?? CURL_PREREQFUNC_ABORT
+        }
     }
 
     static let tls: ccurl_tls_callback = { _, tlsContext, context in

@@ -9,16 +9,17 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private let executor: EngineExecutor
     private let configuration: EngineConfiguration
     private var multi: MultiHandle?
+    // Exclusivity is unchecked: one thread uses these collections, and no access to one of them calls code that uses it.
     /// The transfers that changed since libcurl was last updated.
-    private var changed: [Transfer] = []
+    @exclusivity(unchecked) private var changed: [Transfer] = []
     /// The transfers that are passed to libcurl on the next flush.
-    private var starting: [Transfer] = []
+    @exclusivity(unchecked) private var starting: [Transfer] = []
     /// The empty array that becomes ``starting`` in the next flush, so that neither array is allocated again.
-    private var spareStarting: [Transfer] = []
+    @exclusivity(unchecked) private var spareStarting: [Transfer] = []
     /// The HTTP/2 transfers whose body has no bytes ready. Meanwhile, libcurl before 8.1 does not read their response.
-    private var stalled = TransfersBySocket()
+    @exclusivity(unchecked) private var stalled = TransfersBySocket()
     /// The transfers whose server has sent GOAWAY, if libcurl does not report how their streams end.
-    private var leaving = TransfersBySocket()
+    @exclusivity(unchecked) private var leaving = TransfersBySocket()
     private var idleTimer: EngineTimer?
     /// The instant at which the last transfer ended.
     private var lastUse = EngineInstant(nanoseconds: 0)
@@ -39,16 +40,19 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     // MARK: Transfers
 
-    /// Starts a transfer. `delegate` is notified of every event of the transfer, but never before this method has returned.
-    package func start(_ options: TransferOptions, delegate: any TransferDelegate) -> Transfer {
+    /// Creates a transfer, which ``start(_:delegate:)`` starts.
+    package func makeTransfer(_ options: TransferOptions) -> Transfer {
         assert(executor.isCurrent)
-        let transfer = Transfer(engine: self, options: options, delegate: delegate, now: now)
+        return Transfer(engine: self, options: options, now: now)
+    }
+
+    /// Starts a transfer. `delegate` is notified of every event of the transfer, but never before this method has returned.
+    package func start(_ transfer: Transfer, delegate: any TransferDelegate) {
+        transfer.delegate = delegate
         guard openMulti() else {
-            fail(transfer, EngineFailure(kind: .outOfMemory, message: "out of memory while creating a handle"))
-            return transfer
+            return fail(transfer, EngineFailure(kind: .outOfMemory, message: "out of memory while creating a handle"))
         }
-        starting.append(transfer)
-        return transfer
+        unsafe starting.append(transfer)
     }
 
     /// Passes the started transfers to libcurl. libcurl takes connections from its pool only during this call, except for repetitions of a
@@ -57,14 +61,14 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// A transfer must not take a connection that has become idle in the same call, because that connection was not checked. Therefore,
     /// other work that is due runs first, and each transfer is passed to libcurl separately.
     private func handOver(to multi: MultiHandle, _ poller: Poller) {
-        guard !starting.isEmpty else { return }
+        guard unsafe !starting.isEmpty else { return }
         act(multi, ifDueAt: MonotonicClock.now())
-        var batch = spareStarting
-        spareStarting = []
-        swap(&batch, &starting)
+        var batch = unsafe spareStarting
+        unsafe spareStarting = []
+        unsafe swap(&batch, &starting)
         defer {
             batch.removeAll(keepingCapacity: true)
-            spareStarting = batch
+            unsafe spareStarting = batch
         }
         var mustLook = true
         for transfer in batch where !transfer.isCancelled {
@@ -109,13 +113,13 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     func update(_ transfer: Transfer) {
         guard !transfer.isDeferred else { return }
         transfer.isDeferred = true
-        changed.append(transfer)
+        unsafe changed.append(transfer)
     }
 
     private func applyChanges() {
-        while !changed.isEmpty {
-            let batch = changed
-            changed = []
+        while unsafe !changed.isEmpty {
+            let batch = unsafe changed
+            unsafe changed = []
             for transfer in batch {
                 transfer.isDeferred = false
                 apply(transfer)
@@ -152,8 +156,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         let easy = transfer.easy
         remove(transfer, hasFailed: code != CURLE_OK)
         if transfer.mustStartAgain { return startAgain(transfer) }
-        transfer.upload.discard()
-        if let easy, unsafe transfer.parser.isHTTP1 {
+        if case .stream = transfer.options.body { transfer.upload.discard() }
+        if let easy, transfer.isHTTP1 {
             unsafe multi?.sockets.didBecomeIdle(
                 easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy),
                 origin: transfer.options.url.origin)
@@ -170,13 +174,13 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private func startAgain(_ transfer: Transfer) {
         guard !transfer.isCancelled else { return }
         transfer.prepareToStartAgain()
-        starting.append(transfer)
+        unsafe starting.append(transfer)
     }
 
     /// Removes a transfer from libcurl, and shuts down its connection if that connection must not be reused.
     private func remove(_ transfer: Transfer, hasFailed: Bool) {
-        stalled.remove(transfer)
-        leaving.remove(transfer)
+        unsafe stalled.remove(transfer)
+        unsafe leaving.remove(transfer)
         guard transfer.options.version == .http2PriorKnowledge, !LibcurlFeatures.current.canReusePriorKnowledge else {
             multi?.remove(transfer, hasFailed: hasFailed)
             return
@@ -196,7 +200,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         report(TransferEnd(failure: failure, trailers: end.trailers, report: end.report), of: transfer)
     }
 
-    private func report(_ end: TransferEnd, of transfer: Transfer) {
+    private func report(_ end: consuming TransferEnd, of transfer: Transfer) {
         transfer.isCancelled = true
         let delegate = transfer.delegate
         transfer.delegate = nil
@@ -206,14 +210,14 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     // MARK: Loop
 
     var nextDeadline: EngineInstant? {
-        guard changed.isEmpty, starting.isEmpty else { return EngineInstant(nanoseconds: 0) }
+        guard unsafe changed.isEmpty && starting.isEmpty else { return EngineInstant(nanoseconds: 0) }
         guard let nextCheck else { return multi?.deadline }
         return min(nextCheck, multi?.deadline ?? nextCheck)
     }
 
     func socketIsReady(_ ready: ReadySocket) {
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
-        leaving.transfer(on: ready.descriptor)?.countWritten()
+        unsafe leaving.transfer(on: ready.descriptor)?.countWritten()
         multi.act(on: ready)
         mustCheck = true
         finishTransfers()
@@ -223,17 +227,17 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// Records that the source of the request body has no more bytes for now.
     func sendingHasStalled(_ transfer: Transfer) {
         guard transfer.hadStreams, !LibcurlFeatures.current.isAtLeast(8, 1) else { return }
-        stalled.insert(transfer)
+        unsafe stalled.insert(transfer)
     }
 
     private func lookForAnswers(on socket: Int32) {
-        guard let transfer = stalled.transfer(on: socket) else { return }
-        stalled.remove(transfer)
+        guard let transfer = unsafe stalled.transfer(on: socket) else { return }
+        unsafe stalled.remove(transfer)
         transfer.lookForAnswer()
     }
 
     /// Records that a server has sent GOAWAY while the response to the transfer is in progress.
-    func serverIsLeaving(_ transfer: Transfer) { leaving.insert(transfer) }
+    func serverIsLeaving(_ transfer: Transfer) { unsafe leaving.insert(transfer) }
 
     func flush(now: EngineInstant, poller: Poller) {
         // Transfers can change without a multi handle: an end may have been delayed until its reader took all bytes.
@@ -285,11 +289,11 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     func close() {
-        for transfer in changed + starting { transfer.abandon() }
-        changed = []
-        starting = []
-        stalled = TransfersBySocket()
-        leaving = TransfersBySocket()
+        for transfer in unsafe changed + starting { transfer.abandon() }
+        unsafe changed = []
+        unsafe starting = []
+        unsafe stalled = TransfersBySocket()
+        unsafe leaving = TransfersBySocket()
         nextCheck = nil
         // Ends the running transfers.
         multi = nil
@@ -306,7 +310,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     package func timerIsDue() {
         guard let multi, let timer = idleTimer else { return }
         // The timer is not moved at every use: the deadline follows from the last use.
-        let isBusy = multi.runningCount > 0 || !changed.isEmpty || !starting.isEmpty
+        let isBusy = unsafe multi.runningCount > 0 || !changed.isEmpty || !starting.isEmpty
         let deadline = (isBusy ? now : lastUse).advanced(by: idleLifetime)
         guard deadline <= now else { return executor.engineLoop.set(timer, at: deadline) }
         idleTimer = nil

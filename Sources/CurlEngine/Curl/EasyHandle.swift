@@ -1,4 +1,5 @@
 import CCurl
+private import Glibc
 
 /// The owner of one `CURL *`. It belongs to the engine thread.
 @safe
@@ -26,6 +27,10 @@ final class EasyHandle {
     private let share: UnsafeMutableRawPointer?
     /// Indicates whether only the common options are set, so that the next transfer needs no reset.
     private var isPristine = false
+    /// The peer of the connection that a transfer of the handle used last; `nil` if there was none.
+    private var peer: Peer?
+    /// The address of ``peer`` as libcurl has reported it.
+    private var peerBytes: [CChar] = [0]
     /// The receive buffer size that was last set in libcurl, in bytes.
     private var receiveBufferSize = 0
     /// Indicates whether the body of the current transfer is in memory.
@@ -152,9 +157,18 @@ final class EasyHandle {
         set(CURLOPT_UPLOAD_BUFFERSIZE, size)
     }
 
+    /// Records the peer of the connection that the transfer uses. The text is made only if it differs from the last one.
+    func notePeer(_ address: UnsafePointer<CChar>?, port: Int32) {
+        guard let address = unsafe address else { return peer = nil }
+        guard peer?.port != Int(port) || (unsafe strcmp(address, peerBytes) != 0) else { return }
+        let text = unsafe String(cString: address)
+        peerBytes = Array(text.utf8CString)
+        peer = Peer(address: text, port: Int(port))
+    }
+
     /// Sets the size of the upload buffer when the connection is ready and nothing was sent yet.
     func isConnected(for options: TransferOptions) {
-        guard case .stream(let length) = options.body, options.url.scheme == "https",
+        guard case .stream(let length) = options.body, options.url.isSecure,
             !UploadBufferSize.sendsHTTP2Safely, unsafe ccurl_tls_has_no_streams(curl)
         else { return }
         setUploadBuffer(length, mayBeHTTP2: false)
@@ -333,8 +347,10 @@ final class EasyHandle {
         unsafe LibcurlFeatures.current.countsRequests && ccurl_get_long(curl, CURLINFO_REQUEST_SIZE) == 0
     }
 
-    /// The measurements of the current transfer.
-    var report: TransferReport { unsafe TransferReport(curl, hasInlineBody: hasPostFields) }
+    /// Returns the measurements of the current transfer.
+    func report(of transfer: Transfer) -> TransferReport {
+        unsafe TransferReport(transfer, curl, peer: transfer.attempts > 0 ? peer : nil)
+    }
 
     var hasStatusWithoutBody: Bool { [204, 304].contains(unsafe ccurl_get_long(curl, CURLINFO_RESPONSE_CODE)) }
 

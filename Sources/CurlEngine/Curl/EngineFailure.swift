@@ -67,21 +67,41 @@ package struct EngineFailure: Error, Sendable {
         case noTunnel
     }
 
+    private final class Details: Sendable {
+        let kind: Kind
+        let message: String
+        let code: Int
+        let isUnprocessed: Bool
+
+        init(_ kind: Kind, _ message: String, _ code: Int, isUnprocessed: Bool) {
+            self.kind = kind
+            self.message = message
+            self.code = code
+            self.isUnprocessed = isUnprocessed
+        }
+    }
+
+    // A single reference, because every transfer carries an optional failure, and almost all of them end without one.
+    private let details: Details
+
     /// The kind of the failure.
-    package let kind: Kind
+    package var kind: Kind { details.kind }
     /// The description of the failure; libcurl's own if libcurl failed.
-    package let message: String
+    package var message: String { details.message }
     /// The CURLcode; 0 if libcurl did not fail.
-    package let code: Int
+    package var code: Int { details.code }
     /// Indicates whether the server has reported that it did not process the request (RFC 9113, sections 6.8 and 8.7). Such a request may
     /// be sent again, regardless of its method.
-    package var isUnprocessed = false
+    package var isUnprocessed: Bool { details.isUnprocessed }
 
     /// Creates a failure.
-    package init(kind: Kind, message: String, code: Int = 0) {
-        self.kind = kind
-        self.message = message
-        self.code = code
+    package init(kind: Kind, message: String, code: Int = 0, isUnprocessed: Bool = false) {
+        details = Details(kind, message, code, isUnprocessed: isUnprocessed)
+    }
+
+    /// The same failure of a request that the server did not process.
+    var unprocessed: EngineFailure {
+        EngineFailure(kind: kind, message: message, code: code, isUnprocessed: true)
     }
 
     /// Indicates whether the connection failed, and not the request. This is the case for HTTP/2 failures outside a stream, for example

@@ -2,7 +2,8 @@
 struct StatusLine {
     let version: WireVersion
     let status: Int
-    let reason: String?
+    /// The reason phrase; empty if there is none.
+    let reason: String
 
     /// Parses `HTTP/1.1 200 OK` of HTTP/1, or libcurl's form `HTTP/2 200 ` of later versions; `nil` if the line is another one (RFC 9112,
     /// section 4: the name is case-sensitive, the status has three digits, and the reason may be omitted).
@@ -28,14 +29,13 @@ struct StatusLine {
         }
         self.status = status
         guard line.count > rest + 3 else {
-            reason = nil
+            reason = ""
             return
         }
         guard unsafe line[rest + 3] == UInt8(ascii: " ") else { return nil }
         let text = unsafe UnsafeRawBufferPointer(rebasing: line[(rest + 4)...])
         guard unsafe text.isFieldValue else { return nil }
-        reason =
-            unsafe version == .http2 || version == .http3 || text.isEmpty ? nil : String(decoding: text, as: UTF8.self)
+        reason = unsafe version == .http2 || version == .http3 ? "" : String(decoding: text, as: UTF8.self)
     }
 }
 
@@ -48,8 +48,7 @@ extension UnsafeRawBufferPointer {
         return unsafe UnsafeRawBufferPointer(rebasing: self[..<end])
     }
 
-    var startsStatusLine: Bool { unsafe hasPrefix("HTTP/") }
-
+    @inline(__always)
     func hasPrefix(_ text: StaticString) -> Bool {
         guard count >= text.utf8CodeUnitCount else { return false }
         for index in 0..<text.utf8CodeUnitCount where unsafe self[index] != text.utf8Start[index] { return false }
@@ -57,6 +56,7 @@ extension UnsafeRawBufferPointer {
     }
 
     /// Returns whether the bytes equal `text` without regard to case. `text` must be in lower case.
+    @inline(__always)
     func isEqualIgnoringCase(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         for index in 0..<count where unsafe self[index] | 0x20 != text.utf8Start[index] | 0x20 { return false }

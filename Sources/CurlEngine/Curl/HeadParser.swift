@@ -24,13 +24,9 @@ package enum HeadFailure: Error, Hashable, Sendable {
 
 /// A parser for the lines that libcurl delivers: informational heads, the final head, and trailers. The parser is stricter than libcurl,
 /// whose leniency differs between versions.
-struct HeadParser {
-    /// The result of parsing a line: a complete head, or `more` if none is complete yet.
-    enum Outcome {
-        case more
-        case informational(WireHead)
-        case final(WireHead)
-    }
+struct HeadParser: ~Copyable {
+    /// The result of parsing a line: a head is complete, which ``takeHead()`` returns, or `more` if none is complete yet.
+    enum Outcome { case more, informational, final }
 
     /// The part of the response to which the next line belongs.
     private enum Place { case statusLine, fields, trailers }
@@ -38,16 +34,17 @@ struct HeadParser {
     private var place = Place.statusLine
     private var version = WireVersion.http1_1
     private var status = 0
-    private var reason: String?
-    private var fields = WireFields()
+    private var reason = ""
+    /// The lines of the fields of the head, or of the trailers after the final head.
+    private var lines = FieldLines()
     /// The number of bytes that count towards the limit.
     private var size = 0
+    /// The number of bytes of all lines.
+    private(set) var receivedBytes = 0
     /// Indicates whether the last field frames the message.
     private var isLastFraming = false
     /// The limit in bytes on all heads together, and on the trailers.
     private let limit: Int
-    /// The fields that were received after the body.
-    private(set) var trailers = WireFields()
     /// The length of the body in bytes, if the head has one.
     private(set) var contentLength: Int64?
     /// The content codings of the body in the order in which they were applied (RFC 9110, section 8.4), without `identity`.
@@ -63,7 +60,15 @@ struct HeadParser {
     var isHTTP2: Bool { version == .http2 }
 
     /// Indicates whether the response was received over HTTP/1.
-    var isHTTP1: Bool { version == .http1_1 || version == .http1_0 }
+    var isHTTP1: Bool {
+        switch version {
+        case .http1_0, .http1_1: true
+        case .http2, .http3: false
+        }
+    }
+
+    /// The fields that were received after the body.
+    var trailers: WireFields { hasFinalHead ? lines.fields : WireFields() }
 
     /// Indicates whether the final head is complete.
     var hasFinalHead: Bool { place == .trailers }
@@ -71,8 +76,9 @@ struct HeadParser {
     /// Parses the next line, including its line end.
     mutating func parse(_ raw: UnsafeRawBufferPointer) throws(HeadFailure) -> Outcome {
         size += raw.count
+        receivedBytes += raw.count
         guard size <= limit else { throw .tooLarge(limit: limit) }
-        if unsafe place == .statusLine || raw.startsStatusLine {
+        if unsafe place == .statusLine || raw.hasPrefix("HTTP/") {
             guard place != .trailers else { throw .secondHead }
             try unsafe beginHead(raw.withoutLineEnd)
             return .more
@@ -88,7 +94,7 @@ struct HeadParser {
         guard status >= 100 else { throw .unexpectedStatus(status) }
         // The framework never asks for an upgrade. After an upgrade, the bytes would not be HTTP (RFC 9110, section 15.2.2).
         guard status != 101 else { throw .unexpectedStatus(status) }
-        fields = WireFields()
+        lines.removeAll()
         contentLength = nil
         hasTransferEncoding = false
         contentCodings = []
@@ -97,16 +103,21 @@ struct HeadParser {
 
     private mutating func endOfHead() throws(HeadFailure) -> Outcome {
         guard place == .fields else { return .more }
-        let head = WireHead(version: version, status: status, reason: reason, fields: fields)
-        fields = WireFields()
         if status < 200 {
             // `size` is not reset here, so that an endless sequence of informational heads reaches the limit.
             place = .statusLine
-            return .informational(head)
+            return .informational
         }
         place = .trailers
         size = 0
-        return .final(head)
+        return .final
+    }
+
+    /// Returns the head that the last line has completed.
+    mutating func takeHead() -> WireHead {
+        let fields = lines.fields
+        lines.removeAll()
+        return WireHead(version: version, status: status, reason: reason, fields: fields)
     }
 
     private mutating func parseField(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
@@ -116,27 +127,25 @@ struct HeadParser {
         guard unsafe ccurl_field_scan(start, line.count, &field) else {
             throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
         }
-        guard (place == .trailers ? trailers.count : fields.count) < WireFields.maximumCount else {
-            throw .tooManyFields
-        }
-        guard place != .trailers else { return unsafe trailers.append(line, field) }
+        guard lines.count < WireFields.maximumCount else { throw .tooManyFields }
+        guard place != .trailers else { return unsafe lines.append(line, field) }
         isLastFraming = false
         // Only fields whose names have these lengths describe the body.
         if field.name_length == 14 || field.name_length == 16 || field.name_length == 17 {
             let name = unsafe UnsafeRawBufferPointer(rebasing: line[..<field.name_length])
             try unsafe noteFraming(name, UnsafeRawBufferPointer(rebasing: line[field.value_start..<field.value_end]))
         }
-        unsafe fields.append(line, field)
+        unsafe lines.append(line, field)
     }
 
     /// Adds the continuation of the last field (RFC 9112, section 5.2).
     private mutating func parseFold(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
         let value = unsafe line.withoutLineEnd.trimmed(from: 0)
         // A fold in a field that frames the message can be interpreted in two ways by two recipients.
-        guard place == .fields, fields.count > 0, !isLastFraming, unsafe value.isFieldValue else {
+        guard place == .fields, lines.count > 0, !isLastFraming, unsafe value.isFieldValue else {
             throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
         }
-        unsafe fields.continueLast(with: value)
+        unsafe lines.continueLast(with: value)
     }
 
     private mutating func noteFraming(

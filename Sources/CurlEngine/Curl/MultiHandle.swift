@@ -8,11 +8,12 @@ final class MultiHandle {
     private let share: UnsafeMutableRawPointer?
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     private let configuration: EngineConfiguration
+    // Exclusivity is unchecked: only the engine thread uses these values, and libcurl's callbacks never access one of them twice at a time.
     /// The easy handles without a transfer, kept for the next transfers.
-    private var idleHandles: [EasyHandle] = []
+    @exclusivity(unchecked) private var idleHandles: [EasyHandle] = []
     /// The easy handles whose transfers are in libcurl.
-    private var running: [EasyHandle] = []
-    // Exclusivity is unchecked: only the engine thread uses the table, and libcurl's callbacks never access it twice at a time.
+    @exclusivity(unchecked) private var running: [EasyHandle] = []
+    /// The sockets, with libcurl's interest in them.
     @exclusivity(unchecked) var sockets = SocketTable()
     /// The instant by which libcurl must be called; `nil` if there is no limit.
     private(set) var deadline: EngineInstant?
@@ -48,7 +49,7 @@ final class MultiHandle {
     deinit {
         // libcurl requires this order: the transfers are removed, then the multi handle closes its connections, and then the share handle
         // is released.
-        for easy in running {
+        for easy in unsafe running {
             unsafe curl_multi_remove_handle(multi, easy.curl)
             // The handle and the transfer refer to each other.
             easy.transfer?.abandon()
@@ -56,15 +57,15 @@ final class MultiHandle {
         }
         unsafe curl_multi_cleanup(multi)
         Watchdog.shared.remove(watch)
-        running = []
-        idleHandles = []
+        unsafe running = []
+        unsafe idleHandles = []
         unsafe ccurl_free(defaultHeaderList)
         if let share = unsafe share { unsafe curl_share_cleanup(share) }
     }
 
     private func set(_ option: CURLMoption, _ value: Int) { _ = unsafe ccurl_multi_set_long(multi, option, value) }
 
-    var runningCount: Int { running.count }
+    var runningCount: Int { unsafe running.count }
 
     // MARK: Transfers
 
@@ -87,8 +88,8 @@ final class MultiHandle {
             easy.finish()
             return EngineFailure(kind: .internalError, message: "refused the transfer with code \(code.rawValue)")
         }
-        easy.runningIndex = running.count
-        running.append(easy)
+        easy.runningIndex = unsafe running.count
+        unsafe running.append(easy)
         return nil
     }
 
@@ -99,15 +100,15 @@ final class MultiHandle {
     func remove(_ transfer: Transfer, hasFailed: Bool) {
         guard let easy = transfer.easy else { return }
         inside { _ = unsafe curl_multi_remove_handle(multi, easy.curl) }
-        let last = running.removeLast()
+        let last = unsafe running.removeLast()
         if last !== easy {
-            running[easy.runningIndex] = last
+            unsafe running[easy.runningIndex] = last
             last.runningIndex = easy.runningIndex
         }
         transfer.easy = nil
         easy.finish()
-        guard !hasFailed, transfer.attempts <= 1, idleHandles.count < Self.maximumIdleHandles else { return }
-        idleHandles.append(easy)
+        guard !hasFailed, transfer.attempts <= 1, unsafe idleHandles.count < Self.maximumIdleHandles else { return }
+        unsafe idleHandles.append(easy)
     }
 
     private static let maximumIdleHandles = 256
@@ -145,7 +146,7 @@ final class MultiHandle {
     /// On a connection on which libcurl has sent GOAWAY, because the server violated the protocol, libcurl does not end the requests before
     /// data arrives or the server closes the connection.
     func lookAtConnections(since instant: EngineInstant) -> Bool {
-        let requests = running.compactMap(\.transfer).filter { $0.attempts > 0 && $0.options.mayBeHTTP2 }
+        let requests = unsafe running.compactMap(\.transfer).filter { $0.attempts > 0 && $0.options.mayBeHTTP2 }
         let sockets = requests.filter { $0.mayBeDead(since: instant) }.compactMap { $0.easy?.findSocket() }
         for socket in Set(sockets) where socket >= 0 { action(socket, CURL_CSELECT_IN) }
         return !requests.isEmpty
@@ -196,9 +197,9 @@ final class MultiHandle {
     /// Returns the handles that use the connection, by its local port or else by its socket.
     private func users(of cut: CallWatch.Cut) -> [EasyHandle] {
         // libcurl has not named the socket of a reused connection that was taken in this same call.
-        let senders = running.filter { cut.port > 0 && $0.transfer?.localPort == cut.port }
+        let senders = unsafe running.filter { cut.port > 0 && $0.transfer?.localPort == cut.port }
         guard senders.isEmpty else { return senders }
-        let users = running.filter { $0.socket == cut.socket }
+        let users = unsafe running.filter { $0.socket == cut.socket }
         // The number of a socket that was closed since may already belong to another socket.
         let closed = users.filter { unsafe $0.socketGeneration != sockets.generation(of: cut.socket) }
         return closed.isEmpty ? users : closed

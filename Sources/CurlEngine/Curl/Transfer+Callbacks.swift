@@ -12,9 +12,10 @@ extension Transfer {
         do throws(HeadFailure) {
             switch try unsafe parser.parse(line) {
             case .more: break
-            case .informational(let head): delegate?.transferDidReceiveInformational(head)
-            case .final(let head):
+            case .informational: unsafe delegate?.transferDidReceiveInformational(parser.takeHead())
+            case .final:
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
+                let head = unsafe parser.takeHead()
                 delegate?.transferDidReceiveHead(head)
                 watchForEarlyEnd(status: head.status)
             }
@@ -82,7 +83,7 @@ extension Transfer {
 
     /// Returns the end of the transfer for libcurl's result.
     func end(_ code: CURLcode) -> TransferEnd {
-        let report = easy?.report ?? TransferReport()
+        let report = report
         var cause = failure
         if cause == nil, code != CURLE_OK, !mustStartAgain, !isCleanEnd(code) {
             cause = considerRefusal(

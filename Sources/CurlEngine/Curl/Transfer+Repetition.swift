@@ -72,7 +72,7 @@ extension Transfer {
     private func isAlive(_ easy: EasyHandle) -> Bool {
         // libcurl has not named the socket if the attempt began and failed within one call.
         let isOpen = easy.socket >= 0 && ccurl_socket_is_open(easy.socket)
-        guard options.url.scheme == "https" else { return isOpen }
+        guard options.url.isSecure else { return isOpen }
         return easy.isTLSOpen && (isOpen || easy.socket < 0)
     }
 
@@ -85,8 +85,6 @@ extension Transfer {
             mustStartAgain = true
             return nil
         }
-        var failure = failure
-        failure.isUnprocessed = true
-        return failure
+        return failure.unprocessed
     }
 }

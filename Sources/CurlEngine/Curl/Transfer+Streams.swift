@@ -21,17 +21,26 @@ extension Transfer {
 
     /// Records an event of the connection that a line of libcurl's log reports.
     func receiveLog(_ line: UnsafeRawBufferPointer) {
-        switch unsafe log?.note(line) {
+        guard var log else { return }
+        let meaning = unsafe log.note(line)
+        self.log = log
+        switch meaning {
         case .goAway:
             countWritten()
             engine.serverIsLeaving(self)
-        case .isClosing: log?.close(written: writtenBytes)
-        case .other, nil: break
+        case .isClosing:
+            let written = writtenBytes
+            self.log?.close(written: written)
+        case .other: break
         }
     }
 
     /// Records the number of bytes sent so far, before more data of the server is read.
-    func countWritten() { log?.goOn(written: writtenBytes) }
+    func countWritten() {
+        guard log != nil else { return }
+        let written = writtenBytes
+        log?.goOn(written: written)
+    }
 
     /// The number of bytes that were sent over the connection so far; `nil` if the number cannot be known.
     private var writtenBytes: Int64? {

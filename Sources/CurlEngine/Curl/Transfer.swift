@@ -69,14 +69,13 @@ package final class Transfer: @unchecked Sendable {
     /// The end of the transfer, if libcurl finished before the reader had taken all decoded bytes.
     var heldEnd: TransferEnd?
     /// The number of body bytes received, before decoding.
-    package var receivedBytes: Int64 = 0
+    var receivedBytes: Int64 = 0
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     var activity: (last: EngineInstant, lastSend: EngineInstant)
 
-    init(engine: CurlEngine, options: TransferOptions, delegate: any TransferDelegate, now: EngineInstant) {
+    init(engine: CurlEngine, options: TransferOptions, now: EngineInstant) {
         self.engine = engine
         self.options = options
-        self.delegate = delegate
         unsafe parser = HeadParser(limit: options.maximumHeaderBytes)
         activity = (now, now)
     }
@@ -118,6 +117,9 @@ package final class Transfer: @unchecked Sendable {
     /// Indicates whether no byte of the body may be sent now.
     var isHeldBack: Bool { isSuspended || (isSendingHeld && !isSendingStopped) }
 
+    /// Indicates whether the response was received over HTTP/1.
+    var isHTTP1: Bool { unsafe parser.isHTTP1 }
+
     /// The pause bits for `curl_easy_pause`, which sets both directions at once.
     ///
     /// Receiving alone is not paused before the head was received: libcurl 7.88 would continue reading, and deliver the lines of the head
@@ -126,6 +128,9 @@ package final class Transfer: @unchecked Sendable {
         let holdsBody = unsafe (isReceivingPaused || isYielding) && parser.hasFinalHead
         return (holdsBody || isSuspended ? 1 : 0) | (isSendingPaused || isHeldBack ? 4 : 0)
     }
+
+    /// The number of body bytes received, before decoding.
+    package var receivedBodyBytes: Int64 { receivedBytes }
 
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
     package var times: (last: EngineInstant, lastSend: EngineInstant) { activity }
@@ -140,5 +145,5 @@ package final class Transfer: @unchecked Sendable {
     }
 
     /// The present measurements of libcurl, for errors that libcurl does not report.
-    package var report: TransferReport { easy.map { $0.report } ?? TransferReport() }
+    package var report: TransferReport { easy?.report(of: self) ?? TransferReport() }
 }

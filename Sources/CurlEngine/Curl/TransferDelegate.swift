@@ -6,7 +6,7 @@ package protocol TransferDelegate: AnyObject {
     /// Delivers a head with a status of 1xx.
     func transferDidReceiveInformational(_ head: WireHead)
     /// Delivers the final head.
-    func transferDidReceiveHead(_ head: WireHead)
+    func transferDidReceiveHead(_ head: consuming WireHead)
     /// Delivers decoded bytes of the body.
     func transferDidReceiveBody(_ bytes: RawSpan)
     /// Notifies the delegate that there is room for more chunks of the body.
@@ -14,7 +14,7 @@ package protocol TransferDelegate: AnyObject {
     /// Notifies the delegate that `count` more bytes of the body were passed to libcurl.
     func transferDidSendBody(_ count: Int)
     /// Delivers the end of the transfer. No call follows this one, or ``Transfer/cancel()``.
-    func transferDidEnd(_ end: TransferEnd)
+    func transferDidEnd(_ end: consuming TransferEnd)
 }
 
 /// The end of a transfer.

@@ -84,7 +84,7 @@ package final class TransferOptions: Sendable {
     var mayBeHTTP2: Bool {
         switch version {
         case .http1: false
-        case .http2OverTLS, .http3WithFallback: url.scheme == "https"
+        case .http2OverTLS, .http3WithFallback: url.isSecure
         case .http2PriorKnowledge, .http3Only: true
         }
     }

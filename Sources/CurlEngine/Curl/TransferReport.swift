@@ -21,40 +21,59 @@ package struct TransferReport: Hashable, Sendable {
     package var peerAddress = ""
     /// The port of the peer; 0 if there is no connection.
     package var peerPort = 0
+}
 
-    /// Creates an empty report.
-    package init() {}
-
-    /// Reads the measurements of an easy handle.
+extension TransferReport {
+    /// Reads the measurements of a transfer's easy handle that the transfer itself does not know.
     ///
-    /// - Parameter hasInlineBody: Indicates whether the body was passed to libcurl in one piece and is sent with the head.
-    init(_ easy: UnsafeMutableRawPointer, hasInlineBody: Bool) {
-        reusedConnection = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
-        if !reusedConnection {
-            nameLookup = unsafe Int64(ccurl_get_offset(easy, CURLINFO_NAMELOOKUP_TIME_T))
-            connect = unsafe Int64(ccurl_get_offset(easy, CURLINFO_CONNECT_TIME_T))
-            tls = unsafe Int64(ccurl_get_offset(easy, CURLINFO_APPCONNECT_TIME_T))
-        }
-        let responseHead = unsafe ccurl_get_long(easy, CURLINFO_HEADER_SIZE)
-        // Newer versions of libcurl report a time although no byte has arrived.
-        if responseHead > 0 {
-            firstByte = unsafe Int64(ccurl_get_offset(easy, CURLINFO_STARTTRANSFER_TIME_T))
-        }
-        bytesSent = unsafe Self.bytesSent(easy, hasInlineBody: hasInlineBody)
-        bytesReceived = unsafe Int64(responseHead) + Int64(ccurl_get_offset(easy, CURLINFO_SIZE_DOWNLOAD_T))
-        if let address = unsafe ccurl_get_string(easy, CURLINFO_PRIMARY_IP) {
-            peerAddress = unsafe String(cString: address)
-        }
-        peerPort = unsafe ccurl_get_long(easy, CURLINFO_PRIMARY_PORT)
-        if peerAddress.isEmpty { reusedConnection = false }
+    /// - Parameter peer: The peer that the connection of the transfer was reported with; `nil` if no connection was reported.
+    init(_ transfer: Transfer, _ easy: UnsafeMutableRawPointer, peer: Peer?) {
+        let peer = unsafe peer ?? Peer(of: easy)
+        let isReused = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
+        func time(_ info: CURLINFO) -> Int64 { unsafe Int64(ccurl_get_offset(easy, info)) }
+        let headBytes = unsafe transfer.parser.receivedBytes
+        self.init(
+            nameLookup: isReused ? 0 : time(CURLINFO_NAMELOOKUP_TIME_T),
+            connect: isReused ? 0 : time(CURLINFO_CONNECT_TIME_T),
+            tls: isReused ? 0 : time(CURLINFO_APPCONNECT_TIME_T),
+            // Newer versions of libcurl report a time although no byte has arrived.
+            firstByte: headBytes > 0 ? time(CURLINFO_STARTTRANSFER_TIME_T) : 0,
+            bytesSent: unsafe Self.bytesSent(easy, transfer.options.body),
+            bytesReceived: Int64(headBytes) + transfer.receivedBytes,
+            reusedConnection: isReused && !peer.address.isEmpty, peerAddress: peer.address, peerPort: peer.port)
     }
 
     /// Returns the size of the request as sent. The size that libcurl reports is that of the head. From 8.8 on it includes the complete
     /// body. Earlier versions include the part of the body that is sent with the head, as for short bodies; 8.7 counts no body.
-    private static func bytesSent(_ easy: UnsafeMutableRawPointer, hasInlineBody: Bool) -> Int64 {
+    private static func bytesSent(_ easy: UnsafeMutableRawPointer, _ requestBody: TransferOptions.Body) -> Int64 {
         let request = unsafe Int64(ccurl_get_long(easy, CURLINFO_REQUEST_SIZE))
+        let hasInlineBody: Bool
+        switch requestBody {
+        case .none: return request
+        case .bytes: hasInlineBody = true
+        case .stream: hasInlineBody = false
+        }
         let body = unsafe Int64(ccurl_get_offset(easy, CURLINFO_SIZE_UPLOAD_T))
         let isCountedTwice = LibcurlFeatures.current.isAtLeast(8, 8) || (hasInlineBody && body <= request)
         return isCountedTwice ? max(request, body) : request + body
+    }
+}
+
+/// The peer of a connection.
+struct Peer: Hashable {
+    /// The IP address.
+    let address: String
+    /// The port.
+    let port: Int
+
+    init(address: String, port: Int) {
+        self.address = address
+        self.port = port
+    }
+
+    /// Reads the peer of an easy handle; its address is empty if there is no connection.
+    init(of easy: UnsafeMutableRawPointer) {
+        address = unsafe ccurl_get_string(easy, CURLINFO_PRIMARY_IP).map { unsafe String(cString: $0) } ?? ""
+        port = unsafe ccurl_get_long(easy, CURLINFO_PRIMARY_PORT)
     }
 }

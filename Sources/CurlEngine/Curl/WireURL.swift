@@ -9,6 +9,8 @@ package final class WireURL: @unchecked Sendable {
     package let text: String
     /// The scheme: `http` or `https`.
     package let scheme: String
+    /// Indicates whether the scheme is `https`.
+    package let isSecure: Bool
     /// The host as in the URL, with IPv6 addresses in brackets.
     package let host: String
     /// The port in the URL, or else the default port of the scheme.
@@ -53,6 +55,7 @@ package final class WireURL: @unchecked Sendable {
         defer { unsafe ccurl_url_free(&parts) }
         unsafe self.text = String(cString: url)
         unsafe self.scheme = String(cString: scheme)
+        isSecure = self.scheme == "https"
         unsafe self.host = String(cString: host)
         let bytes = self.text.utf8
         let authority = bytes.dropFirst(self.scheme.utf8.count + 3)
@@ -104,9 +107,28 @@ package final class WireURLCache: Sendable {
     /// Creates an empty cache.
     package init() {}
 
+    /// Returns the slot for a text. The standard library's hash would take longer than the comparison that follows. Texts that are made to
+    /// share a slot only replace one another.
+    private static func slot(of text: String) -> Int {
+        let hash = unsafe text.utf8.withContiguousStorageIfAvailable { bytes in
+            let bytes = UnsafeRawBufferPointer(bytes)
+            var hash = UInt64(bytes.count)
+            var start = 0
+            while start + 8 <= bytes.count {
+                let word = unsafe bytes.loadUnaligned(fromByteOffset: start, as: UInt64.self)
+                hash = (hash ^ word) &* 0x9E37_79B9_7F4A_7C15
+                hash ^= hash >> 32
+                start += 8
+            }
+            for index in start..<bytes.count { hash = unsafe (hash ^ UInt64(bytes[index])) &* 0x100_0000_01B3 }
+            return hash ^ hash >> 32
+        }
+        return Int(truncatingIfNeeded: (hash ?? UInt64(truncatingIfNeeded: text.hashValue)) % UInt64(slotCount))
+    }
+
     /// Returns the parsed URL of a text, from the cache or parsed now. URLs with user information are not cached.
     package func url(parsing text: String) throws(WireURL.ParseFailure) -> WireURL {
-        let slot = Int(text.slotNumber % UInt(Self.slotCount))
+        let slot = Self.slot(of: text)
         // A text that is not ASCII, but equals an ASCII text for `==`, is longer.
         if let known = slots.withLock({ $0[slot] }), known.text == text, known.text.utf8.count == text.utf8.count {
             return known.url

@@ -54,6 +54,9 @@ import CCurl
     /// Runs the call of an actor as soon as the engine thread is free.
     @usableFromInline package func submit(_ entry: EngineEntry) { add(.entry(entry)) }
 
+    /// Runs the call of an actor with a reply as soon as the engine thread is free.
+    @usableFromInline package func submit(_ entry: EngineReplyEntry) { add(.replyEntry(entry)) }
+
     private func add(_ work: EngineWork) {
         switch queue.withLock({ $0.add(work) }) {
         case .nothing: break
@@ -219,6 +222,7 @@ import CCurl
             unsafe job.runSynchronously(
                 isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
         case .entry(let entry): entry.run(on: self)
+        case .replyEntry(let entry): entry.run(on: self)
         case .call(let body): body()
         }
     }

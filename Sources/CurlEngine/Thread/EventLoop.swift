@@ -23,7 +23,11 @@ package final class EventLoop {
     private let clock: any EngineClock
     private let usesSystemClock: Bool
     private let meter: EngineMeter
-    private var timers = TimerHeap()
+    // Exclusivity is unchecked, here and for the deliveries: one thread uses these values, and no access to one of them calls other code.
+    @exclusivity(unchecked) private var timers = TimerHeap()
+    /// The timers that were returned, for the next callers of ``makeTimer(_:)``.
+    @exclusivity(unchecked) private var spareTimers: [EngineTimer] = []
+    private static let maximumSpareTimers = 256
     private var poller: Poller?
     private var isStopping = false
     private var isTornDown = false
@@ -46,14 +50,28 @@ package final class EventLoop {
 
     // MARK: Timers
 
+    /// Returns a timer that is not set, and which its owner returns through ``discard(_:)``.
+    package func makeTimer(_ target: any EngineTimerTarget) -> EngineTimer {
+        guard let timer = unsafe spareTimers.popLast() else { return EngineTimer(target) }
+        timer.target = target
+        return timer
+    }
+
     /// Sets a timer of the framework, or moves a timer that is already set.
-    package func set(_ timer: EngineTimer, at deadline: EngineInstant) { timers.set(timer, at: deadline) }
+    package func set(_ timer: EngineTimer, at deadline: EngineInstant) { unsafe timers.set(timer, at: deadline) }
 
     /// Cancels a timer.
-    package func cancel(_ timer: EngineTimer) { timers.remove(timer) }
+    package func cancel(_ timer: EngineTimer) { unsafe timers.remove(timer) }
+
+    /// Cancels a timer that its owner does not use any more. The loop lends it to another owner.
+    package func discard(_ timer: EngineTimer) {
+        unsafe timers.remove(timer)
+        timer.target = nil
+        if unsafe spareTimers.count < Self.maximumSpareTimers { unsafe spareTimers.append(timer) }
+    }
 
     /// The number of timers that are set; zero in an idle engine.
-    package var timerCount: Int { timers.count }
+    package var timerCount: Int { unsafe timers.count }
 
     // MARK: Turns
 
@@ -85,12 +103,12 @@ package final class EventLoop {
     // MARK: Deliveries
 
     /// The deliveries that wait for a turn without ready sockets.
-    private var deliveries: [any DeferredDelivery] = []
+    @exclusivity(unchecked) private var deliveries: [any DeferredDelivery] = []
     /// The number of turns for which deliveries have waited.
     private var turnsWithDeliveries = 0
     private static let maximumTurnsWithDeliveries = 4
     /// The empty array that becomes ``deliveries`` in the next turn that delivers.
-    private var spareDeliveries: [any DeferredDelivery] = []
+    @exclusivity(unchecked) private var spareDeliveries: [any DeferredDelivery] = []
     /// The number of deliveries beyond which an array gives its memory to the allocator.
     private static let maximumSpareCapacity = 1_024
 
@@ -100,21 +118,21 @@ package final class EventLoop {
     /// thread is mostly woken only once.
     package func deliverSoon(_ delivery: any DeferredDelivery) {
         // After the end of the loop, no turn would run the delivery.
-        if isTornDown { delivery.deliver() } else { deliveries.append(delivery) }
+        if isTornDown { delivery.deliver() } else { unsafe deliveries.append(delivery) }
     }
 
     private func runDeliveries(isQuiet: Bool) {
-        guard !deliveries.isEmpty else { return }
+        guard unsafe !deliveries.isEmpty else { return }
         turnsWithDeliveries += 1
         guard isQuiet || turnsWithDeliveries >= Self.maximumTurnsWithDeliveries else { return }
         turnsWithDeliveries = 0
         // Two arrays take turns, so that neither is copied or allocated again.
-        var batch = spareDeliveries
-        spareDeliveries = []
-        swap(&batch, &deliveries)
+        var batch = unsafe spareDeliveries
+        unsafe spareDeliveries = []
+        unsafe swap(&batch, &deliveries)
         for delivery in batch { delivery.deliver() }
         batch.removeAll(keepingCapacity: batch.count <= Self.maximumSpareCapacity)
-        spareDeliveries = batch
+        unsafe spareDeliveries = batch
     }
 
     private var readySockets: [ReadySocket] = []
@@ -122,7 +140,7 @@ package final class EventLoop {
     private func wait(maySleep: () -> Bool, isAwake: () -> Void) -> [ReadySocket]? {
         guard let poller else { return nil }
         client?.flush(now: systemNow, poller: poller)
-        let limit = isStopping || !deliveries.isEmpty ? 0 : sleepLimit()
+        let limit = unsafe isStopping || !deliveries.isEmpty ? 0 : sleepLimit()
         let sleeps = limit != 0 && maySleep()
         readySockets.removeAll(keepingCapacity: true)
         if sleeps { meter.willSleep() }
@@ -141,7 +159,7 @@ package final class EventLoop {
 
     private func sleepLimit() -> UInt64? {
         var limit: UInt64?
-        if let deadline = timers.nextDeadline {
+        if let deadline = unsafe timers.nextDeadline {
             // A timer that is due fires even if the clock stands still.
             limit = deadline <= now ? 0 : clock.sleep(until: deadline, from: now)
         }
@@ -153,7 +171,7 @@ package final class EventLoop {
     }
 
     private func fireTimers() {
-        while let timer = timers.popDue(at: now) { timer.target?.timerIsDue() }
+        while let timer = unsafe timers.popDue(at: now) { timer.target?.timerIsDue() }
     }
 
     // MARK: End
@@ -176,7 +194,10 @@ package final class EventLoop {
         runDeliveries(isQuiet: true)
         client?.close()
         client = nil
-        timers.removeAll()
+        var unfired = unsafe timers
+        unsafe timers = TimerHeap()
+        unfired.removeAll()
+        unsafe spareTimers = []
         isTornDown = true
         poller = nil
         defer { whenEnded = [] }

@@ -8,7 +8,7 @@ package protocol EngineTimerTarget: AnyObject {
 ///
 /// A timer belongs to the engine thread; create, set and cancel timers there. A timer that is set keeps its target alive.
 package final class EngineTimer {
-    fileprivate(set) var target: (any EngineTimerTarget)?
+    var target: (any EngineTimerTarget)?
     fileprivate var instant = EngineInstant(nanoseconds: .max)
     /// The position in the heap; -1 if the timer is not set.
     fileprivate var index = -1

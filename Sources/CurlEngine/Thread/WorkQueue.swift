@@ -4,6 +4,8 @@ enum EngineWork: Sendable {
     case job(UnownedJob)
     /// A call of an actor that lives on the engine thread.
     case entry(EngineEntry)
+    /// The same, with the reply to a task.
+    case replyEntry(EngineReplyEntry)
     /// A call of a function.
     case call(@Sendable () -> Void)
 }

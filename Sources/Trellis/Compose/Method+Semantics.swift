@@ -19,6 +19,8 @@ extension HTTPRequest.Method {
     /// (RFC 9110, section 8.6).
     var expectsContent: Bool {
         switch rawValue {
+        // GET comes first, because it is the method of most requests.
+        case "GET": false
         case "POST", "PUT", "PATCH": true
         default: false
         }

@@ -115,7 +115,7 @@ public struct Request: RequestConvertible, Sendable {
 
     /// Creates a request. An error in the conversion of the URL is thrown when the request is sent.
     public init(
-        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: HTTPFields = [:],
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: HTTPFields = HTTPFields(),
         body: RequestBody? = nil
     ) {
         do {

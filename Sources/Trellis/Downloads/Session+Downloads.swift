@@ -29,7 +29,7 @@ extension Session {
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, after its download has ended.
     public func download(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
-        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:],
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> DownloadedFile {
@@ -57,7 +57,7 @@ extension Session {
     ///   - options: The options of the download.
     public func downloadRequest(
         _ request: some RequestConvertible, to destination: DownloadDestination = .temporary,
-        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:],
+        checksum: Checksum? = nil, options: DownloadOptions = DownloadOptions(), headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
@@ -78,7 +78,7 @@ extension Session {
     public func downloadRequest(
         resuming resumeData: ResumeData, _ request: (any RequestConvertible)? = nil,
         to destination: DownloadDestination = .temporary, checksum: Checksum? = nil,
-        options: DownloadOptions = DownloadOptions(), headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        options: DownloadOptions = DownloadOptions(), headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DownloadRequest {
         let base: any RequestConvertible = request ?? resumeData.url

@@ -18,7 +18,7 @@ extension Session {
     ///     closure throws ends the sequence.
     public func serverSentEvents(
         _ request: some RequestConvertible, reconnecting reconnection: EventSourceReconnection = .init(),
-        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, headers: HTTPFields = [:],
+        maximumEventSize: Int = ServerSentEventSequence.maximumEventSize, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil,
         onResponse: (@Sendable (Response) async throws -> Void)? = nil

@@ -55,7 +55,7 @@ final class AttemptHistory: Sendable {
         if head.status.isRedirect { return true }
         guard continuation.hasRetriers else { return false }
         if head.status.code >= 400 { return true }
-        return continuation.conditions.map { !$0.accept(head, of: prepared.transportRequest.request) } ?? false
+        return continuation.conditions.map { !$0.accept(head, of: prepared.request) } ?? false
     }
 
     /// Returns whether the failure of an exchange ends its call, whatever retriers would decide: the call was cancelled, or its deadline

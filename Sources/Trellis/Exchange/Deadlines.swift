@@ -1,7 +1,7 @@
 import CurlEngine
 
 /// The time limits of an exchange, with the instants from which they are measured, as a value.
-struct Deadlines: Hashable, Sendable {
+struct Deadlines: Sendable {
     let limits: TimeLimits
     /// The instant at which the call was made; ``Timeouts/total`` is measured from here.
     let start: EngineInstant

@@ -6,15 +6,27 @@ extension ExchangeActor {
     /// Joins the gates of the limits, once, before the first attempt.
     func joinGates() {
         guard flow?.hasJoined == false else { return }
-        flow?.hasJoined = true
-        flow?.receiving.join(self, at: executor.now)
-        if prepared.streamedBody != nil { flow?.sending.join(self, at: executor.now) }
+        changeFlow {
+            $0.hasJoined = true
+            $0.receiving.join(self, at: executor.now)
+            if prepared.streamedBody != nil { $0.sending.join(self, at: executor.now) }
+        }
+    }
+
+    /// Changes the limits outside of the property. Otherwise every access to the property, in exchanges without limits too, would be
+    /// checked for a conflict with such a change at run time.
+    private func changeFlow(_ change: (inout TransferBandwidth) -> Void) {
+        guard var flow else { return }
+        change(&flow)
+        self.flow = flow
     }
 
     /// Pauses the attempt that has begun if a gate has not granted bytes yet.
     func pauseForBandwidth() {
-        flow?.received = 0
-        flow?.isSendingPaused = false
+        changeFlow {
+            $0.received = 0
+            $0.isSendingPaused = false
+        }
         pauseReceiving()
         pauseSending()
     }
@@ -28,26 +40,28 @@ extension ExchangeActor {
 
     /// Counts received bytes of the response's body, and pauses the transfer if it has used up its granted bytes.
     func countReceived(_ bytes: RawSpan) {
-        guard var flow else { return }
-        // The number of bytes before decoding is used if the transport knows it.
-        let total = task?.receivedBodyBytes ?? flow.received + Int64(bytes.byteCount)
-        flow.receiving.spend(Int(total - flow.received), self, at: executor.now)
-        flow.received = total
-        self.flow = flow
+        changeFlow { flow in
+            // The number of bytes before decoding is used if the transport knows it.
+            let total = task?.receivedBodyBytes ?? flow.received + Int64(bytes.byteCount)
+            flow.receiving.spend(Int(total - flow.received), self, at: executor.now)
+            flow.received = total
+        }
         pauseReceiving()
     }
 
     /// Counts sent bytes of the request's body, and pauses the transfer if it has used up its granted bytes.
     func countSent(_ count: Int) {
         guard flow != nil else { return }
-        flow?.sending.spend(count, self, at: executor.now)
+        changeFlow { $0.sending.spend(count, self, at: executor.now) }
         pauseSending()
     }
 
     /// Resumes the directions that a gate had paused.
     func bandwidthIsGranted(by gate: BandwidthGate) {
-        flow?.sending.open(gate)
-        flow?.receiving.open(gate)
+        changeFlow {
+            $0.sending.open(gate)
+            $0.receiving.open(gate)
+        }
         lastMove = executor.now
         pauseReceiving()
         pauseSending()
@@ -67,7 +81,7 @@ extension ExchangeActor {
 
     private func pauseSending() {
         guard let flow, flow.isSendingPaused != flow.sending.isHeld else { return }
-        self.flow?.isSendingPaused = flow.sending.isHeld
+        changeFlow { $0.isSendingPaused = flow.sending.isHeld }
         task?.pauseSending(flow.sending.isHeld)
     }
 

@@ -4,7 +4,7 @@ extension ExchangeActor {
         guard let history = prepared.history, history.observer != nil, state.progress != progress else { return }
         switch event {
         case .resume, .suspend:
-            if state.progress == .queued { history.tell(.queued(prepared.transportRequest.request)) }
+            if state.progress == .queued { history.tell(.queued(prepared.request)) }
         case .admit: history.tell(.admitted)
         case .connect: history.tell(.connected)
         case .head: if let head { history.tell(.head(head)) }

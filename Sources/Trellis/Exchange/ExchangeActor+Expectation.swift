@@ -14,7 +14,7 @@ extension ExchangeActor {
     /// Stores an informational head. Status 100 ends the body's wait.
     func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
         guard isPresent(attempt) else { return }
-        informational.append(head)
+        informational = informational + [head]
         prepared.history?.tell(.informational(head))
         if head.status.code == 100 { endContinueWait(.permitBody) }
     }
@@ -74,7 +74,7 @@ extension ExchangeActor {
 
     /// The request of the present attempt, without the expectation once that was dropped.
     var presentRequest: TransportRequest {
-        state.expectation == .dropped ? prepared.transportRequest.withoutExpectation : prepared.transportRequest
+        state.expectation == .dropped ? prepared.withoutExpectation : prepared
     }
 }
 

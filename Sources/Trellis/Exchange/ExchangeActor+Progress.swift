@@ -4,7 +4,7 @@ import CurlEngine
 extension ExchangeActor {
     /// Measures the request's body with a meter from now on. Does nothing for a request without a body.
     func measureUpload(with meter: ProgressBroadcaster) {
-        switch prepared.transportRequest.wire.body {
+        switch prepared.wire.body {
         case .none: return
         case .bytes(let bytes): meter.expect(Int64(bytes.count))
         case .stream(let length): meter.expect(length)
@@ -33,7 +33,7 @@ extension ExchangeActor {
 
     /// Counts a body that was passed to the transport in one piece and sent with its head.
     func noteInlineBody() {
-        guard case .bytes(let bytes) = prepared.transportRequest.wire.body else { return }
+        guard case .bytes(let bytes) = prepared.wire.body else { return }
         uploadMeter?.advance(by: bytes.count)
     }
 

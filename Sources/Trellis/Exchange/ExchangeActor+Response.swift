@@ -10,9 +10,9 @@ extension ExchangeActor {
             redirects: prepared.history?.redirects ?? [], isBodyCut: isBodyCut)
     }
 
-    var finalMetrics: Metrics { metrics(report ?? TransportReport()) }
+    var finalMetrics: Metrics { metrics(report) }
 
-    func metrics(_ report: TransportReport) -> Metrics {
+    func metrics(_ report: TransportReport?) -> Metrics {
         let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || self.report != nil
         return Metrics(
             report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
@@ -32,7 +32,7 @@ extension ExchangeActor {
         let limit = min(Self.refusedBodyLimit, prepared.maximumBodySize.bytes)
         guard bodyCount > limit, !isHeadJudged, case .memory = sink, let readers, let head else { return false }
         isHeadJudged = true
-        guard readers.refuses(head, of: prepared.transportRequest.request) else { return false }
+        guard readers.refuses(head, of: prepared.request) else { return false }
         let room = limit - (bodyCount - bytes.byteCount)
         if room > 0 { _ = body.append(bytes.extracting(first: room)) }
         bodyCount = limit

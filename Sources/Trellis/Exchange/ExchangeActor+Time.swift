@@ -13,7 +13,7 @@ extension ExchangeActor {
     func updateTimer() {
         guard isClockRunning, let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         if let deadline = timer?.deadline, deadline <= expiry.instant { return }
-        let timer = timer ?? EngineTimer(self)
+        let timer = timer ?? executor.engineLoop.makeTimer(self)
         self.timer = timer
         executor.engineLoop.set(timer, at: expiry.instant)
     }

@@ -6,7 +6,7 @@ extension ExchangeActor {
     nonisolated func collected() async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
-                submit { $0.begin(collecting: reply) }
+                submit(reply) { $0.begin(collecting: $1) }
             }
         } onCancel: {
             cancelWithTask()

@@ -83,7 +83,8 @@ actor ExchangeActor: EngineActor {
 
     // The replies to the tasks that wait.
     private var whenCollected: Reply<CollectedResponse>?
-    private var whenCollectedToo: [Reply<CollectedResponse>] = []
+    /// The replies to further tasks; `nil` if there are none, as in almost every exchange.
+    private var whenCollectedToo: [Reply<CollectedResponse>]?
     private var collected: Result<CollectedResponse, any Error>?
     private var whenHead: Reply<Response>?
     private var headToDeliver: Response?
@@ -109,7 +110,7 @@ actor ExchangeActor: EngineActor {
     /// Starts the exchange, and resumes `reply` with the response and its complete body.
     func begin(collecting reply: Reply<CollectedResponse>) {
         if let collected { return reply.resume(with: collected) }
-        if whenCollected == nil { whenCollected = reply } else { whenCollectedToo.append(reply) }
+        if whenCollected == nil { whenCollected = reply } else { whenCollectedToo = (whenCollectedToo ?? []) + [reply] }
         if !state.isSuspended { handle(.resume) }
     }
 
@@ -230,7 +231,7 @@ actor ExchangeActor: EngineActor {
 
     private func reportHead() {
         guard whenHead != nil else { return }
-        headToDeliver = response(metrics: metrics(report ?? task?.report ?? TransportReport()))
+        headToDeliver = response(metrics: metrics(report ?? task?.report))
         executor.engineLoop.deliverSoon(self)
     }
 
@@ -244,7 +245,7 @@ actor ExchangeActor: EngineActor {
         cancelContinueTimer()
         if flow != nil { leaveGates() }
         if let timer {
-            executor.engineLoop.cancel(timer)
+            executor.engineLoop.discard(timer)
             self.timer = nil
         }
         hasEnded.store(true, ordering: .releasing)
@@ -258,17 +259,15 @@ actor ExchangeActor: EngineActor {
     private var isFollowed: Bool { if case .stream = sink { head != nil } else { false } }
 
     private func outcome() -> Result<Response, any Error> {
-        let metrics = finalMetrics
-        if var error = failure as? TrellisError {
-            error.method = prepared.method
-            error.url = URLRedaction.redact(prepared.url)
-            error.phase = failedPhase
-            error.metrics = metrics
-            error.followed = prepared.history?.redirects ?? []
-            failure = error
-        }
-        if let failure { return .failure(failure) }
-        return .success(response(metrics: metrics))
+        guard let failure else { return .success(response(metrics: finalMetrics)) }
+        guard var error = failure as? TrellisError else { return .failure(failure) }
+        error.method = prepared.method
+        error.url = URLRedaction.redact(prepared.url)
+        error.phase = failedPhase
+        error.metrics = finalMetrics
+        error.followed = prepared.history?.redirects ?? []
+        self.failure = error
+        return .failure(error)
     }
 
     private func deliver(_ outcome: Result<Response, any Error>) {
@@ -297,8 +296,9 @@ actor ExchangeActor: EngineActor {
         guard let collected, let reply = whenCollected else { return }
         whenCollected = nil
         reply.resume(with: collected)
-        for reply in whenCollectedToo { reply.resume(with: collected) }
-        whenCollectedToo = []
+        guard let others = whenCollectedToo else { return }
+        whenCollectedToo = nil
+        for reply in others { reply.resume(with: collected) }
     }
 
     // MARK: Calls from the transport

@@ -237,7 +237,12 @@ package struct ExchangeState: Hashable, Sendable {
     }
 
     /// Indicates whether the exchange has ended.
-    package var isEnded: Bool { phase == .cancelled || phase == .finished }
+    package var isEnded: Bool {
+        switch phase {
+        case .cancelled, .finished: true
+        case .initialized, .resumed, .suspended: false
+        }
+    }
 
     /// Indicates whether the exchange is suspended.
     package var isSuspended: Bool { if case .suspended = phase { true } else { false } }

@@ -1,9 +1,9 @@
 import CurlEngine
 
 extension Metrics {
-    /// Creates metrics from the report of a transport, whose times are measured from the start of its attempt.
+    /// Creates metrics from the report of a transport, whose times are measured from the start of its attempt; `nil` if there is none.
     init(
-        _ report: TransportReport, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
+        _ report: TransportReport?, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
         version: HTTPVersion?, history: AttemptHistory? = nil, callID: UInt64 = 0
     ) {
         self.init()
@@ -19,6 +19,7 @@ extension Metrics {
         // Attempts that run concurrently with this one count too.
         attemptCount = max(attemptCount + 1, history?.starts?.value ?? 0)
         queuedTime = attemptStart.nanoseconds(since: queueStart)
+        guard let report else { return }
         nameLookupTime = report.nameLookup
         connectTime = max(report.connect - report.nameLookup, 0)
         tlsTime = max(report.tls - report.connect, 0)

@@ -2,23 +2,32 @@ import CurlEngine
 import FoundationEssentials
 import HTTPTypes
 
-/// A request that was checked and completed with its session's defaults, with everything that its exchange needs.
-final class PreparedRequest: Sendable {
+/// A request that was checked and completed with its session's defaults, with everything that its exchange needs. A subclass of what
+/// transports get, so that a request is one object.
+final class PreparedRequest: TransportRequest, @unchecked Sendable {
+    // Unchecked: every member is a constant of a type that is `Sendable`.
+
     /// A body whose chunks are produced while it is sent.
-    struct StreamedBody: Sendable {
+    final class StreamedBody: Sendable {
         /// The length of the body in bytes; `nil` if not known.
         let length: Int64?
         /// Indicates whether the chunks can be produced a second time.
         let isReplayable: Bool
         /// The path of the file that has the same bytes as the chunks, for transports that read files themselves; `nil` if the body is not
         /// a file.
-        var file: String?
+        let file: String?
         let chunks: RequestBody.Chunks
+
+        init(length: Int64?, isReplayable: Bool, file: String? = nil, chunks: @escaping RequestBody.Chunks) {
+            self.length = length
+            self.isReplayable = isReplayable
+            self.file = file
+            self.chunks = chunks
+        }
     }
 
     /// The number of the call within its process.
     let callID: UInt64
-    let transportRequest: TransportRequest
     let streamedBody: StreamedBody?
     /// The time limits of the request.
     let limits: TimeLimits
@@ -34,11 +43,10 @@ final class PreparedRequest: Sendable {
     let history: AttemptHistory?
 
     init(
-        transportRequest: TransportRequest, streamedBody: StreamedBody?, limits: TimeLimits, maximumBodySize: ByteLimit,
-        start: EngineInstant, isDeferred: Bool = false, expectContinueTimeout: UInt64? = nil,
-        history: AttemptHistory? = nil, callID: UInt64 = 0
+        request: Request, defaultFields: HTTPFields?, wire: TransferOptions, streamedBody: StreamedBody?,
+        limits: TimeLimits, maximumBodySize: ByteLimit, start: EngineInstant, isDeferred: Bool = false,
+        expectContinueTimeout: UInt64? = nil, history: AttemptHistory? = nil, callID: UInt64 = 0
     ) {
-        self.transportRequest = transportRequest
         self.streamedBody = streamedBody
         self.limits = limits
         self.maximumBodySize = maximumBodySize
@@ -47,16 +55,15 @@ final class PreparedRequest: Sendable {
         self.expectContinueTimeout = expectContinueTimeout
         self.history = history
         self.callID = callID
+        super.init(source: request, defaultFields: defaultFields, wire: wire)
     }
 
-    var method: HTTPRequest.Method { transportRequest.request.method }
-    var url: String { transportRequest.url }
-    var origin: String { transportRequest.wire.url.origin }
+    var origin: String { wire.url.origin }
 
     /// The name of the queue whose requests share connections and limits: an origin, with the protocols that may be used. An HTTP/1.1
     /// request must not be counted as a stream of the HTTP/2 connections to the same origin.
     var queue: String {
-        switch transportRequest.wire.version {
+        switch wire.version {
         case .http2OverTLS, .http3WithFallback: origin
         case .http1: origin + " HTTP/1.1"
         case .http2PriorKnowledge: origin + " HTTP/2"
@@ -66,8 +73,8 @@ final class PreparedRequest: Sendable {
 
     /// Indicates whether the request can share its connection with others.
     var mayShareConnection: Bool {
-        switch transportRequest.wire.version {
-        case .http2OverTLS, .http3WithFallback: transportRequest.wire.url.scheme == "https"
+        switch wire.version {
+        case .http2OverTLS, .http3WithFallback: wire.url.isSecure
         case .http1: false
         case .http2PriorKnowledge, .http3Only: true
         }

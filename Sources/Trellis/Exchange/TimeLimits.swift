@@ -1,8 +1,8 @@
 import CurlEngine
 
 /// The time limits of ``Timeouts`` in nanoseconds, converted once because each request reads them several times; `nil` if there is no
-/// limit.
-struct TimeLimits: Hashable, Sendable {
+/// limit. Most requests of a session share one instance.
+final class TimeLimits: Sendable {
     let connect: UInt64?
     let responseHead: UInt64?
     let idle: UInt64?
@@ -33,5 +33,12 @@ struct TimeLimits: Hashable, Sendable {
     func within(_ total: UInt64?) -> TimeLimits {
         guard let total, total < self.total ?? .max else { return self }
         return TimeLimits(self, total: total)
+    }
+}
+
+extension TimeLimits: Equatable {
+    static func == (one: TimeLimits, other: TimeLimits) -> Bool {
+        one.connect == other.connect && one.responseHead == other.responseHead && one.idle == other.idle
+            && one.total == other.total
     }
 }

@@ -30,7 +30,7 @@ public struct Response: Sendable {
 
     /// Creates a response, for transports and tests.
     public init(
-        head: ResponseHead, url: String, informational: [ResponseHead] = [], trailers: HTTPFields = [:],
+        head: ResponseHead, url: String, informational: [ResponseHead] = [], trailers: HTTPFields = HTTPFields(),
         metrics: Metrics = Metrics(), redirects: [Redirect] = []
     ) {
         self.init(

@@ -7,35 +7,43 @@ private import Synchronization
 /// The fields stay bytes until they are read for the first time.
 public struct ResponseHead: Sendable {
     /// The status: any three digits, from 100 on.
-    public let status: HTTPResponse.Status
+    public var status: HTTPResponse.Status { storage.status }
     /// The version of HTTP that the head was sent with.
-    public let version: HTTPVersion
-    private let fields: LazyFields
+    public var version: HTTPVersion { storage.version }
+
+    // A single reference, because a head is passed on often.
+    private let storage: HeadStorage
 
     /// Creates a head, for transports and tests.
-    public init(status: HTTPResponse.Status, headers: HTTPFields = [:], version: HTTPVersion = .http1_1) {
-        self.status = status
-        self.version = version
-        fields = LazyFields(headers)
+    public init(status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), version: HTTPVersion = .http1_1) {
+        storage = HeadStorage(status, version, headers)
     }
 
     /// Creates a head from the bytes of the transport.
-    package init(_ head: WireHead) {
-        status = HTTPResponse.Status(code: head.status, reasonPhrase: head.reason ?? "")
-        version = HTTPVersion(head.version)
-        fields = LazyFields(head.fields)
+    package init(_ head: consuming WireHead) {
+        storage = HeadStorage(
+            HTTPResponse.Status(code: head.status, receivedReason: head.reason), HTTPVersion(head.version), head.fields)
     }
 
     /// The fields in the order of their arrival; a name that was repeated is repeated.
-    public var headers: HTTPFields { fields.value }
+    public var headers: HTTPFields { storage.fields }
 
     /// Returns the values of the fields with a name exactly as they were received, as ``OctetText``.
     ///
     /// An `HTTPField` has blanks in place of the control characters that were received, which cannot be recognized any more.
-    func texts(of name: HTTPField.Name) -> [String] { fields.texts(of: name) }
+    func texts(of name: HTTPField.Name) -> [String] { storage.texts(of: name) }
 
     /// Returns whether the values of the fields with a name are these octets; `nil` if there are no such fields.
-    func hasValues(of name: HTTPField.Name, _ values: [[UInt8]]) -> Bool? { fields.hasValues(of: name, values) }
+    func hasValues(of name: HTTPField.Name, _ values: [[UInt8]]) -> Bool? { storage.hasValues(of: name, values) }
+}
+
+extension HTTPResponse.Status {
+    /// Creates a status with the reason phrase that was received.
+    ///
+    /// The status of most responses is a constant, for which the characters of the phrase need no check.
+    fileprivate init(code: Int, receivedReason reason: String) {
+        self = code == 200 && reason == "OK" ? .ok : HTTPResponse.Status(code: code, reasonPhrase: reason)
+    }
 }
 
 extension HTTPVersion {
@@ -50,35 +58,43 @@ extension HTTPVersion {
     }
 }
 
-/// The fields of a head, parsed once, when they are read for the first time on any thread.
-package final class LazyFields: Sendable {
+/// The parts of a head. The fields are parsed once, when they are read for the first time on any thread.
+private final class HeadStorage: Sendable {
     private final class Parsed: Sendable {
         let fields: HTTPFields
         init(_ fields: HTTPFields) { self.fields = fields }
     }
 
+    let status: HTTPResponse.Status
+    let version: HTTPVersion
     /// The fields as bytes; empty if the fields were given parsed.
     private let wire: WireFields
     private let parsed = AtomicLazyReference<Parsed>()
 
-    /// Creates fields that are parsed when they are first read.
-    package init(_ wire: WireFields) { self.wire = wire }
+    /// Creates a head whose fields are parsed when they are first read.
+    init(_ status: HTTPResponse.Status, _ version: HTTPVersion, _ wire: WireFields) {
+        self.status = status
+        self.version = version
+        self.wire = wire
+    }
 
-    /// Creates fields that are parsed already.
-    package init(_ fields: HTTPFields) {
+    /// Creates a head whose fields are parsed already.
+    init(_ status: HTTPResponse.Status, _ version: HTTPVersion, _ fields: HTTPFields) {
+        self.status = status
+        self.version = version
         wire = WireFields()
         _ = parsed.storeIfNil(Parsed(fields))
     }
 
     /// The parsed fields.
-    package var value: HTTPFields {
+    var fields: HTTPFields {
         if let parsed = parsed.load() { return parsed.fields }
         return parsed.storeIfNil(Parsed(HTTPFields(wire))).fields
     }
 
     /// Returns the values of the fields with a name as ``OctetText``, or as parsed if the fields were given parsed.
     func texts(of name: HTTPField.Name) -> [String] {
-        guard wire.count > 0 else { return value[values: name] }
+        guard wire.count > 0 else { return fields[values: name] }
         var texts: [String] = []
         wire.forEach { bytes, value in
             guard bytes.hasSameLetters(as: name) else { return }
@@ -90,7 +106,7 @@ package final class LazyFields: Sendable {
     /// Returns whether the values of the fields with a name are these octets; `nil` if there are no such fields.
     func hasValues(of name: HTTPField.Name, _ values: [[UInt8]]) -> Bool? {
         guard wire.count > 0 else {
-            let known = value[values: name]
+            let known = fields[values: name]
             return known.isEmpty ? nil : known.map { Array($0.utf8) } == values
         }
         var (count, isSame) = (0, true)

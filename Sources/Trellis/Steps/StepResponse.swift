@@ -47,7 +47,7 @@ public struct StepResponse: Sendable {
 
     /// Creates a step's own response to a request.
     public init(
-        to request: Request, status: HTTPResponse.Status, headers: HTTPFields = [:], body: Data = Data()
+        to request: Request, status: HTTPResponse.Status, headers: HTTPFields = HTTPFields(), body: Data = Data()
     ) {
         let head = ResponseHead(status: status, headers: headers)
         self.init(response: Response(head: head, url: request.url), body: body)

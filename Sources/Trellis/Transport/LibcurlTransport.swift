@@ -12,8 +12,8 @@ package struct LibcurlTransport: Transport {
 
     /// Starts a transfer of libcurl.
     package func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
-        let task = LibcurlTask(events: events)
-        task.begin(engine.start(request.wire, delegate: task))
+        let task = LibcurlTask(engine.makeTransfer(request.wire), events: events)
+        engine.start(task.transfer, delegate: task)
         return task
     }
 
@@ -26,35 +26,36 @@ extension LibcurlTransport: ConnectionPool {
 }
 
 /// A libcurl transfer as a transport task.
-final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendable {
-    // Unchecked: `transfer` is set once, on the engine thread, before the task is shared, and is only read afterwards. The transfer belongs
-    // to the engine thread, on which every member is called.
-    private var transfer: Transfer?
+final class LibcurlTask: FileTransportTask, TransferDelegate {
+    /// The transfer, which belongs to the engine thread, on which every member is called.
+    let transfer: Transfer
     private let events: any TransportEvents
 
-    init(events: any TransportEvents) { self.events = events }
-
-    func begin(_ transfer: Transfer) { self.transfer = transfer }
+    init(_ transfer: Transfer, events: any TransportEvents) {
+        self.transfer = transfer
+        self.events = events
+    }
 
     // MARK: Calls from the exchange
 
-    func cancel() { transfer?.cancel() }
-    func pauseReceiving(_ isPaused: Bool) { transfer?.pauseReceiving(isPaused) }
-    func suspend(_ isSuspended: Bool) { transfer?.suspend(isSuspended) }
-    func send(_ chunk: Data) { transfer?.send(chunk) }
-    func send(_ file: FileReader) { transfer?.send(file) }
-    func finishSending() { transfer?.finishSending() }
-    func stopSending() { transfer?.stopSending() }
-    func pauseSending(_ isPaused: Bool) { transfer?.pauseSending(isPaused) }
-    var awaitsBody: Bool { transfer?.awaitsBody ?? false }
+    func cancel() { transfer.cancel() }
+    func pauseReceiving(_ isPaused: Bool) { transfer.pauseReceiving(isPaused) }
+    func suspend(_ isSuspended: Bool) { transfer.suspend(isSuspended) }
+    func send(_ chunk: Data) { transfer.send(chunk) }
+    func send(_ file: FileReader) { transfer.send(file) }
+    func finishSending() { transfer.finishSending() }
+    func stopSending() { transfer.stopSending() }
+    func pauseSending(_ isPaused: Bool) { transfer.pauseSending(isPaused) }
+    var awaitsBody: Bool { transfer.awaitsBody }
     var countsSentBody: Bool { true }
-    var receivedBodyBytes: Int64? { transfer?.receivedBytes }
-    var report: TransportReport { transfer.map { TransportReport($0.report) } ?? TransportReport() }
+    var receivedBodyBytes: Int64? { transfer.receivedBodyBytes }
+    var report: TransportReport { TransportReport(transfer.report) }
     var activity: TransportActivity? {
-        transfer.map { TransportActivity(last: $0.times.last, lastSend: $0.times.lastSend) }
+        let times = transfer.times
+        return TransportActivity(last: times.last, lastSend: times.lastSend)
     }
 
-    var sharesConnection: Bool { transfer?.sharesConnection ?? false }
+    var sharesConnection: Bool { transfer.sharesConnection }
 
     // MARK: Calls from libcurl
 
@@ -64,7 +65,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
         events.transportDidReceiveInformational(ResponseHead(head))
     }
 
-    func transferDidReceiveHead(_ head: WireHead) { events.transportDidReceiveHead(ResponseHead(head)) }
+    func transferDidReceiveHead(_ head: consuming WireHead) { events.transportDidReceiveHead(ResponseHead(head)) }
 
     func transferDidReceiveBody(_ bytes: RawSpan) { events.transportDidReceiveBody(bytes) }
 
@@ -72,7 +73,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
 
     func transferDidSendBody(_ count: Int) { events.transportDidSendBody(count) }
 
-    func transferDidEnd(_ end: TransferEnd) {
+    func transferDidEnd(_ end: consuming TransferEnd) {
         events.transportDidEnd(
             TransportEnd(
                 failure: end.failure.map(TransportFailure.init),

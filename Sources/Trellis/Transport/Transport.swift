@@ -26,22 +26,41 @@ public protocol Transport: Sendable {
 }
 
 /// The request of one attempt, for a transport.
-public final class TransportRequest: Sendable {
+public class TransportRequest: @unchecked Sendable {
+    // Unchecked because the compiler does not check a class with a subclass. This class and its only subclass, `PreparedRequest`, have
+    // nothing but constants of types that are `Sendable`.
+
     /// The request, with the session's default fields.
-    public let request: Request
+    public var request: Request {
+        guard let defaultFields else { return source }
+        var request = source
+        request.headers = defaultFields
+        return request
+    }
     /// The normalised absolute URL.
     public var url: String { wire.url.text }
     /// The method of the request.
-    public var method: HTTPRequest.Method { request.method }
+    public var method: HTTPRequest.Method { source.method }
     /// The fields of the request, with the session's default fields.
-    public var headers: HTTPFields { request.headers }
+    public var headers: HTTPFields { defaultFields ?? source.headers }
     /// The request as libcurl needs it.
     package let wire: TransferOptions
+    /// The request without the ``defaultFields``. Everything but its fields is that of ``request``.
+    package let source: Request
+    /// The fields of a request that has none of its own; `nil` if the fields of ``source`` are complete. The two are joined only when
+    /// ``request`` is read, because a change copies all parts of a request.
+    private let defaultFields: HTTPFields?
 
-    /// Creates the request of an attempt.
-    package init(request: Request, wire: TransferOptions) {
-        self.request = request
+    /// Creates the request of an attempt from its parts.
+    init(source: Request, defaultFields: HTTPFields?, wire: TransferOptions) {
+        self.source = source
+        self.defaultFields = defaultFields
         self.wire = wire
+    }
+
+    /// Creates the request of an attempt, with complete fields.
+    package convenience init(request: Request, wire: TransferOptions) {
+        self.init(source: request, defaultFields: nil, wire: wire)
     }
 }
 
@@ -147,7 +166,8 @@ public struct TransportEnd: Sendable {
 
     /// Creates the end of an attempt.
     public init(
-        failure: TransportFailure? = nil, trailers: HTTPFields = [:], report: TransportReport = TransportReport()
+        failure: TransportFailure? = nil, trailers: HTTPFields = HTTPFields(),
+        report: TransportReport = TransportReport()
     ) {
         self.failure = failure
         self.trailers = trailers
@@ -158,15 +178,39 @@ public struct TransportEnd: Sendable {
 /// The reason why an attempt failed.
 public struct TransportFailure: Error, Sendable {
     /// The reason for the error that the caller gets.
-    public var reason: TrellisError.Reason
+    public var reason: TrellisError.Reason {
+        get { parts.reason }
+        set { parts = Parts(newValue, isConnectionFailure, isUnprocessed) }
+    }
     /// Indicates whether the connection failed, and not this request: if the connection was reused, another connection may work.
-    public var isConnectionFailure = false
+    public var isConnectionFailure: Bool {
+        get { parts.isConnectionFailure }
+        set { parts = Parts(reason, newValue, isUnprocessed) }
+    }
     /// Indicates whether the server reported that it did not process the request (RFC 9113, sections 6.8 and 8.7), so that any request may
     /// be sent again.
-    public var isUnprocessed = false
+    public var isUnprocessed: Bool {
+        get { parts.isUnprocessed }
+        set { parts = Parts(reason, isConnectionFailure, newValue) }
+    }
+
+    private final class Parts: Sendable {
+        let reason: TrellisError.Reason
+        let isConnectionFailure: Bool
+        let isUnprocessed: Bool
+
+        init(_ reason: TrellisError.Reason, _ isConnectionFailure: Bool, _ isUnprocessed: Bool) {
+            self.reason = reason
+            self.isConnectionFailure = isConnectionFailure
+            self.isUnprocessed = isUnprocessed
+        }
+    }
+
+    // A single reference, because every end of an attempt carries an optional failure, and almost all of them succeed.
+    private var parts: Parts
 
     /// Creates a failure.
-    public init(_ reason: TrellisError.Reason) { self.reason = reason }
+    public init(_ reason: TrellisError.Reason) { parts = Parts(reason, false, false) }
 }
 
 /// An attempt that reads files itself. Other attempts get the bytes of a file as chunks.

@@ -33,6 +33,24 @@ struct PooledHandleTests {
         await run.finish()
     }
 
+    /// A handle keeps the peer of its last connection, which is reported only for transfers that have that peer.
+    @Test func everyTransferReportsItsOwnPeer() async throws {
+        let servers = try (0..<2).map { _ in try LoopbackServer.http { _ in .text("hello") } }
+        let run = EngineRun()
+        for server in [servers[0], servers[1], servers[1], servers[0]] {
+            let report = try #require(await run.perform(EngineRun.get(server.url())).end?.report)
+            #expect(report.peerAddress == "127.0.0.1")
+            #expect(report.peerPort == server.port)
+        }
+        // Nothing listens on the port of a server that has ended.
+        let port = servers[0].port
+        servers[0].stop()
+        let refused = try #require(await run.perform(EngineRun.get("http://127.0.0.1:\(port)/")).end)
+        #expect(refused.failure != nil)
+        #expect(refused.report.peerPort != servers[1].port)
+        await run.finish()
+    }
+
     /// A request has the same bytes on the wire after a request of another kind as on a new handle.
     @Test func noRequestLooksLikeTheOneBeforeIt() async throws {
         let server = try LoopbackServer.http { _ in .text("hello") }

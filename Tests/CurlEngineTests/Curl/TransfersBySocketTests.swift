@@ -6,22 +6,12 @@ import TrellisTesting
 
 /// Transfers that wait for input are found by their sockets.
 struct TransfersBySocketTests {
-    /// A delegate that ignores every event.
-    private final class Silent: TransferDelegate {
-        func transferIsConnected() {}
-        func transferDidReceiveInformational(_ head: WireHead) {}
-        func transferDidReceiveHead(_ head: WireHead) {}
-        func transferDidReceiveBody(_ bytes: RawSpan) {}
-        func transferNeedsBody() {}
-        func transferDidEnd(_ end: TransferEnd) {}
-    }
-
     private let engine = CurlEngine(executor: EngineExecutor(), configuration: EngineConfiguration())
 
     private func transfer(on socket: Int32) throws -> Transfer {
         let now = EngineInstant(nanoseconds: 0)
         let options = try EngineRun.get("http://127.0.0.1/")
-        let transfer = Transfer(engine: engine, options: options, delegate: Silent(), now: now)
+        let transfer = Transfer(engine: engine, options: options, now: now)
         let nowhere = UnsafeMutableRawPointer.allocate(byteCount: 1, alignment: 1)
         defer { unsafe nowhere.deallocate() }
         let easy = try #require(

@@ -87,3 +87,12 @@ struct EngineRun: Sendable {
             url: try WireURL(parsing: url), method: "POST", body: .bytes([UInt8](text.utf8)), version: .http1)
     }
 }
+
+extension CurlEngine {
+    /// Creates a transfer and starts it.
+    func start(_ options: TransferOptions, delegate: any TransferDelegate) -> Transfer {
+        let transfer = makeTransfer(options)
+        start(transfer, delegate: delegate)
+        return transfer
+    }
+}

@@ -21,8 +21,8 @@ struct ParsedLines {
             }
             switch try result.get() {
             case .more: break
-            case .informational(let head): informational.append(head)
-            case .final(let head): final = head
+            case .informational: informational.append(parser.takeHead())
+            case .final: final = parser.takeHead()
             }
         }
         trailers = parser.trailers

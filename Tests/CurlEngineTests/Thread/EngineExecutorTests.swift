@@ -151,6 +151,32 @@ struct EngineExecutorTests {
         await engine.shutDown()
     }
 
+    @Test func aDiscardedTimerIsLentToAnotherOwnerWithoutItsDeadline() async {
+        let clock = TestClock()
+        let engine = EngineExecutor(clock: clock.engineSide)
+        let (first, second) = (Target(), Target())
+        let isLent = await withCheckedContinuation { continuation in
+            engine.submit {
+                let loop = engine.engineLoop
+                let timer = loop.makeTimer(first)
+                loop.set(timer, at: loop.now.advanced(by: .seconds(1)))
+                loop.discard(timer)
+                let next = loop.makeTimer(second)
+                let isFree = next.deadline == nil
+                loop.set(next, at: loop.now.advanced(by: .seconds(2)))
+                continuation.resume(returning: next === timer && isFree)
+            }
+        }
+        #expect(isLent)
+        for count in [0, 1, 1] {
+            clock.advance(by: .seconds(1))
+            for _ in 0..<3 { await Self.passThrough(engine) }
+            #expect(second.fired.withLock { $0 } == count)
+        }
+        #expect(first.fired.withLock { $0 } == 0)
+        await engine.shutDown()
+    }
+
     @Test func aTimerOfTheSystemsClockFires() async {
         let engine = EngineExecutor()
         await withCheckedContinuation { continuation in

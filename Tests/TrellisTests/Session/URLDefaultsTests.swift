@@ -34,7 +34,7 @@ struct URLDefaultsTests {
 
     @Test func theRequestThatIsSentHasTheWholeURL() throws {
         let prepared = try RequestPreparationTests.prepare(Request("a")) { $0.baseURL = "http://localhost/" }
-        #expect(prepared.transportRequest.request.url == "http://localhost/a")
+        #expect(prepared.request.url == "http://localhost/a")
     }
 
     @Test func userInformationOfTheBaseIsForWhatIsRelativeToIt() throws {

@@ -11,7 +11,7 @@ public struct CURLDescriptionOptions: Sendable {
     /// Indicates whether each option is on a line of its own; `false` by default.
     public var isMultiline = false
     /// The fields that are sent unless the request has fields of the same name: the default fields of the session.
-    public var defaultHeaders: HTTPFields = [:]
+    public var defaultHeaders: HTTPFields = HTTPFields()
     /// The limits on time that apply if the request sets none; `nil` if limits are shown only for a request that sets some.
     public var timeouts: Timeouts?
     /// The versions of HTTP for a request that does not set its own.

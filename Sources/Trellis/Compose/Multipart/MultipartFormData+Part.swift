@@ -16,7 +16,7 @@ extension MultipartFormData {
 
         /// Creates a part.
         public init(
-            _ body: RequestBody, name: String? = nil, fileName: String? = nil, headers: HTTPFields = [:]
+            _ body: RequestBody, name: String? = nil, fileName: String? = nil, headers: HTTPFields = HTTPFields()
         ) {
             self.body = body
             self.name = name

@@ -57,7 +57,7 @@ public struct MultipartFormData: Sendable {
     ///   - headers: Additional fields; a field replaces the generated field of the same name.
     public mutating func append(
         _ data: Data, withName name: String, fileName: String? = nil, mimeType: String? = nil,
-        headers: HTTPFields = [:]
+        headers: HTTPFields = HTTPFields()
     ) {
         append(
             Part(.data(data, contentType: mimeType), name: name, fileName: fileName, headers: headers))
@@ -72,7 +72,7 @@ public struct MultipartFormData: Sendable {
     ///   - headers: Additional fields; a field replaces the generated field of the same name.
     public mutating func append(
         fileAt path: some FilePathConvertible, withName name: String, fileName: String? = nil, mimeType: String? = nil,
-        headers: HTTPFields = [:]
+        headers: HTTPFields = HTTPFields()
     ) {
         append(
             Part(.file(path, contentType: mimeType), name: name, fileName: fileName, headers: headers))
@@ -85,7 +85,7 @@ public struct MultipartFormData: Sendable {
     /// form.append(.stream(chunks, length: 1_000_000), withName: "log", fileName: "today.log")
     /// ```
     public mutating func append(
-        _ body: RequestBody, withName name: String, fileName: String? = nil, headers: HTTPFields = [:]
+        _ body: RequestBody, withName name: String, fileName: String? = nil, headers: HTTPFields = HTTPFields()
     ) {
         append(Part(body, name: name, fileName: fileName, headers: headers))
     }

@@ -82,7 +82,7 @@ final class ConnectionAdmission: Sendable {
         let (entry, grant) = state.withLock { state -> (AdmissionQueue<Applicant>.Entry, Grant?) in
             let entry = state.queue.enter(
                 applicant, origin: prepared.queue, mayShare: mayShare,
-                priority: prepared.transportRequest.request.priority)
+                priority: prepared.source.priority)
             guard entry.isAdmitted, state.isSpread else { return (entry, nil) }
             return (entry, state.grant(exchange, at: entry.place, isProbing: entry.isProbing))
         }

@@ -91,7 +91,7 @@ struct CallConditions: Sendable {
 }
 
 /// The readers of a response, which can be asked to check the response by its head alone.
-protocol HeadValidator: Sendable {
+protocol HeadValidator: AnyObject, Sendable {
     /// Returns whether all readers refuse the response.
     func refuses(_ head: ResponseHead, of request: Request) -> Bool
 }

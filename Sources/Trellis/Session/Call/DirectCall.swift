@@ -199,7 +199,7 @@ final class DirectCall: Sendable {
     /// - Throws: The error of the call, if the call ends with it.
     @inline(never)
     private func failed(_ sending: Sending, with error: any Error) throws -> Rest {
-        call.note(sending.exchange.prepared.transportRequest.request, error)
+        call.note(sending.exchange.prepared.request, error)
         let isContinued = sending.isContinued(after: error, head: nil)
         // The end of a call at its deadline is an event before the consequence for the host's circuit.
         let endsCall = sending.exchange.prepared.history?.endsCall(error, of: sending.exchange.prepared) ?? false
@@ -227,7 +227,7 @@ final class DirectCall: Sendable {
     private func rest(
         _ result: Result<StepResponse, any Error>, _ sent: Request?, _ exchange: ExchangeActor?
     ) -> Rest {
-        if case .success = result, let exchange { call.note(exchange.prepared.transportRequest.request) }
+        if case .success = result, let exchange { call.note(exchange.prepared.request) }
         call.record.withLock { $0.sent = exchange?.prepared }
         return Rest(
             actor: session.makeRequest(continuing: call, steps, after: exchange),

@@ -65,7 +65,7 @@ extension RequestActor {
     /// Returns the request of an attempt; if it is not known, the last request of the call, and before any was sent the caller's.
     nonisolated func sentRequest(_ prepared: PreparedRequest?) -> Request {
         let prepared = prepared ?? call.record.withLock { $0.sent } ?? first?.prepared
-        return prepared?.transportRequest.request ?? call.request
+        return prepared?.request ?? call.request
     }
 
     /// Returns the response of a call for memory with its complete body.

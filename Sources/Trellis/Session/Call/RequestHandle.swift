@@ -38,7 +38,7 @@ final class RequestHandle: Sendable {
         return try
             (prepared
             ?? session.preparation.prepare(call.request, delivery: call.delivery, start: session.clock.now()))
-            .transportRequest.request
+            .request
     }
 
     /// The number of the call in its process; `nil` if the request could not be created.

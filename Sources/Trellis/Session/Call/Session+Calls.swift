@@ -234,7 +234,7 @@ extension Session {
         return ExchangeActor(
             prepared, engine: engine.site, prefersEngine: call?.prefersEngine ?? engine.executor.isCurrent,
             admission: engines.admission,
-            flow: flow(of: prepared.transportRequest.request, on: engine.executor), readers: readers,
+            flow: flow(of: prepared.source, on: engine.executor), readers: readers,
             isInFlight: isInFlight)
     }
 
@@ -291,7 +291,7 @@ struct CollectedAnswer: Sendable {
         switch sender {
         case .exchange(let exchange, let observer):
             Answer(
-                request: exchange.prepared.transportRequest.request, response: response, body: body,
+                request: exchange.prepared.request, response: response, body: body,
                 observer: observer)
         case .call(let call, let answered):
             Answer(

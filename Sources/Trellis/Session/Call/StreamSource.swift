@@ -13,7 +13,7 @@ final class StreamSource: ChunkSource {
         self.session = session
     }
 
-    var request: Request? { exchange.prepared.transportRequest.request }
+    var request: Request? { exchange.prepared.request }
 
     var observer: (any ReadingObserver)? { exchange.prepared.history?.observer }
 

@@ -83,7 +83,8 @@ final class RequestPreparation: Sendable {
     ) throws(TrellisError) -> PreparedRequest {
         let url = try parse(request.url)
         try Self.check(request)
-        if let name = request.headers.invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
+        let invalidName = request.headers.isEmpty ? nil : request.headers.invalidName
+        if let name = invalidName ?? invalidDefaultName { throw .invalidFieldName(name) }
         // A form that is put into memory stays an upload.
         let timeLimits =
             history.map { limits(of: request, delivery: .stream).within($0.limit) }
@@ -95,11 +96,11 @@ final class RequestPreparation: Sendable {
         let expectContinueTimeout = request.bodyWait?.clampedNanoseconds
         let (body, streamed) = try Self.body(
             request, isStreamed: expectContinueTimeout != nil || bandwidth?.send != nil, sizes)
+        let headerLines = try lines(
+            &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
+            expectsContinue: expectContinueTimeout != nil)
         let wire = TransferOptions(
-            url: url, method: request.method.rawValue,
-            headerLines: try lines(
-                &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
-                expectsContinue: expectContinueTimeout != nil),
+            url: url, method: request.method.rawValue, headerLines: headerLines,
             body: body,
             version: try Self.version(request.httpVersion ?? configuration.httpVersion, url),
             mayBeReplayed: request.method.isIdempotent,
@@ -109,7 +110,8 @@ final class RequestPreparation: Sendable {
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
             mayConnectForLong: timeLimits.connect.map { $0 > Self.libcurlConnectLimit } ?? true)
         return PreparedRequest(
-            transportRequest: TransportRequest(request: request, wire: wire), streamedBody: streamed,
+            request: request, defaultFields: headerLines == nil ? defaultFields : nil, wire: wire,
+            streamedBody: streamed,
             limits: timeLimits,
             maximumBodySize: request.maximumBodySize
                 ?? (delivery == .memory ? configuration.maximumBodySize : .unlimited),
@@ -153,6 +155,7 @@ final class RequestPreparation: Sendable {
 
     private static func check(_ request: Request) throws(TrellisError) {
         let method = request.method.rawValue
+        guard method != "GET" else { return }
         // CONNECT makes a tunnel, which is not an exchange of a request and a response (RFC 9110, section 9.3.6).
         guard HTTPRequest.Method(method) != nil, method != "CONNECT" else {
             throw TrellisError(.invalidRequest(.method(method)))
@@ -169,10 +172,10 @@ final class RequestPreparation: Sendable {
         case .automatic: return .http2OverTLS
         case .http1Only: return .http1
         case .http2PriorKnowledge: return .http2PriorKnowledge
-        case .http3Preferred: return url.scheme == "https" ? .http3WithFallback : .http2OverTLS
+        case .http3Preferred: return url.isSecure ? .http3WithFallback : .http2OverTLS
         case .http3Only:
             guard LibcurlFeatures.current.hasHTTP3 else { throw TrellisError(.unsupported("HTTP/3")) }
-            guard url.scheme == "https" else { throw TrellisError(.unsupported("HTTP/3 without TLS")) }
+            guard url.isSecure else { throw TrellisError(.unsupported("HTTP/3 without TLS")) }
             return .http3Only
         }
     }
@@ -221,12 +224,13 @@ final class RequestPreparation: Sendable {
 
     // MARK: Fields
 
+    /// Adds the default fields to a request, and returns its header lines; `nil` if the request has no field of its own, so that the
+    /// default fields and lines apply as they are.
     private func lines(
         _ request: inout Request, _ url: WireURL, hasBody: Bool, hasLeft: Bool, expectsContinue: Bool
     ) throws(TrellisError) -> HeaderLines? {
         let decodes = request.decodesContent ?? configuration.decodesContent
         if request.headers.isEmpty, !hasBody, !hasLeft, url.user == nil, decodes == configuration.decodesContent {
-            request.headers = defaultFields
             return nil
         }
         if !hasBody, !hasLeft, url.user == nil, !expectsContinue, decodes == configuration.decodesContent,

@@ -16,7 +16,7 @@ extension Session {
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func decode<Value: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, decoder: some DataDecoder = .json,
-        headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         try await read(
@@ -29,7 +29,7 @@ extension Session {
     /// - Throws: As ``DataRequest/decode(_:orError:decoder:)``.
     public func decode<Value: Decodable & Sendable, Failure: Decodable & Sendable>(
         _ type: Value.Type = Value.self, from request: some RequestConvertible, orError errorType: Failure.Type,
-        decoder: some DataDecoder = .json, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        decoder: some DataDecoder = .json, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Value {
         let serializer = DecodableResponseSerializer(type, decoder: decoder)
@@ -47,7 +47,7 @@ extension Session {
     ///   - encoding: The encoding; unless given, the one that ``StringResponseSerializer`` finds.
     /// - Throws: As ``DataRequest/serialize(with:)``.
     public func string(
-        _ request: some RequestConvertible, encoding: String.Encoding? = nil, headers: HTTPFields = [:],
+        _ request: some RequestConvertible, encoding: String.Encoding? = nil, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> String {

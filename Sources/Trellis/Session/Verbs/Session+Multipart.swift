@@ -11,7 +11,7 @@ extension Session {
     /// - Throws: ``TrellisError``, of kind ``TrellisError/Kind/file`` before anything is sent if a part's file is missing,
     ///   unreadable or a directory; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
-        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:],
+        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
@@ -27,7 +27,7 @@ extension Session {
     /// }
     /// ```
     public func upload(
-        to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        to request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, multipart build: (inout MultipartFormData) throws -> Void
     ) async throws -> (Data, Response) {
         var form = MultipartFormData()

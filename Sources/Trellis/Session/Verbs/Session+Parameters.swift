@@ -13,7 +13,7 @@ extension Session {
     ///   - headers: The fields.
     ///   - modifier: Changes the request before it is sent.
     public func request(
-        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: HTTPFields = [:],
+        _ url: some URLConvertible, method: HTTPRequest.Method = .get, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
@@ -37,7 +37,7 @@ extension Session {
     ///   - modifier: Changes the request before the parameters are put into it.
     public func request<Parameters: Encodable & Sendable>(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: Parameters?,
-        encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPFields = [:],
+        encoder: some ParameterEncoder = URLEncodedFormParameterEncoder.default, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(
@@ -58,7 +58,7 @@ extension Session {
     ///   - modifier: Changes the request before the parameters are put into it.
     public func request(
         _ url: some URLConvertible, method: HTTPRequest.Method = .get, parameters: [String: any Sendable]?,
-        encoding: some ParameterEncoding = URLEncoding.default, headers: HTTPFields = [:],
+        encoding: some ParameterEncoding = URLEncoding.default, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil, interceptor: (any RequestInterceptor)? = nil, modifier: RequestModifier? = nil
     ) -> DataRequest {
         request(

@@ -18,7 +18,8 @@ extension Session {
     ///   - body: The body: bytes, a file, a form, or an asynchronous sequence of chunks.
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
     public func uploadRequest(
-        _ body: RequestBody, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ body: RequestBody, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         self.request(
@@ -29,7 +30,8 @@ extension Session {
     /// Returns a handle on a request with bytes in memory as its body. Everything else is as in
     /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
-        _ data: Data, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ data: Data, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
         uploadRequest(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
@@ -38,7 +40,7 @@ extension Session {
     /// Returns a handle on a request with a file as its body. Everything else is as in
     /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
-        fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:],
+        fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
@@ -50,7 +52,7 @@ extension Session {
     ///
     /// - Parameter length: The number of bytes, if it is known.
     public func uploadRequest<Chunks: AsyncSequence & Sendable>(
-        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = [:],
+        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest where Chunks.Element: DataProtocol {
@@ -62,7 +64,7 @@ extension Session {
     /// Returns a handle on a request with a form as its body. Everything else is as in
     /// ``uploadRequest(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func uploadRequest(
-        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = [:],
+        multipart form: MultipartFormData, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> UploadRequest {
@@ -73,7 +75,7 @@ extension Session {
     /// ``uploadRequest(multipart:to:headers:timeouts:interceptor:)``. An error that the closure throws is thrown when the response is
     /// asked for.
     public func uploadRequest(
-        to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        to request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, multipart build: (inout MultipartFormData) throws -> Void
     ) -> UploadRequest {
         var form = MultipartFormData()

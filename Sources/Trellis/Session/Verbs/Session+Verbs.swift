@@ -12,7 +12,7 @@ extension Session {
     ///
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func data(
-        _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await pair(request.asRequest().adjusted(headers, timeouts, interceptor))
@@ -22,7 +22,7 @@ extension Session {
     ///
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func bytes(
-        _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> Data {
         try await pair(request.asRequest().adjusted(headers, timeouts, interceptor)).0
@@ -34,7 +34,7 @@ extension Session {
     ///
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task.
     public func stream(
-        _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> StreamResponse {
         try await open(request.asRequest().adjusted(headers, timeouts, interceptor))
@@ -47,7 +47,8 @@ extension Session {
     ///   - request: The request. Its method becomes `POST` if it is `GET`.
     /// - Throws: ``TrellisError``; `CancellationError` in a cancelled task, whose request ends at once.
     public func upload(
-        _ body: RequestBody, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ body: RequestBody, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await pair(
@@ -57,7 +58,8 @@ extension Session {
     /// Sends a request with bytes in memory as its body. Everything else is as in
     /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func upload(
-        _ data: Data, to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ data: Data, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
+        timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
         try await upload(.data(data), to: request, headers: headers, timeouts: timeouts, interceptor: interceptor)
@@ -66,7 +68,7 @@ extension Session {
     /// Sends a request with a file as its body. Everything else is as in
     /// ``upload(_:to:headers:timeouts:interceptor:)-(RequestBody,_,_,_,_)``.
     public func upload(
-        fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = [:],
+        fileAt path: some FilePathConvertible, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) {
@@ -78,7 +80,7 @@ extension Session {
     ///
     /// - Parameter length: The number of bytes, if it is known.
     public func upload<Chunks: AsyncSequence & Sendable>(
-        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = [:],
+        _ chunks: Chunks, length: Int64? = nil, to request: some RequestConvertible, headers: HTTPFields = HTTPFields(),
         timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) async throws -> (Data, Response) where Chunks.Element: DataProtocol {
@@ -92,7 +94,7 @@ extension Session {
     ///
     /// - Throws: An error that `handle` throws; ``TrellisError``; `CancellationError` in a cancelled task.
     public func withResponse<Value>(
-        to request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        to request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil, _ handle: (Response, ResponseBody) async throws -> Value
     ) async throws -> Value {
         let stream = try await open(request.asRequest().adjusted(headers, timeouts, interceptor))
@@ -103,7 +105,7 @@ extension Session {
     /// Returns a handle on a request that has not started yet. The request starts when its response is asked for, or with
     /// ``DataRequest/resume()``, and can be suspended and cancelled from any thread.
     public func request(
-        _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> DataRequest {
         DataRequest(
@@ -113,7 +115,7 @@ extension Session {
     /// Returns a handle on a request whose response is read as a stream. Nothing is sent before its ``StreamRequest/response`` is
     /// asked for or ``StreamRequest/resume()`` is called.
     public func streamRequest(
-        _ request: some RequestConvertible, headers: HTTPFields = [:], timeouts: Timeouts? = nil,
+        _ request: some RequestConvertible, headers: HTTPFields = HTTPFields(), timeouts: Timeouts? = nil,
         interceptor: (any RequestInterceptor)? = nil
     ) -> StreamRequest {
         StreamRequest(

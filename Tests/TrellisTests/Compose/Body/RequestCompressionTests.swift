@@ -53,7 +53,7 @@ struct RequestCompressionTests {
     func aBodyInMemoryIsCompressedAndHasALength(_ algorithm: Algorithm) async throws {
         let sent = Self.post(.data(Self.text, contentType: "text/plain"), RequestCompression(algorithm))
         let prepared = try RequestPreparationTests.prepare(sent)
-        guard case .bytes(let bytes) = prepared.transportRequest.wire.body else {
+        guard case .bytes(let bytes) = prepared.wire.body else {
             return #expect(Bool(false), "it is not in memory")
         }
         #expect(bytes.count < 10_000)

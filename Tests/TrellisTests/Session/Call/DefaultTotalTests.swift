@@ -79,7 +79,7 @@ struct DefaultTotalTests {
         form.append("x", withName: "a")
         let request = Request("http://localhost/", method: .post, body: .multipart(form))
         let prepared = try RequestPreparationTests.prepare(request)
-        guard case .bytes = prepared.transportRequest.wire.body else {
+        guard case .bytes = prepared.wire.body else {
             Issue.record("the form is not in memory")
             return
         }

@@ -12,7 +12,7 @@ struct RequestPreparationBodyTests {
     }
 
     private static func shape(_ request: Request) throws -> Shape {
-        switch try RequestPreparationTests.prepare(request).transportRequest.wire.body {
+        switch try RequestPreparationTests.prepare(request).wire.body {
         case .none: .none
         case .bytes(let bytes): .bytes(bytes.count)
         case .stream(let length): .stream(length)
@@ -125,14 +125,14 @@ struct RequestPreparationBodyTests {
     {
         var request = Request("\(scheme)://localhost/")
         request.httpVersion = policy
-        #expect(try RequestPreparationTests.prepare(request).transportRequest.wire.version == version)
+        #expect(try RequestPreparationTests.prepare(request).wire.version == version)
     }
 
     @Test func http3AloneNeedsALibcurlThatHasIt() throws {
         var request = Request("https://localhost/")
         request.httpVersion = .http3Only
         if LibcurlFeatures.current.hasHTTP3 {
-            #expect(try RequestPreparationTests.prepare(request).transportRequest.wire.version == .http3Only)
+            #expect(try RequestPreparationTests.prepare(request).wire.version == .http3Only)
         } else {
             let error = #expect(throws: TrellisError.self) { try RequestPreparationTests.prepare(request) }
             #expect(error?.kind == .unsupported)
@@ -143,7 +143,7 @@ struct RequestPreparationBodyTests {
     func onlyIdempotentRequestsMayBeReplayed(_ name: String, _ mayBeReplayed: Bool) throws {
         let method = try #require(HTTPRequest.Method(name))
         let prepared = try RequestPreparationTests.prepare(Request("http://localhost/", method: method))
-        #expect(prepared.transportRequest.wire.mayBeReplayed == mayBeReplayed)
+        #expect(prepared.wire.mayBeReplayed == mayBeReplayed)
     }
 
     @Test func theRequestsLimitsWinOverTheSessions() throws {

@@ -29,7 +29,7 @@ struct RequestPreparationTests {
         change(&configuration)
         let preparation = RequestPreparation(configuration)
         let prepared = try preparation.prepare(request, delivery: .memory, start: .init(nanoseconds: 1))
-        let lines = prepared.transportRequest.wire.headerLines ?? preparation.defaultLines
+        let lines = prepared.wire.headerLines ?? preparation.defaultLines
         return lines.bytes.split(separator: 0).map { String(decoding: $0, as: UTF8.self) }
     }
 
@@ -100,7 +100,7 @@ struct RequestPreparationTests {
             request.headers.append(HTTPField(name: name, value: value))
             let prepared = try Self.prepare(request)
             let line = value.isEmpty ? Array("\(name.rawName);".utf8) : Array("\(name.rawName): ".utf8) + value
-            #expect(prepared.transportRequest.wire.headerLines?.bytes == line + [0])
+            #expect(prepared.wire.headerLines?.bytes == line + [0])
         }
     }
 
@@ -140,7 +140,7 @@ struct RequestPreparationTests {
         var request = Request("http://localhost/")
         request.decodesContent = false
         #expect(try Self.lines(request) { $0.decodesContent = true }.isEmpty)
-        #expect(try !Self.prepare(request).transportRequest.wire.decodesContent)
+        #expect(try !Self.prepare(request).wire.decodesContent)
     }
 
     // MARK: Content-Type
@@ -195,6 +195,6 @@ struct RequestPreparationTests {
         request.timeouts = Timeouts(connect: connect)
         let prepared = try RequestPreparation(SessionConfiguration())
             .prepare(request, delivery: .memory, start: EngineInstant(nanoseconds: 0))
-        #expect(prepared.transportRequest.wire.mayConnectForLong == isLifted)
+        #expect(prepared.wire.mayConnectForLong == isLifted)
     }
 }

@@ -1,0 +1,40 @@
+extension EngineActor {
+    /// Runs `body` in the actor as ``submit(_:)`` does, with the reply to a task. A closure that captures nothing needs no allocation.
+    @inlinable @inline(__always)
+    package nonisolated func submit<Value>(
+        _ reply: Reply<Value>, _ body: @escaping @Sendable (isolated Self, Reply<Value>) -> Void
+    ) {
+        entrance.submit(EngineReplyEntry(self, reply, body))
+    }
+}
+
+/// A call of an actor with the reply to a task, which waits to run on the actor's engine thread.
+@safe
+@usableFromInline package struct EngineReplyEntry: Sendable {
+    private let actor: any EngineActor
+    private let reply: Reply<Void>
+    private let body: @Sendable (AnyObject, Reply<Void>) -> Void
+
+    /// A closure as a stored value, so that a cast changes only its type.
+    private struct Isolated<Owner: EngineActor, Value: Sendable> {
+        let body: @Sendable (isolated Owner, Reply<Value>) -> Void
+    }
+    private struct Erased { let body: @Sendable (AnyObject, Reply<Void>) -> Void }
+
+    /// Creates a call of an actor.
+    @usableFromInline
+    package init<Owner: EngineActor, Value: Sendable>(
+        _ actor: Owner, _ reply: Reply<Value>, _ body: @escaping @Sendable (isolated Owner, Reply<Value>) -> Void
+    ) {
+        self.actor = actor
+        // Isolation is only part of the type, every class instance is passed as one reference, and every reply as one pointer.
+        self.reply = unsafe unsafeBitCast(reply, to: Reply<Void>.self)
+        self.body = unsafe unsafeBitCast(Isolated(body: body), to: Erased.self).body
+    }
+
+    /// Runs the call on the engine thread of `executor`. If the actor has moved to another engine, the call is passed on to that engine.
+    func run(on executor: EngineExecutor) {
+        let home = actor.executor
+        if home === executor { body(actor, reply) } else { home.submit(self) }
+    }
+}
