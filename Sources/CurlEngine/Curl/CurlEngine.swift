@@ -21,6 +21,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// The transfers whose server has sent GOAWAY, if libcurl does not report how their streams end.
     @exclusivity(unchecked) private var leaving = TransfersBySocket()
     private var idleTimer: EngineTimer?
+    private var whenIdle: (@Sendable () -> Void)?
     /// The instant at which the last transfer ended.
     private var lastUse = EngineInstant(nanoseconds: 0)
 
@@ -157,10 +158,10 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         remove(transfer, hasFailed: code != CURLE_OK)
         if transfer.mustStartAgain { return startAgain(transfer) }
         if case .stream = transfer.options.body { transfer.upload.discard() }
-        if let easy, transfer.isHTTP1 {
-            unsafe multi?.sockets.didBecomeIdle(
-                easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy),
-                origin: transfer.options.url.origin)
+        if let easy {
+            unsafe multi?.sockets.didEndTransfer(
+                on: easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy),
+                to: transfer.options.url.origin, isHTTP1: transfer.isHTTP1)
         }
         guard !transfer.isCancelled else { return }
         if end.failure == nil, transfer.isHeldUp {
@@ -301,7 +302,10 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     // MARK: Idle connections
 
-    /// Closes one idle HTTP/1.1 connection to an origin, or all idle HTTP/1.1 connections if `origin` is `nil`.
+    /// Sets the closure that is called when all connections were idle for their lifetime and are closed. Call before the first transfer.
+    package func onIdle(_ body: @escaping @Sendable () -> Void) { whenIdle = body }
+
+    /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
     package func closeIdleConnections(to origin: String?) { unsafe multi?.sockets.closeIdle(to: origin) }
 
     private var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
@@ -315,5 +319,6 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         guard deadline <= now else { return executor.engineLoop.set(timer, at: deadline) }
         idleTimer = nil
         self.multi = nil
+        whenIdle?()
     }
 }

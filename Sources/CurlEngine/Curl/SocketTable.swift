@@ -25,7 +25,7 @@ struct SocketTable {
         var isIdleHTTP1 = false
         /// The easy handle for which libcurl last had an interest in the socket.
         var user: ObjectIdentifier?
-        /// The origin of an idle connection's last request.
+        /// The origin of the last request on the connection; empty before the end of the first one.
         var origin = ""
     }
 
@@ -73,22 +73,26 @@ struct SocketTable {
         dirty.append(descriptor)
     }
 
-    /// Marks a socket as idle after an HTTP/1 response, unless the next transfer already uses it.
-    mutating func didBecomeIdle(
-        _ descriptor: Int32, generation: UInt32, after user: ObjectIdentifier, origin: String
+    /// Records the end of a transfer. Marks the socket as idle after an HTTP/1 response, unless the next transfer already uses it.
+    mutating func didEndTransfer(
+        on descriptor: Int32, generation: UInt32, after user: ObjectIdentifier, to origin: String, isHTTP1: Bool
     ) {
-        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation,
-            self[descriptor].user == user
-        else { return }
-        self[descriptor].isIdleHTTP1 = true
+        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation else {
+            return
+        }
         self[descriptor].origin = origin
+        if isHTTP1, self[descriptor].user == user { self[descriptor].isIdleHTTP1 = true }
     }
 
-    /// Shuts down one idle HTTP/1.1 connection to an origin, or all idle ones if `origin` is `nil`. libcurl then finds them dead.
+    /// Shuts down one idle connection to an origin, or all idle ones if `origin` is `nil`. libcurl then finds them dead.
     mutating func closeIdle(to origin: String?) {
-        for descriptor in entries.indices where entries[descriptor].isIdleHTTP1 {
-            guard origin == nil || entries[descriptor].origin == origin else { continue }
+        for descriptor in entries.indices {
+            let entry = entries[descriptor]
+            // libcurl has no interest in a connection without transfers.
+            guard entry.isOurs, entry.wanted.isEmpty, !entry.origin.isEmpty, origin == nil || entry.origin == origin
+            else { continue }
             entries[descriptor].isIdleHTTP1 = false
+            entries[descriptor].origin = ""
             shutdown(Int32(descriptor), Int32(SHUT_RDWR))
             if origin != nil { return }
         }

@@ -44,8 +44,9 @@ extension EngineActor {
         EngineEntry(self, body).run(on: entrance)
     }
 
-    /// Continues with `body` on the engine to which the actor has just moved, before any call that has entered the actor since.
-    package nonisolated func arrive(_ body: @escaping @Sendable (isolated Self) -> Void) {
+    /// Runs `body` in the actor as soon as its engine thread is free, without the entrance of an actor that has moved. The order of such
+    /// calls is kept, but not their order with calls through the entrance.
+    package nonisolated func submitDirectly(_ body: @escaping @Sendable (isolated Self) -> Void) {
         executor.submit(EngineEntry(self, body))
     }
 }

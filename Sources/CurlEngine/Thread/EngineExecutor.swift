@@ -148,6 +148,7 @@ import CCurl
         let resident = LoopActor(executor: self)
         Task.immediate { await resident.occupy() }
         work()
+        meter.threadWillEnd()
         end()
     }
 

@@ -34,7 +34,6 @@ package final class EngineMeter: Sendable {
     /// The processor time that the engine thread has used so far.
     package var busyTime: Duration {
         let clock = clock.load(ordering: .relaxed)
-        // The clock of a thread that has ended reads zero.
         let time = clock == 0 ? 0 : ccurl_clock_ns(clock)
         return .nanoseconds(Int64(clamping: max(time, sampledTime.load(ordering: .relaxed))))
     }
@@ -63,6 +62,13 @@ package final class EngineMeter: Sendable {
         sampledAt.store(now, ordering: .relaxed)
         // The first work runs before the first turn of the loop.
         turnStart.store(now, ordering: .relaxed)
+    }
+
+    /// Records that the thread is about to end.
+    func threadWillEnd() {
+        sampledTime.store(ccurl_clock_ns(clock.load(ordering: .relaxed)), ordering: .relaxed)
+        clock.store(0, ordering: .relaxed)
+        turnStart.store(0, ordering: .relaxed)
     }
 
     /// Records that the thread is about to sleep.

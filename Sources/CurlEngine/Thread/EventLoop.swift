@@ -186,8 +186,8 @@ package final class EventLoop {
         if let body { whenEnded.append(body) }
     }
 
-    /// Indicates whether ``stop(whenEnded:)`` was called.
-    var mustEnd: Bool { isStopping }
+    /// Indicates whether the loop has ended, or ends as soon as there is no more work.
+    var mustEnd: Bool { isStopping || isTornDown }
 
     /// Closes everything and returns the closures to call at the end.
     func tearDown() -> [@Sendable () -> Void] {

@@ -67,10 +67,16 @@ extension ExchangeActor {
         // From here on, the exchange belongs to the other engine.
         _ = moved.storeIfNil(engine)
         isMoved.store(true, ordering: .releasing)
-        arrive { exchange in
+        submitDirectly { exchange in
             exchange.admit(on: engine, isProbing: isProbing)
             exchange.updateTimer()
         }
+    }
+
+    /// Requests a slot again, because the engine of the exchange was held up when it was the exchange's turn.
+    func didLoseTurn() {
+        guard state.progress == .queued else { return }
+        enterQueue()
     }
 
     private func admit(on engine: ExchangeEngine, isProbing: Bool) {

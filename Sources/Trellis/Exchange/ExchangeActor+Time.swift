@@ -42,6 +42,8 @@ struct ExchangeEnd: Sendable {
     /// The exchange's own error; `nil` if it has none.
     let failure: (any Error)?
     let metrics: Metrics
+    /// Indicates whether the exchange ended because of the call.
+    let wasInProgress: Bool
 }
 
 extension ExchangeActor {
@@ -50,13 +52,14 @@ extension ExchangeActor {
     /// - Parameter isOverdue: Indicates whether the call has reached its deadline. That deadline can be earlier than the exchange's own,
     ///   because the exchange of a handle may have started later.
     func end(_ error: any Error, isOverdue: Bool) -> ExchangeEnd {
+        let wasInProgress = !state.isEnded
         if isOverdue {
             var error = TrellisError(.timedOut(.total))
             if state.progress == .queued { error.detail = reasonForWaiting }
             fail(error)
         }
         cancel(error)
-        return ExchangeEnd(failure: failure, metrics: finalMetrics)
+        return ExchangeEnd(failure: failure, metrics: finalMetrics, wasInProgress: wasInProgress)
     }
 }
 

@@ -42,40 +42,40 @@ final class LaterAttempt: TransportEvents {
 
 extension ExchangeActor {
     fileprivate nonisolated func connected(in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.isConnected(in: attempt) } }
+        guard executor.isCurrent else { return submitDirectly { $0.isConnected(in: attempt) } }
         onEngineThread.isConnected(in: attempt)
     }
 
     fileprivate nonisolated func receivedInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.receiveInformational(head, in: attempt) } }
+        guard executor.isCurrent else { return submitDirectly { $0.receiveInformational(head, in: attempt) } }
         onEngineThread.receiveInformational(head, in: attempt)
     }
 
     fileprivate nonisolated func received(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.receive(head, in: attempt) } }
+        guard executor.isCurrent else { return submitDirectly { $0.receive(head, in: attempt) } }
         onEngineThread.receive(head, in: attempt)
     }
 
     fileprivate nonisolated func received(_ bytes: RawSpan, in attempt: ExchangeState.Attempt) {
         guard executor.isCurrent else {
             let copy = [UInt8](copying: bytes)
-            return submit { request in copy.withBytes { request.receive($0, in: attempt) } }
+            return submitDirectly { request in copy.withBytes { request.receive($0, in: attempt) } }
         }
         onEngineThread.receive(bytes, in: attempt)
     }
 
     fileprivate nonisolated func needsBody(in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.needsBody(for: attempt) } }
+        guard executor.isCurrent else { return submitDirectly { $0.needsBody(for: attempt) } }
         onEngineThread.needsBody(for: attempt)
     }
 
     fileprivate nonisolated func sentBody(_ count: Int, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.didSendBody(count, in: attempt) } }
+        guard executor.isCurrent else { return submitDirectly { $0.didSendBody(count, in: attempt) } }
         onEngineThread.didSendBody(count, in: attempt)
     }
 
     fileprivate nonisolated func ended(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submit { $0.didEnd(end, in: attempt) } }
+        guard executor.isCurrent else { return submitDirectly { $0.didEnd(end, in: attempt) } }
         onEngineThread.didEnd(end, in: attempt)
     }
 }

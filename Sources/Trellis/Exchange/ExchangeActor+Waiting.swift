@@ -26,6 +26,10 @@ extension ExchangeActor {
 
     /// Cancels the exchange because the task that waits for it was cancelled.
     nonisolated func cancelWithTask() {
-        submit { $0.cancel(CancellationError()) }
+        if hasMoved {
+            submitDirectly { $0.cancel(CancellationError()) }
+        } else {
+            submit { $0.cancel(CancellationError()) }
+        }
     }
 }

@@ -28,7 +28,10 @@ final class ExchangeEngine: Sendable {
     /// Counts an exchange that got a slot.
     func countAdmitted() { admitted.add(1, ordering: .relaxed) }
 
-    /// Closes an idle HTTP/1.1 connection to an origin, or all idle ones if `origin` is `nil`, and then calls `body`.
+    /// Sets the closure that is called when the engine has closed all connections after their idle lifetime.
+    func onIdle(_ body: @escaping @Sendable () -> Void) { (transport as? any ConnectionPool)?.onIdle(body) }
+
+    /// Closes an idle connection to an origin, or all idle ones if `origin` is `nil`, and then calls `body`.
     func closeIdleConnections(to origin: String?, then body: @escaping @Sendable () -> Void = {}) {
         // An engine that has not started has no connections, and is not started for this.
         guard executor.hasStarted else { return body() }

@@ -17,6 +17,8 @@ actor SessionActor: EngineActor {
     private var redirected: Set<ObjectIdentifier> = []
     /// The errors of the requests that were cancelled after a redirect, before the calls that follow it have started.
     private(set) var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
+    /// The errors of the requests on other engines that are being cancelled. Their responses may come before that.
+    private var cancelledElsewhere: [ObjectIdentifier: TrellisError] = [:]
     /// The operations made of several calls that have started and have not ended, even if none of their requests is in progress.
     private var work: [ObjectIdentifier: any SessionOperation] = [:]
     /// The continuations of ``waitUntilEmpty()``, resumed when no request or operation is left.
@@ -60,6 +62,7 @@ actor SessionActor: EngineActor {
         let id = ObjectIdentifier(request)
         requests[id] = nil
         // No call follows an exchange that has failed; its identity may be a later exchange's.
+        cancelledElsewhere[id] = nil
         if !isFollowed {
             redirected.remove(id)
             cancelledRedirects[id] = nil
@@ -76,7 +79,10 @@ actor SessionActor: EngineActor {
     }
 
     /// Records that the response to a request without steps was a redirect, and that a call will follow the redirect.
-    func willFollow(_ request: ExchangeActor) { redirected.insert(ObjectIdentifier(request)) }
+    func willFollow(_ request: ExchangeActor) {
+        let id = ObjectIdentifier(request)
+        if let error = cancelledElsewhere[id] { cancelledRedirects[id] = error } else { redirected.insert(id) }
+    }
 
     // MARK: Calls
 
@@ -88,7 +94,7 @@ actor SessionActor: EngineActor {
             return error
         }
         let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? false
-        guard !isRefusing || isInFlight || call.isInFlight && !life.hasDrained else {
+        guard !isRefusing || isInFlight && !life.hasDrained || call.isInFlight && !life.hasDrained else {
             resumeIfEmpty()
             return TrellisError(.cancelled(.sessionShutDown))
         }
@@ -152,6 +158,7 @@ actor SessionActor: EngineActor {
         work = [:]
         for call in calls.values { call.onEngineThread.cancel(error) }
         for request in requests.values {
+            if request.hasMoved { cancelledElsewhere[ObjectIdentifier(request)] = error }
             request.perform { $0.cancel(error) }
         }
         resumeIfEmpty()

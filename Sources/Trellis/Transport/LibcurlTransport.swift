@@ -23,6 +23,7 @@ package struct LibcurlTransport: Transport {
 
 extension LibcurlTransport: ConnectionPool {
     package func closeIdleConnections(to origin: String?) { engine.closeIdleConnections(to: origin) }
+    package func onIdle(_ body: @escaping @Sendable () -> Void) { engine.onIdle(body) }
 }
 
 /// A libcurl transfer as a transport task.

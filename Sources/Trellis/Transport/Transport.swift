@@ -221,7 +221,9 @@ package protocol FileTransportTask: TransportTask {
 
 /// A transport with a pool of connections of its own.
 package protocol ConnectionPool {
-    /// Closes one idle HTTP/1.1 connection to an origin (`https://example.com:443`), or all idle HTTP/1.1 connections if `origin` is `nil`.
+    /// Closes one idle connection to an origin (`https://example.com:443`), or all idle connections if `origin` is `nil`.
     /// Called on the engine thread.
     func closeIdleConnections(to origin: String?)
+    /// Sets the closure that is called on the engine thread when all connections were idle for their lifetime and are closed.
+    func onIdle(_ body: @escaping @Sendable () -> Void)
 }

@@ -258,4 +258,58 @@ struct SeveralEnginesTests {
         try await stuck.value
         await session.shutdown()
     }
+
+    @Test func aSlotPassesOverAnEngineThatIsStuck() async throws {
+        let gates = [LoopbackServer.Gate(), LoopbackServer.Gate()]
+        let server = try Self.server { $0 == "/first" ? gates[0] : nil }
+        let session = Self.session(.fixed(2), perOrigin: 1)
+        let first = Self.onEngine(1, of: session) { try await session.data(server.url("/first")) }
+        try await server.waitUntilRequested(count: 1)
+        // The request of the first engine is ahead of that of the second.
+        let late = Self.onEngine(0, of: session) { try await session.data(server.url("/late")) }
+        await Self.waitUntilLive(session, count: 2)
+        let next = Self.onEngine(1, of: session) { try await session.data(server.url("/next")) }
+        await Self.waitUntilLive(session, count: 3)
+        let (blocked, wait) = (LoopbackServer.Gate(), DispatchedWait())
+        let stuck = Self.onEngine(0, of: session) {
+            blocked.open()
+            wait.wait()
+        }
+        try await blocked.opened()
+        while !session.engine.meter.isStuck { await Task.yield() }
+        gates[0].open()
+        _ = try await (first.value, next.value)
+        wait.end()
+        _ = try await (stuck.value, late.value)
+        #expect(server.requests.map(\.path) == ["/first", "/next", "/late"])
+        await session.shutdown()
+    }
+
+    @Test func noEngineBeginsAfterTheShutdown() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session(EngineCount(initial: 1, maximum: 4))
+        _ = try await session.data(server.url())
+        await session.shutdown()
+        #expect(!session.engine.meter.isStuck)
+        await #expect(throws: TrellisError.self) { try await session.data(server.url()) }
+        session.engines.activate(3)
+        #expect(session.engines.all.count == 1)
+    }
+
+    @Test func equalRequestsOnTwoEnginesAreSentOnce() async throws {
+        let gate = LoopbackServer.Gate()
+        let server = try Self.server { _ in gate }
+        let flight = SingleFlight()
+        let session = Self.session(.fixed(2)) { $0.steps.aroundCall.append(flight) }
+        let tasks = (0..<2).map { index in
+            Self.onEngine(index, of: session) { try await session.string(server.url()) }
+        }
+        try await server.waitUntilRequested(count: 1)
+        await Self.waitUntilLive(session, count: 1)
+        while await session.liveRequests.count < 3 { await Task.yield() }
+        gate.open()
+        for task in tasks { #expect(try await task.value == "hello") }
+        #expect(server.requests.count == 1)
+        await session.shutdown()
+    }
 }

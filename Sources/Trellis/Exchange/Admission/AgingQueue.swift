@@ -11,8 +11,8 @@ struct AgingQueue<ID: Hashable> {
         static var slack: Int { 64 }
 
         /// The spots in the order of arrival. The ticket of a member that left is negative; the first spot always has a member. Vacated
-        /// spots never outnumber the waiting members and ``slack`` together.
-        var spots: [(ticket: Int, id: ID)] = []
+        /// spots never outnumber the waiting members and ``slack`` together, and keep no reference to the member that left.
+        var spots: [(ticket: Int, id: ID?)] = []
         /// The index of the first spot.
         var first = 0
         /// The number of waiting members.
@@ -34,7 +34,7 @@ struct AgingQueue<ID: Hashable> {
         mutating func vacate(_ place: Int) {
             count -= 1
             if count == 0 { return self = Lane() }
-            spots[place].ticket = -spots[place].ticket
+            spots[place] = (-spots[place].ticket, nil)
             while spots[first].ticket < 0 { first += 1 }
             guard spots.count > 2 * count + Self.slack else { return }
             // At least as many members have left as spots are moved, so that the cost per member is constant.
@@ -80,8 +80,7 @@ struct AgingQueue<ID: Hashable> {
 
     /// Removes and returns the next member; `nil` if the queue is empty.
     mutating func next() -> ID? {
-        guard let lane = nextLane() else { return nil }
-        let id = lanes[lane].spots[lanes[lane].first].id
+        guard let lane = nextLane(), let id = lanes[lane].spots[lanes[lane].first].id else { return nil }
         tickets[id] = nil
         lanes[lane].overtaken = 0
         for lower in lanes.indices.dropFirst(lane + 1) where lanes[lower].count > 0 { lanes[lower].overtaken += 1 }
@@ -91,7 +90,7 @@ struct AgingQueue<ID: Hashable> {
     }
 
     /// The next member; `nil` if the queue is empty.
-    var first: ID? { nextLane().map { lanes[$0].spots[lanes[$0].first].id } }
+    var first: ID? { nextLane().flatMap { lanes[$0].spots[lanes[$0].first].id } }
 
     /// The number of spots in memory, vacated spots included.
     var spotCount: Int { lanes.reduce(0) { $0 + $1.spots.count } }

@@ -60,9 +60,13 @@ final class ConnectionAdmission: Sendable {
     /// Adds an engine. With the second engine, the admission begins to count which engine has which connections; the first engine closes
     /// its idle connections, which were not counted.
     func add(_ engine: ExchangeEngine) {
+        engine.onIdle { [weak self] in self?.didCloseIdleConnections(of: engine.index) }
         let first = state.withLock { $0.add(engine) }
         first?.closeIdleConnections(to: nil)
     }
+
+    /// Records that an engine has closed all of its idle connections.
+    private func didCloseIdleConnections(of engine: Int) { state.withLock { $0.closeAllIdle(on: engine) } }
 
     /// Sets the number of engines that get requests without a connection.
     func activate(_ count: Int) { state.withLock { $0.loads.activeCount = count } }
@@ -196,10 +200,22 @@ extension ConnectionAdmission {
 
         mutating func grants(_ applicants: [Applicant]) -> [Grant] {
             if applicants.isEmpty { return [] }
-            return applicants.map { applicant in
-                guard isSpread else { return Grant(exchange: applicant.exchange, engine: applicant.exchange.home) }
-                return grant(applicant.exchange, at: nil, isProbing: false)
+            guard isSpread else {
+                return applicants.map { Grant(exchange: $0.exchange, engine: $0.exchange.home) }
             }
+            var (grants, waiting) = ([Grant](), applicants)
+            while !waiting.isEmpty {
+                let applicant = waiting.removeFirst()
+                let exchange = applicant.exchange
+                if exchange.entrance.meter.isStuck, let place = queue.place(of: exchange.prepared.queue) {
+                    // The engine of the exchange cannot pass the slot on, so another exchange gets it.
+                    waiting += queue.release(applicant, at: place, isShared: nil)
+                    exchange.submit { $0.didLoseTurn() }
+                } else {
+                    grants.append(grant(exchange, at: nil, isProbing: false))
+                }
+            }
+            return grants
         }
 
         /// Chooses the engine of an exchange that gets a slot.
@@ -210,9 +226,10 @@ extension ConnectionAdmission {
                 return Grant(exchange: exchange, engine: exchange.home)
             }
             let before = queue[spreadAt: place].openCount
+            let room = max(limits.total - openCount, 0)
             let choice = queue[spreadAt: place].take(
-                home: exchange.home.index, streams: queue.streams(at: place), limit: limits.perOrigin,
-                mobility: exchange.mobility, engines: loads)
+                home: exchange.home.index, streams: queue.streams(at: place),
+                limit: min(limits.perOrigin, before + room), mobility: exchange.mobility, engines: loads)
             openCount += queue[spreadAt: place].openCount - before
             loads.requests[choice.engine] += 1
             var grant = Grant(exchange: exchange, engine: engines[choice.engine], isProbing: isProbing)
@@ -221,12 +238,27 @@ extension ConnectionAdmission {
             } else if choice.opens, openCount > limits.total {
                 grant.closing = closeIdleConnection()
             }
+            if let closing = grant.closing, loads.isStuck(closing.engine.index) {
+                // The exchange does not wait for an engine that is held up.
+                closing.engine.closeIdleConnections(to: closing.origin)
+                grant.closing = nil
+            }
             return grant
         }
 
         mutating func release(at place: Place, on engine: Int) {
             queue[spreadAt: place].release(on: engine)
             loads.requests[engine] -= 1
+        }
+
+        mutating func closeAllIdle(on engine: Int) {
+            guard isSpread else { return }
+            for place in queue.places {
+                let before = queue[spreadAt: place].openCount
+                queue[spreadAt: place].closeAllIdle(on: engine, streams: queue.streams(at: place))
+                openCount += queue[spreadAt: place].openCount - before
+                queue.forgetIfUnused(place)
+            }
         }
 
         /// Chooses an idle connection of any origin to be closed, in turn; `nil` if there is none.

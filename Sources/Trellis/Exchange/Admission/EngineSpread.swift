@@ -67,7 +67,10 @@ struct EngineSpread: Hashable {
     ) -> Choice {
         if hasRoom(home, streams) { return Choice(engine: home, opens: false) }
         guard let other = engineWithRoom(streams: streams, engines) else {
-            return Choice(engine: mobility == .free ? engines.relieving(home) : home, opens: true)
+            // At the limit, only an engine that is held up can have an idle connection.
+            return Choice(
+                engine: mobility == .free ? engines.relieving(home) : home, opens: true,
+                closes: openCount < limit ? nil : engineWithIdleConnection(streams: streams))
         }
         let moves =
             switch mobility {
@@ -77,7 +80,8 @@ struct EngineSpread: Hashable {
             case .none: false
             }
         if moves { return Choice(engine: other, opens: false) }
-        return Choice(engine: home, opens: true, closes: openCount < limit ? nil : other)
+        return Choice(
+            engine: home, opens: true, closes: openCount < limit ? nil : engineWithIdleConnection(streams: streams))
     }
 
     /// Returns the engine with room on an open connection that has least to do; `nil` if no engine has room.
@@ -97,6 +101,12 @@ struct EngineSpread: Hashable {
     /// The first engine that has an idle connection; `nil` if there is none.
     func engineWithIdleConnection(streams: Int) -> Int? {
         shares.indices.first { shares[$0].open > shares[$0].used(streams) }
+    }
+
+    /// Records that an engine has closed its idle connections.
+    mutating func closeAllIdle(on engine: Int, streams: Int) {
+        guard engine < shares.count else { return }
+        modify(engine) { $0.open = min($0.open, $0.used(streams)) }
     }
 
     /// Records that an engine closes an idle connection.

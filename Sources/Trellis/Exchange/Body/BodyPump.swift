@@ -35,10 +35,10 @@ final class BodyPump: Sendable {
                 } else {
                     try await send(source, to: target)
                 }
-                target.request?.submit { $0.finishSending(from: self) }
+                target.request?.submitDirectly { $0.finishSending(from: self) }
             } catch {
                 let failure = error as? TrellisError ?? TrellisError(.bodyFailed(.sourceFailed), underlying: error)
-                target.request?.submit { $0.bodyFailed(failure, from: self) }
+                target.request?.submitDirectly { $0.bodyFailed(failure, from: self) }
             }
         }
         state.withLock { $0.task = task }
@@ -55,7 +55,7 @@ final class BodyPump: Sendable {
             if let length = source.length, total > length {
                 throw TrellisError(.bodyFailed(.lengthMismatch(promised: length, given: total)))
             }
-            target.request?.submit { $0.send(chunk, from: self) }
+            target.request?.submitDirectly { $0.send(chunk, from: self) }
         }
         let total = sent.withLock { $0 }
         if let length = source.length, total != length {
@@ -69,7 +69,7 @@ final class BodyPump: Sendable {
         defer { withExtendedLifetime(file) {} }
         try await awaitRoom()
         state.withLock { ($0.hasRoom, $0.handsOver) = (false, true) }
-        target.request?.submit { $0.send(file, from: self) }
+        target.request?.submitDirectly { $0.send(file, from: self) }
         try await awaitRoom()
     }
 

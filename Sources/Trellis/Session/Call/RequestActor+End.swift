@@ -8,6 +8,8 @@ extension RequestActor {
         let event: RequestState.Event
         /// The number of exchanges that have not ended.
         var awaitedCount = 0
+        /// The replies to callers that wait for the result.
+        var replies: [Reply<StepResponse>] = []
     }
 
     /// Ends the exchanges in progress, and then the call.
@@ -18,29 +20,44 @@ extension RequestActor {
         // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.
         call.record.withLock { $0.work }?.cancelOffEngine()
         ending = Ending(error: error, event: event)
-        for exchange in underWay {
-            ending?.awaitedCount += 1
+        for exchange in exchangesToEnd(isOverdue: isOverdue) {
             guard exchange.hasMoved else {
-                let end = exchange.onEngineThread.end(error, isOverdue: isOverdue)
-                didEnd(exchange, end)
+                didEnd(exchange, exchange.onEngineThread.end(error, isOverdue: isOverdue))
                 continue
             }
-            exchange.submit { [self] exchange in
+            // The call does not wait for an engine that is held up.
+            let isAwaited = !exchange.executor.meter.isStuck
+            if isAwaited { ending?.awaitedCount += 1 }
+            exchange.submitDirectly { [self] exchange in
                 let end = exchange.end(error, isOverdue: isOverdue)
-                submit { $0.didEnd(exchange, end) }
+                submit { request in
+                    request.didEnd(exchange, end)
+                    guard isAwaited else { return }
+                    request.ending?.awaitedCount -= 1
+                    request.finishEnding()
+                }
             }
         }
         finishEnding()
     }
 
+    /// Returns the exchanges that end with the call. An exchange on another engine can have ended just now, at the same deadline.
+    private func exchangesToEnd(isOverdue: Bool) -> [ExchangeActor] {
+        guard isOverdue, let last = exchange, last.hasMoved, last.isEnded else { return underWay }
+        return underWay + [last]
+    }
+
     /// Records an exchange that has ended because its call ends.
     private func didEnd(_ exchange: ExchangeActor, _ end: ExchangeEnd) {
-        // The exchange's own failure contains the phase.
-        if let failure = end.failure { ending?.error = failure }
+        // The exchange's own failure contains the phase. A task that was cancelled because of the deadline is no reason.
+        if let failure = end.failure, end.wasInProgress || (failure as? TrellisError)?.reason == .timedOut(.total),
+            !(failure is CancellationError) || ending?.event == .cancel
+        {
+            ending?.error = failure
+        }
+        guard end.wasInProgress else { return }
         let attempt = (exchange.prepared.history?.earlierAttempts ?? 0) + 1
         call.record(exchange.prepared, end.metrics, attempt: attempt)
-        ending?.awaitedCount -= 1
-        if exchange.hasMoved { finishEnding() }
     }
 
     private func finishEnding() {
@@ -50,5 +67,6 @@ extension RequestActor {
         self.result = result
         tellEnd(result)
         handle(ending.event)
+        for reply in ending.replies { reply.resume(with: result) }
     }
 }

@@ -130,6 +130,11 @@ actor RequestActor: EngineActor {
             try await withReply { reply in
                 // The new task would not know.
                 if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
+                // Code of the user's does not run on an engine thread.
+                if CallingThread.isEngine {
+                    return keep(
+                        Task(executorPreference: globalConcurrentExecutor) { self.conclude(await work(), to: reply) })
+                }
                 keep(Task.immediate { conclude(await work(), to: reply) })
             }
         } onCancel: {
@@ -157,7 +162,7 @@ actor RequestActor: EngineActor {
 
     // MARK: Calls on the engine thread
 
-    var currentState: RequestState { state }
+    var currentState: RequestState { ending.map { $0.event == .cancel ? .cancelled : .finished } ?? state }
 
     /// Adds a waiting reader, and starts the call for the first one. Resumes the reader at once if the call has ended.
     func wait(_ reader: UInt64, with reply: Reply<StepResponse>, _ conditions: ReadingConditions?) {
@@ -259,7 +264,13 @@ actor RequestActor: EngineActor {
     }
 
     /// Passes the result of a call that the actor has ended to its caller.
-    func report(to reply: Reply<StepResponse>) { reply.resume(with: result ?? .failure(CancellationError())) }
+    func report(to reply: Reply<StepResponse>) {
+        if ending == nil {
+            reply.resume(with: result ?? .failure(CancellationError()))
+        } else {
+            ending?.replies.append(reply)
+        }
+    }
 
     func deadlineIsOver() {
         // The total limits of exchanges in progress end at the same moment, or ended just before.
@@ -289,8 +300,9 @@ actor RequestActor: EngineActor {
     private var overdue: TrellisError {
         var error = TrellisError(.timedOut(.total), method: call.request.method, url: completeURL)
         error.metrics.total = .nanoseconds(Int64(clamping: call.limit ?? 0))
-        let history = exchange?.prepared.history
-        error.metrics.attemptCount = exchange == nil ? 0 : (history?.earlierAttempts ?? 0) + 1
+        let last = exchange ?? predecessor
+        let history = last?.prepared.history
+        error.metrics.attemptCount = last == nil ? 0 : (history?.earlierAttempts ?? 0) + 1
         error.followed = history?.redirects ?? []
         guard let wait = call.record.withLock({ $0.wait }) else {
             error.detail = "a step around the request was at work"
@@ -320,6 +332,8 @@ actor RequestActor: EngineActor {
     }
 
     func handle(_ event: RequestState.Event) {
+        // The state of a call that ends changes only to its final one.
+        if ending != nil { return }
         switch state.handle(event) {
         case .nothing: break
         case .pauseExchanges:

@@ -245,7 +245,7 @@ extension Session {
         _ exchange: ExchangeActor, _ head: (BodyInbox) async throws -> Response
     ) async throws -> StepResponse {
         let inbox = BodyInbox {
-            exchange.submit { $0.readerHasDrained() }
+            exchange.submitDirectly { $0.readerHasDrained() }
         } whenAbandoned: {
             exchange.submit { $0.cancel(CancellationError()) }
         }

@@ -9,9 +9,9 @@ struct EngineScaling {
     static let busyShare = 0.75
     /// The share of the time that the engines may be busy on average after one of them is taken away.
     static let calmShare = 0.5
-    /// The number of samples in succession that lead to another engine.
+    /// The number of samples of each engine in succession that lead to another engine.
     static let busySamples = 3
-    /// The number of samples in succession that lead to one engine less.
+    /// The number of samples of each engine in succession that lead to one engine less.
     static let calmSamples = 30
     /// The time after which a sample no longer counts: an engine that sleeps makes no samples.
     static let lifetime = Duration.milliseconds(300)
@@ -37,8 +37,13 @@ struct EngineScaling {
         busyCount = shares.allSatisfy { $0 >= Self.busyShare } ? busyCount + 1 : 0
         calmCount = shares.reduce(0, +) < Self.calmShare * Double(count - 1) ? calmCount + 1 : 0
         if busyCount >= Self.busySamples * count, count < maximum { return change(by: 1) }
-        if calmCount >= Self.calmSamples, count > 1 { return change(by: -1) }
+        if calmCount >= Self.calmSamples * count, count > 1 { return change(by: -1) }
         return nil
+    }
+
+    /// Adds an engine at once, because all others are held up.
+    mutating func add() {
+        if count < maximum { _ = change(by: 1) }
     }
 
     private func share(of engine: Int, at now: EngineInstant) -> Double {

@@ -31,6 +31,7 @@ final class SessionEngines: Sendable {
     private let scaling: EngineScaler
     /// Indicates whether there is more than one engine.
     private let isSpread = Atomic(false)
+    private let isClosed = Atomic(false)
     private let handOuts = Atomic<Int>(0)
 
     /// Creates the engines.
@@ -80,9 +81,12 @@ final class SessionEngines: Sendable {
         admission.activate(count)
     }
 
+    /// Adds no more engines from now on.
+    func close() { isClosed.store(true, ordering: .releasing) }
+
     private func grow(to count: Int) {
         list.withLock { list in
-            while list.count < count {
+            while list.count < count, !isClosed.load(ordering: .acquiring) {
                 let engine = make(list.count, scaling.observer(of: list.count))
                 admission.add(engine.site)
                 list.append(engine)
@@ -105,7 +109,7 @@ final class SessionEngines: Sendable {
         let chosen = engine(admission.engine(for: origin()))
         let count = all.count
         guard count < maximum, chosen.executor.meter.isStuck else { return chosen }
-        activate(count + 1)
+        scaling.add()
         return engine(admission.engine(for: origin()))
     }
 }
@@ -135,7 +139,16 @@ final class EngineScaler: Sendable {
 
     private func sample(_ share: Double, of engine: Int) {
         let now = MonotonicClock.now()
-        let (count, engines) = state.withLock { ($0.policy.sample(share, of: engine, at: now), $0.engines) }
-        if let count { engines?.activate(count) }
+        state.withLock { state in
+            if let count = state.policy.sample(share, of: engine, at: now) { state.engines?.activate(count) }
+        }
+    }
+
+    /// Adds an engine because all others are held up.
+    func add() {
+        state.withLock { state in
+            state.policy.add()
+            state.engines?.activate(state.policy.count)
+        }
     }
 }

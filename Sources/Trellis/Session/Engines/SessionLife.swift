@@ -22,12 +22,16 @@ final class SessionLife: Sendable {
 extension SessionEngines {
     /// Refuses new requests, lets requests in flight continue for `grace`, ends them after that, and waits until all have ended.
     func drain(for grace: Duration, _ life: SessionLife) async {
+        close()
         // A request that was made before the shutdown may still wait to begin on its engine.
-        for engine in started { await engine.actor.close() }
+        let engines = started
+        for engine in engines { engine.actor.submit { $0.close() } }
+        for engine in engines where !engine.executor.meter.isStuck { await engine.actor.settle() }
         life.beginDrain()
         if await !isQuiet() {
             let timer = DrainTimer(self, life)
-            await first.actor.set(EngineTimer(timer), after: grace)
+            let keeper = engines.first { !$0.executor.meter.isStuck } ?? first
+            await keeper.actor.set(EngineTimer(timer), after: grace)
             repeat {
                 for engine in started { await engine.actor.waitUntilEmpty() }
             } while await !isQuiet()

@@ -64,7 +64,7 @@ public final class SingleFlight: ResponseForwardingStep {
             let requestKey = SingleFlightKey(request)
         else { return try await next(request) }
         let key = Key(
-            request: requestKey, session: ObjectIdentifier(context.call.engine),
+            request: requestKey, session: ObjectIdentifier(context.call.sender ?? context.call.engine),
             steps: request.attachment.map { ObjectIdentifier($0) },
             extras: request.extras.map { ObjectIdentifier($0) }, depth: depth,
             credentialEpoch: origin.credentialEpoch)
