@@ -3,7 +3,7 @@ import HTTPTypes
 
 /// The response of an exchange and its metrics, as far as they are known.
 extension ExchangeActor {
-    func response(metrics: consuming Metrics) -> Response {
+    func response(metrics: Metrics) -> Response {
         Response(
             head: head ?? ResponseHead(status: .init(code: 0)), url: prepared.url, informational: informational,
             trailers: trailers, metrics: metrics,
