@@ -19,7 +19,8 @@ extension ExchangeActor {
     }
 
     private func nextExpiry(_ progress: ExchangeState.Progress) -> Deadlines.Expiry? {
-        let activity = task?.activity
+        // No limit begins with a move of bytes before the request is being sent.
+        let activity = progress >= .sending ? task?.activity : nil
         return deadlines.next(
             progress, lastMove: max(lastMove, activity?.last ?? lastMove),
             lastSend: isBodySent ? max(lastMove, activity?.lastSend ?? lastMove) : nil,

@@ -319,13 +319,12 @@ actor ExchangeActor: EngineActor {
         guard isPresent(attempt) else { return }
         lastMove = executor.now
         if state.expectation == .awaited { beginContinueWait() }
-        reportConnection(isShared: task?.sharesConnection ?? false)
+        if isProbing { reportConnection(isShared: task?.sharesConnection ?? false) }
         handle(.connect)
     }
 
     /// Reports whether the first connection to an origin can be shared, so that the requests that wait for this result continue.
     private func reportConnection(isShared: Bool) {
-        guard isProbing else { return }
         isProbing = false
         if let place { admission.didProbe(self, at: place, isShared: isShared) }
     }

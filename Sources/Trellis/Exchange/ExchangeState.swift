@@ -19,7 +19,7 @@ package struct ExchangeState: Hashable, Sendable {
     }
 
     /// The progress of an attempt.
-    package enum Progress: Hashable, Sendable, CaseIterable {
+    package enum Progress: Hashable, Comparable, Sendable, CaseIterable {
         /// The attempt has no place in the queue.
         case parked
         /// The attempt waits for a connection slot.
