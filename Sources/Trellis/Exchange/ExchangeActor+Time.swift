@@ -32,7 +32,7 @@ extension ExchangeActor {
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         guard expiry.instant <= executor.now else { return updateTimer() }
         var error = TrellisError(.timedOut(expiry.timeout))
-        if progress == .queued { error.detail = admission.reasonForWaiting(self) }
+        error.detail = reasonForWaiting
         fail(error)
     }
 }
@@ -42,8 +42,17 @@ extension ExchangeActor {
     /// handle may have started later.
     func totalIsOver() {
         var error = TrellisError(.timedOut(.total))
-        if state.progress == .queued { error.detail = admission.reasonForWaiting(self) }
+        error.detail = reasonForWaiting
         fail(error)
+    }
+
+    /// The reason why the exchange waits for a slot or for its connection, for errors; `nil` if no reason is known.
+    private var reasonForWaiting: String? {
+        switch state.progress {
+        case .queued: admission.reasonForWaiting(self)
+        case .connecting: (task as? any WaitingTransportTask)?.reasonForWaiting
+        default: nil
+        }
     }
 }
 

@@ -22,7 +22,7 @@ package struct LibcurlTransport: Transport {
 }
 
 /// A libcurl transfer as a transport task.
-final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendable {
+final class LibcurlTask: FileTransportTask, WaitingTransportTask, TransferDelegate, @unchecked Sendable {
     // Unchecked: `transfer` is set once, on the engine thread, before the task is shared, and is only read afterwards. The transfer belongs
     // to the engine thread, on which every member is called.
     private var transfer: Transfer?
@@ -50,6 +50,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate, @unchecked Sendabl
         transfer.map { TransportActivity(last: $0.times.last, lastSend: $0.times.lastSend) }
     }
 
+    var reasonForWaiting: String? { transfer?.reasonForWaiting }
     var sharesConnection: Bool { transfer?.sharesConnection ?? false }
 
     // MARK: Calls from libcurl
