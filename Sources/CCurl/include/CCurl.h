@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Options and codes that the running libcurl may support although the headers of the build do not (the option: curl/multi.h, 8.20).
+// Options and codes that the running libcurl may support although the headers of the build do not (the options: curl/multi.h, 8.20).
+static const CURLMoption ccurl_multi_resolve_threads = (CURLMoption)20;
 static const CURLMoption ccurl_multi_quick_exit = (CURLMoption)21;
 static const CURLcode ccurl_code_too_large = (CURLcode)100;
 

@@ -59,9 +59,11 @@ enum Callbacks {
     }
 
     static let openSocket: ccurl_opensocket_callback = { context, _, address in
-        guard let address = unsafe address else { return CURL_SOCKET_BAD }
+        guard let context = unsafe context, let address = unsafe address else { return CURL_SOCKET_BAD }
+        let handle = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+        guard handle.transfer?.mayOpenSocket() == true else { return CURL_SOCKET_BAD }
         let descriptor = unsafe ccurl_socket_open(address)
-        if descriptor >= 0, let multi = unsafe multi(context) {
+        if descriptor >= 0, let multi = unsafe multi(handle.context) {
             unsafe multi.sockets.didOpen(descriptor)
             multi.watch.didOpen(descriptor)
         }

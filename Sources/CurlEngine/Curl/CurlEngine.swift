@@ -20,6 +20,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     @exclusivity(unchecked) private var stalled = TransfersBySocket()
     /// The transfers whose server has sent GOAWAY, if libcurl does not report how their streams end.
     @exclusivity(unchecked) private var leaving = TransfersBySocket()
+    /// The gate in which transfers wait for lookups of host names.
+    let lookups: LookupGate
     private var idleTimer: EngineTimer?
     private var whenIdle: (@Sendable () -> Void)?
     /// The instant at which the last transfer ended.
@@ -29,6 +31,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     package init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
         self.configuration = configuration
+        lookups = LookupGate(executor: executor, configuration: configuration)
     }
 
     var now: EngineInstant { executor.now }
@@ -62,17 +65,19 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// A transfer must not take a connection that has become idle in the same call, because that connection was not checked. Therefore,
     /// other work that is due runs first, and each transfer is passed to libcurl separately.
     private func handOver(to multi: MultiHandle, _ poller: Poller) {
-        guard unsafe !starting.isEmpty else { return }
+        guard unsafe !starting.isEmpty || lookups.hasTurn else { return }
         act(multi, ifDueAt: MonotonicClock.now())
         var batch = unsafe spareStarting
         unsafe spareStarting = []
         unsafe swap(&batch, &starting)
+        if lookups.hasTurn { batch = lookups.takeTurns() + batch }
         defer {
             batch.removeAll(keepingCapacity: true)
             unsafe spareStarting = batch
         }
         var mustLook = true
         for transfer in batch where !transfer.isCancelled {
+            guard lookups.admits(transfer, now: executor.engineLoop.systemNow) else { continue }
             if mustLook { unsafe multi.sockets.endUnclean(with: poller) }
             mustLook = false
             if let failure = multi.add(transfer) {
@@ -80,6 +85,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             } else {
                 multi.act(on: nil)
                 mustLook = finishTransfers()
+                if transfer.lookup == .leading { lookups.isStillLeading(transfer) }
             }
         }
         applyChanges()
@@ -130,6 +136,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     private func apply(_ transfer: Transfer) {
         guard transfer.easy != nil else {
+            if transfer.isCancelled { leaveLookup(transfer) }
             if transfer.heldEnd != nil {
                 finishHeld(transfer)
             } else if transfer.failure != nil, !transfer.isCancelled {
@@ -139,7 +146,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             return
         }
         if transfer.isCancelled {
-            remove(transfer, hasFailed: false)
+            // libcurl cannot end the thread of a lookup, and others may wait for its result.
+            if transfer.lookup != .leading { remove(transfer, hasFailed: false) }
         } else if !transfer.decodeFurther() {
             end(transfer, CURLE_OK)
         } else if transfer.mustFinishEarly {
@@ -154,6 +162,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     private func end(_ transfer: Transfer, _ code: CURLcode) {
         let end = transfer.end(code)
         lastUse = now
+        if transfer.lookup != .none { endLookup(transfer, code, end.failure) }
         let easy = transfer.easy
         remove(transfer, hasFailed: code != CURLE_OK)
         if transfer.mustStartAgain { return startAgain(transfer) }
@@ -177,6 +186,33 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         transfer.prepareToStartAgain()
         unsafe starting.append(transfer)
     }
+
+    // MARK: Lookups
+
+    /// Records that libcurl has the addresses of a leader's host, or uses an existing connection for the leader.
+    func lookupDidEnd(_ transfer: Transfer, isResolved: Bool) {
+        unsafe starting += lookups.didEnd(transfer, isResolved: isResolved, now: MonotonicClock.now())
+        // A cancelled transfer has stayed in libcurl only for its lookup.
+        if transfer.isCancelled { update(transfer) }
+    }
+
+    /// Ends the wait of a transfer that ends itself. The transfers that wait for the same lookup share its failure.
+    private func endLookup(_ transfer: Transfer, _ code: CURLcode, _ failure: EngineFailure?) {
+        guard transfer.lookup == .leading else { return lookups.leave(transfer) }
+        let waiting = lookups.didEnd(transfer, isResolved: false, now: MonotonicClock.now())
+        guard let failure, code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY else {
+            unsafe starting += waiting
+            return
+        }
+        for transfer in waiting { fail(transfer, failure) }
+    }
+
+    private func leaveLookup(_ transfer: Transfer) {
+        if transfer.lookup != .none { endLookup(transfer, CURLE_OK, nil) }
+    }
+
+    /// Returns the lookup because of which a transfer is not connected yet; `nil` if there is none.
+    func reasonForWaiting(_ transfer: Transfer) -> String? { lookups.reason(for: transfer) }
 
     /// Removes a transfer from libcurl, and shuts down its connection if that connection must not be reused.
     private func remove(_ transfer: Transfer, hasFailed: Bool) {
@@ -211,7 +247,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     // MARK: Loop
 
     var nextDeadline: EngineInstant? {
-        guard unsafe changed.isEmpty && starting.isEmpty else { return EngineInstant(nanoseconds: 0) }
+        guard unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn else { return EngineInstant(nanoseconds: 0) }
         guard let nextCheck else { return multi?.deadline }
         return min(nextCheck, multi?.deadline ?? nextCheck)
     }
@@ -290,7 +326,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     func close() {
-        for transfer in unsafe changed + starting { transfer.abandon() }
+        for transfer in unsafe changed + starting + lookups.close() { transfer.abandon() }
         unsafe changed = []
         unsafe starting = []
         unsafe stalled = TransfersBySocket()
@@ -314,10 +350,12 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     package func timerIsDue() {
         guard let multi, let timer = idleTimer else { return }
         // The timer is not moved at every use: the deadline follows from the last use.
-        let isBusy = unsafe multi.runningCount > 0 || !changed.isEmpty || !starting.isEmpty
+        let isBusy = unsafe multi.runningCount > 0 || !changed.isEmpty || !starting.isEmpty || lookups.isBusy
         let deadline = (isBusy ? now : lastUse).advanced(by: idleLifetime)
         guard deadline <= now else { return executor.engineLoop.set(timer, at: deadline) }
         idleTimer = nil
+        // libcurl loses its cache of addresses.
+        _ = lookups.close()
         self.multi = nil
         whenIdle?()
     }

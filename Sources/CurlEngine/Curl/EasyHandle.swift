@@ -22,7 +22,7 @@ final class EasyHandle {
     private let configuration: EngineConfiguration
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     /// The multi handle, as the context of the socket callbacks.
-    private let context: UnsafeMutableRawPointer
+    let context: UnsafeMutableRawPointer
     /// The share handle for TLS sessions; `nil` if the multi handle shares them.
     private let share: UnsafeMutableRawPointer?
     /// Indicates whether only the common options are set, so that the next transfer needs no reset.
@@ -272,7 +272,7 @@ final class EasyHandle {
         unsafe ccurl_set_prereq_function(curl, Callbacks.connected)
         unsafe set(CURLOPT_PREREQDATA, this)
         unsafe ccurl_set_opensocket_function(curl, Callbacks.openSocket)
-        unsafe set(CURLOPT_OPENSOCKETDATA, context)
+        unsafe set(CURLOPT_OPENSOCKETDATA, this)
         unsafe ccurl_set_closesocket_function(curl, Callbacks.closeSocket)
         unsafe set(CURLOPT_CLOSESOCKETDATA, context)
         unsafe set(CURLOPT_PRIVATE, this)

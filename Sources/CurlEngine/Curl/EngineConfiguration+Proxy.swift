@@ -22,6 +22,8 @@ extension EngineConfiguration {
 
         /// The host and the port, such as `proxy.example:3128`, for messages and for libcurl.
         package let name: String
+        /// Indicates whether the host is an IP address, which needs no lookup.
+        let isAddress: Bool
         /// The credentials for the proxy; `nil` if there are none.
         package let credentials: Credentials?
 
@@ -30,6 +32,7 @@ extension EngineConfiguration {
         /// - Parameter host: The host as in a URL, with IPv6 addresses in brackets.
         package init(host: String, port: UInt16, credentials: Credentials?) {
             name = "\(host):\(port)"
+            isAddress = host.isAddress
             self.credentials = credentials
         }
     }

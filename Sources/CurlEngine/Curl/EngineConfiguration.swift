@@ -21,6 +21,9 @@ package struct EngineConfiguration: Hashable, Sendable {
     /// The proxy through which all requests go, unless there is a ``unixSocketPath``. Proxies of the environment are never used.
     package var proxy: Proxy?
 
+    /// The bound on lookups of host names, which all engines with a copy of this configuration share.
+    package var lookups = LookupLimit()
+
     /// The header lines of requests whose ``TransferOptions/headerLines`` are `nil`.
     package var defaultHeaderLines = HeaderLines()
 

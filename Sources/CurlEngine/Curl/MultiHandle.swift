@@ -43,6 +43,8 @@ final class MultiHandle {
         }
         // Newer versions support the option; older ones refuse it.
         set(ccurl_multi_quick_exit, 1)
+        // These versions use two threads per name, one for each kind of address.
+        set(ccurl_multi_resolve_threads, 2 * configuration.lookups.maximum)
         Watchdog.shared.add(watch)
     }
 

@@ -58,10 +58,18 @@ extension Transfer {
         return unsafe easy.socket >= 0 || !parser.isHTTP1
     }
 
+    /// Returns whether libcurl may open a socket for the transfer. libcurl has the addresses of the host then.
+    func mayOpenSocket() -> Bool {
+        if lookup == .leading { engine.lookupDidEnd(self, isResolved: true) }
+        return !isCancelled
+    }
+
     /// Prepares the transfer when the request is about to be sent. Returns libcurl's code to continue or to abort.
     ///
     /// - Parameter port: The local port of the connection; 0 or less if it has none.
     func isConnected(from port: Int32) -> Int32 {
+        // Without a socket of its own, the transfer uses an existing connection.
+        if lookup == .leading { engine.lookupDidEnd(self, isResolved: false) }
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
         attempts += 1
         guard attempts == 1 || mayRepeat() else { return CURL_PREREQFUNC_ABORT }

@@ -36,6 +36,8 @@ package final class Transfer: @unchecked Sendable {
     var hasReadBody = false
     /// The reason because of which a callback gave up the transfer. It takes precedence over libcurl's own result.
     var failure: EngineFailure?
+    /// The progress of the lookup of the host's name, if the transfer leads or waits in the ``LookupGate``.
+    var lookup = LookupGate.Progress.none
     /// Indicates whether the delegate gets no more events.
     var isCancelled = false
     /// Indicates whether the framework has paused receiving.
@@ -143,6 +145,9 @@ package final class Transfer: @unchecked Sendable {
         case .http2OverTLS, .http3WithFallback: options.mayBeHTTP2 && easy?.hasNegotiatedStreams ?? false
         }
     }
+
+    /// The lookup because of which the transfer is not connected yet; `nil` if there is none.
+    package var reasonForWaiting: String? { engine.reasonForWaiting(self) }
 
     /// The present measurements of libcurl, for errors that libcurl does not report.
     package var report: TransferReport { easy?.report(of: self) ?? TransferReport() }

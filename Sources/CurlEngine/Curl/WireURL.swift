@@ -17,6 +17,8 @@ package final class WireURL: @unchecked Sendable {
     package let port: UInt16
     /// The part of ``text`` before the path: the scheme, the host and any port other than the scheme's default (RFC 9110, section 4.3.1).
     package let origin: String
+    /// Indicates whether the host is an IP address, which needs no lookup.
+    let isAddress: Bool
     /// The user name of `user:password@`, percent-decoded.
     package let user: String?
     /// The password of `user:password@`, percent-decoded.
@@ -57,6 +59,7 @@ package final class WireURL: @unchecked Sendable {
         unsafe self.scheme = String(cString: scheme)
         isSecure = self.scheme == "https"
         unsafe self.host = String(cString: host)
+        isAddress = self.host.isAddress
         let bytes = self.text.utf8
         let authority = bytes.dropFirst(self.scheme.utf8.count + 3)
         // Scheme and host are case-insensitive (RFC 9110, section 4.2.3).
@@ -96,6 +99,20 @@ package final class WireURL: @unchecked Sendable {
             guard let message = unsafe curl_url_strerror(code) else { return .malformed("error \(code.rawValue)") }
             return .malformed(unsafe String(cString: message))
         }
+    }
+}
+
+extension String {
+    /// Indicates whether a host is an IP address: an IPv6 address in brackets, or an IPv4 address in the form to which libcurl converts all
+    /// others.
+    var isAddress: Bool {
+        guard let last = utf8.last, last == UInt8(ascii: "]") || last >= 0x30 && last <= 0x39 else { return false }
+        if last == UInt8(ascii: "]") { return hasBytePrefix("[") }
+        let parts = utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return parts.count == 4
+            && parts.allSatisfy { part in
+                part.allSatisfy { $0 >= 0x30 && $0 <= 0x39 } && UInt8(Substring(part)) != nil
+            }
     }
 }
 

@@ -34,9 +34,6 @@ extension ExchangeActor {
         first.executor.submit { [self] in first.registry.willFollow(self) }
     }
 
-    /// The reason why the exchange waits for its slot, for errors.
-    var reasonForWaiting: String { place.map { admission.reasonForWaiting(self, at: $0) } ?? "" }
-
     // MARK: The slot
 
     /// Requests a slot.

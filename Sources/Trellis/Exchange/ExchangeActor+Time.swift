@@ -33,7 +33,7 @@ extension ExchangeActor {
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         guard expiry.instant <= executor.now else { return updateTimer() }
         var error = TrellisError(.timedOut(expiry.timeout))
-        if progress == .queued { error.detail = reasonForWaiting }
+        error.detail = reasonForWaiting
         fail(error)
     }
 }
@@ -56,11 +56,20 @@ extension ExchangeActor {
         let wasInProgress = !state.isEnded
         if isOverdue {
             var error = TrellisError(.timedOut(.total))
-            if state.progress == .queued { error.detail = reasonForWaiting }
+            error.detail = reasonForWaiting
             fail(error)
         }
         cancel(error)
         return ExchangeEnd(failure: failure, metrics: finalMetrics, wasInProgress: wasInProgress)
+    }
+
+    /// The reason why the exchange waits for a slot or for its connection, for errors; `nil` if no reason is known.
+    private var reasonForWaiting: String? {
+        switch state.progress {
+        case .queued: place.map { admission.reasonForWaiting(self, at: $0) }
+        case .connecting: (task as? any WaitingTransportTask)?.reasonForWaiting
+        default: nil
+        }
     }
 }
 

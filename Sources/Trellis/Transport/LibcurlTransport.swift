@@ -27,7 +27,7 @@ extension LibcurlTransport: ConnectionPool {
 }
 
 /// A libcurl transfer as a transport task.
-final class LibcurlTask: FileTransportTask, TransferDelegate {
+final class LibcurlTask: FileTransportTask, WaitingTransportTask, TransferDelegate {
     /// The transfer, which belongs to the engine thread, on which every member is called.
     let transfer: Transfer
     private let events: any TransportEvents
@@ -56,6 +56,7 @@ final class LibcurlTask: FileTransportTask, TransferDelegate {
         return TransportActivity(last: times.last, lastSend: times.lastSend)
     }
 
+    var reasonForWaiting: String? { transfer.reasonForWaiting }
     var sharesConnection: Bool { transfer.sharesConnection }
 
     // MARK: Calls from libcurl

@@ -213,6 +213,12 @@ public struct TransportFailure: Error, Sendable {
     public init(_ reason: TrellisError.Reason) { parts = Parts(reason, false, false) }
 }
 
+/// An attempt that can wait before it connects.
+package protocol WaitingTransportTask: TransportTask {
+    /// The reason why the attempt is not connected yet, for errors; `nil` if no reason is known.
+    var reasonForWaiting: String? { get }
+}
+
 /// An attempt that reads files itself. Other attempts get the bytes of a file as chunks.
 package protocol FileTransportTask: TransportTask {
     /// Sends a file as the next bytes of the request's body. More room is reported only after the complete file was read.

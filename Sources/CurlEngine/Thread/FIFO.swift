@@ -1,0 +1,37 @@
+/// A queue in the order of arrival. Adding an element and taking the first one cost O(1) on average.
+struct FIFO<Element> {
+    private var elements: [Element?] = []
+    /// The index of the first element that was not taken.
+    private var first = 0
+
+    var isEmpty: Bool { first == elements.count }
+
+    var count: Int { elements.count - first }
+
+    /// Adds an element at the end.
+    mutating func append(_ element: Element) { elements.append(element) }
+
+    /// Removes and returns the first element; `nil` if the queue is empty.
+    mutating func popFirst() -> Element? {
+        guard first < elements.count else { return nil }
+        let element = elements[first].take()
+        first += 1
+        if first == elements.count {
+            elements.removeAll(keepingCapacity: first <= 64)
+            first = 0
+        } else if first > 64, 2 * first > elements.count {
+            // At least as many elements were taken as are moved.
+            elements.removeFirst(first)
+            first = 0
+        }
+        return element
+    }
+
+    /// Removes the elements that meet a condition.
+    mutating func removeAll(where isRemoved: (Element) -> Bool) {
+        elements = elements[first...].filter { $0.map { !isRemoved($0) } ?? false }
+        first = 0
+    }
+}
+
+extension FIFO: Sendable where Element: Sendable {}

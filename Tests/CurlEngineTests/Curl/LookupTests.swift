@@ -1,0 +1,206 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+@testable import CurlEngine
+
+/// The lookups of host names are bounded, and shared by the transfers with the same name. The resolver is the real one, and its server
+/// answers when the test wants it to. Each test has its own process, because the configuration of the resolver belongs to the process.
+@Suite(.timeLimit(.minutes(2)), .enabled(if: NameServer.isAvailable, "needs root, for a resolver configuration"))
+struct LookupTests {
+    /// A server of names, a server for all of them, and engines that share a bound.
+    private struct World {
+        let names: NameServer
+        let server: LoopbackServer
+        let configuration: EngineConfiguration
+        let runs: [EngineRun]
+        var limit: LookupLimit { configuration.lookups }
+
+        init(engines: Int = 1) async throws {
+            names = try NameServer()
+            server = try LoopbackServer.http { _ in .text("hello") }
+            let configuration = EngineConfiguration()
+            self.configuration = configuration
+            runs = (0..<engines).map { _ in EngineRun(configuration) }
+            for run in runs { expectInProcess(await run.onEngine { (try? NameServer.use()) != nil }, "a namespace") }
+        }
+
+        func get(_ host: String) throws -> TransferOptions {
+            try EngineRun.get("http://\(host).lookup.test:\(server.port)/")
+        }
+
+        func finish() async {
+            for run in runs { await run.finish() }
+            server.stop()
+        }
+    }
+
+    @Test func atMostSixteenLookupsRunAtOnceAndEqualNamesShareOne() async {
+        await #expect(processExitsWith: .success) {
+            let world = try await World()
+            let options = try (0..<80).map { try world.get("h\($0 % 40)") }
+            // The threads that have started other processes have the engine's name too.
+            let others = ProcessFacts.threads(named: "trellis-engine").count
+            let ends = await withTaskGroup { group in
+                for options in options { group.addTask { await world.runs[0].perform(options).text } }
+                await world.names.untilAsked(16)
+                while world.limit.waitingCount < 24 { await Task.yield() }
+                expectInProcess(world.limit.runningCount == 16)
+                expectInProcess(world.names.names.count == 16)
+                if !LibcurlFeatures.current.isAtLeast(8, 20) {
+                    let threads = ProcessFacts.threads(named: "trellis-engine").count - others
+                    expectInProcess(threads == 16, "\(threads) threads")
+                }
+                world.names.releaseHeld()
+                await world.names.untilAsked(32)
+                world.names.release()
+                return await group.reduce(into: [String]()) { $0.append($1) }
+            }
+            expectInProcess(ends == Array(repeating: "hello", count: 80), "\(ends)")
+            expectInProcess(world.names.peak <= 16, "\(world.names.peak) at once")
+            expectInProcess(Set(world.names.names).count == 40 && world.names.names.count == 40, "\(world.names.names)")
+            expectInProcess(world.limit.runningCount == 0 && world.limit.peakCount == 16)
+            await world.finish()
+        }
+    }
+
+    @Test func twoEnginesShareTheBound() async {
+        await #expect(processExitsWith: .success) {
+            let world = try await World(engines: 2)
+            let options = try (0..<40).map { try world.get("h\($0)") }
+            let ends = await withTaskGroup { group in
+                for (number, options) in options.enumerated() {
+                    group.addTask { await world.runs[number % 2].perform(options).text }
+                }
+                await world.names.untilAsked(16)
+                while world.limit.waitingCount < 24 { await Task.yield() }
+                expectInProcess(world.names.names.count == 16)
+                world.names.release()
+                return await group.reduce(into: [String]()) { $0.append($1) }
+            }
+            expectInProcess(ends == Array(repeating: "hello", count: 40), "\(ends)")
+            expectInProcess(world.limit.peakCount == 16 && world.limit.runningCount == 0)
+            await world.finish()
+        }
+    }
+
+    @Test func anEngineThatEndsReturnsItsTurns() async {
+        await #expect(processExitsWith: .success) {
+            let world = try await World(engines: 2)
+            let options = try (0..<20).map { try world.get("h\($0)") }
+            await world.runs[0].onEngine {
+                for options in options { world.runs[0].start(options, EngineRun.Outcome()) }
+            }
+            await world.names.untilAsked(16)
+            let other = try world.get("other")
+            async let end = world.runs[1].perform(other).text
+            while world.limit.waitingCount < 5 { await Task.yield() }
+            await world.runs[0].finish()
+            await world.names.untilAsked(17)
+            expectInProcess(world.names.names.last == "other.lookup.test")
+            world.names.release()
+            expectInProcess(await end == "hello")
+            expectInProcess(world.limit.runningCount == 0, "\(world.limit.runningCount) running")
+            await world.finish()
+        }
+    }
+
+    @Test func aCancelledLookupCountsUntilItEndsAndServesOthers() async {
+        await #expect(processExitsWith: .success) {
+            let world = try await World()
+            let run = world.runs[0]
+            let options = try (0..<17).map { try world.get("h\($0)") }
+            await run.onEngine {
+                let outcomes = options.map { _ in EngineRun.Outcome() }
+                for (options, outcome) in zip(options, outcomes) { run.start(options, outcome) }
+                run.executor.submit { run.executor.submit { for outcome in outcomes { outcome.transfer?.cancel() } } }
+            }
+            await world.names.untilAsked(16)
+            let (known, new) = (options[0], try world.get("new"))
+            async let first = run.perform(known).text
+            async let second = run.perform(new).text
+            while world.limit.waitingCount < 1 { await Task.yield() }
+            expectInProcess(world.limit.runningCount == 16)
+            expectInProcess(world.names.names.count == 16, "\(world.names.names)")
+            world.names.release()
+            expectInProcess(await [first, second] == ["hello", "hello"])
+            let asked = world.names.names
+            expectInProcess(asked.count == 17 && asked.last == "new.lookup.test", "\(asked)")
+            expectInProcess(world.server.acceptedCount == 2, "\(world.server.acceptedCount) connections")
+            await world.finish()
+        }
+    }
+
+    @Test func aFailedLookupFailsAllThatShareIt() async {
+        await #expect(processExitsWith: .success) {
+            let world = try await World()
+            let options = try world.get("missing")
+            let kinds = await withTaskGroup { group in
+                for _ in 0..<10 { group.addTask { await world.runs[0].perform(options).end?.failure?.kind } }
+                await world.names.untilAsked(1)
+                while await world.runs[0].onEngine({ world.runs[0].engine.lookups.waitingCount }) < 9 {
+                    await Task.yield()
+                }
+                world.names.release()
+                return await group.reduce(into: [EngineFailure.Kind?]()) { $0.append($1) }
+            }
+            expectInProcess(kinds == Array(repeating: .nameResolution, count: 10), "\(kinds)")
+            expectInProcess(world.names.names.count == 1, "\(world.names.names)")
+            await world.finish()
+        }
+    }
+
+    @Test func aNameThatIsKnownIsNotLookedUpAgain() async {
+        await #expect(processExitsWith: .success) {
+            let world = try await World()
+            world.names.release()
+            let options = try world.get("h")
+            for _ in 0..<3 { _ = await world.runs[0].perform(options) }
+            let texts = await withTaskGroup { group in
+                for _ in 0..<20 { group.addTask { await world.runs[0].perform(options).text } }
+                return await group.reduce(into: [String]()) { $0.append($1) }
+            }
+            expectInProcess(texts == Array(repeating: "hello", count: 20))
+            expectInProcess(world.names.names.count == 1, "\(world.names.names)")
+            expectInProcess(world.limit.peakCount == 1)
+            await world.finish()
+        }
+    }
+
+    @Test func aTimeoutSaysThatTheLookupWaited() async {
+        await #expect(processExitsWith: .success) {
+            let names = try NameServer()
+            let session = Session()
+            try await withTaskExecutorPreference(session.executor) {
+                await Task.yield()
+                try NameServer.use()
+            }
+            let waiting = try await withThrowingTaskGroup { group in
+                for number in 0..<17 {
+                    group.addTask {
+                        var request = Request("http://h\(number).lookup.test/")
+                        if number == 16 {
+                            await names.untilAsked(16)
+                            request.timeouts = Timeouts(connect: .milliseconds(50))
+                        }
+                        do {
+                            _ = try await session.data(request)
+                            return nil as String?
+                        } catch let error as TrellisError where number == 16 {
+                            return error.detail
+                        } catch { return nil }
+                    }
+                }
+                for try await detail in group where detail != nil {
+                    group.cancelAll()
+                    return detail
+                }
+                return nil
+            }
+            let text = "the lookup of the name h16.lookup.test waits, because 16 others are running"
+            expectInProcess(waiting == text, waiting ?? "none")
+            await session.shutdown()
+        }
+    }
+}
