@@ -132,7 +132,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
 
     private func turnWasGranted() {
         requestedTurns -= 1
-        // Without a name that waits, the turn goes on to another engine.
+        // Without a name that waits, another engine gets the turn.
         if grantedTurns < lineCount { grantedTurns += 1 } else { limit.end() }
     }
 

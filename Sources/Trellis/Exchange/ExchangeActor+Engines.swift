@@ -70,7 +70,7 @@ extension ExchangeActor {
         }
     }
 
-    /// Requests a slot again, because the engine of the exchange was held up when it was the exchange's turn.
+    /// Requests a slot again, because the engine of the exchange was stuck when it was the exchange's turn.
     func didLoseTurn() {
         guard state.progress == .queued else { return }
         enterQueue()

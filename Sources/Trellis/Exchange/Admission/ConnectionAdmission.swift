@@ -239,7 +239,7 @@ extension ConnectionAdmission {
                 grant.closing = closeIdleConnection()
             }
             if let closing = grant.closing, loads.isStuck(closing.engine.index) {
-                // The exchange does not wait for an engine that is held up.
+                // The exchange does not wait for an engine that is stuck.
                 closing.engine.closeIdleConnections(to: closing.origin)
                 grant.closing = nil
             }

@@ -67,7 +67,7 @@ struct EngineSpread: Hashable {
     ) -> Choice {
         if hasRoom(home, streams) { return Choice(engine: home, opens: false) }
         guard let other = engineWithRoom(streams: streams, engines) else {
-            // At the limit, only an engine that is held up can have an idle connection.
+            // At the limit, only an engine that is stuck can have an idle connection.
             return Choice(
                 engine: mobility == .free ? engines.relieving(home) : home, opens: true,
                 closes: openCount < limit ? nil : engineWithIdleConnection(streams: streams))

@@ -25,7 +25,7 @@ extension RequestActor {
                 didEnd(exchange, exchange.onEngineThread.end(error, isOverdue: isOverdue))
                 continue
             }
-            // The call does not wait for an engine that is held up.
+            // The call does not wait for an engine that is stuck.
             let isAwaited = !exchange.executor.meter.isStuck
             if isAwaited { ending?.awaitedCount += 1 }
             exchange.submitDirectly { [self] exchange in

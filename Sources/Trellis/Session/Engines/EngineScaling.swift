@@ -41,7 +41,7 @@ struct EngineScaling {
         return nil
     }
 
-    /// Adds an engine at once, because all others are held up.
+    /// Adds an engine at once, because all others are stuck.
     mutating func add() {
         if count < maximum { _ = change(by: 1) }
     }

@@ -144,7 +144,7 @@ final class EngineScaler: Sendable {
         }
     }
 
-    /// Adds an engine because all others are held up.
+    /// Adds an engine because all others are stuck.
     func add() {
         state.withLock { state in
             state.policy.add()
