@@ -247,7 +247,9 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     // MARK: Loop
 
     var nextDeadline: EngineInstant? {
-        guard unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn else { return EngineInstant(nanoseconds: 0) }
+        guard unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn else {
+            return EngineInstant(nanoseconds: 0)
+        }
         guard let nextCheck else { return multi?.deadline }
         return min(nextCheck, multi?.deadline ?? nextCheck)
     }
