@@ -344,7 +344,10 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     package func onIdle(_ body: @escaping @Sendable () -> Void) { whenIdle = body }
 
     /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
-    package func closeIdleConnections(to origin: String?) { unsafe multi?.sockets.closeIdle(to: origin) }
+    package func closeIdleConnections(to origin: String?) {
+        guard let multi else { return }
+        unsafe multi.sockets.closeIdle(to: origin, hasTransfers: multi.runningCount > 0)
+    }
 
     private var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
 

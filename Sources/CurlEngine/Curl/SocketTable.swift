@@ -66,6 +66,7 @@ struct SocketTable {
         self[descriptor].wanted = interest
         if !interest.isEmpty {
             self[descriptor].isIdleHTTP1 = false
+            self[descriptor].origin = ""
             self[descriptor].user = user
         }
         guard !self[descriptor].isDirty else { return }
@@ -85,13 +86,16 @@ struct SocketTable {
     }
 
     /// Shuts down one idle connection to an origin, or all idle ones if `origin` is `nil`. libcurl then finds them dead.
-    mutating func closeIdle(to origin: String?) {
+    ///
+    /// - Parameter hasTransfers: Indicates whether libcurl has transfers. Then only HTTP/1.1 connections are known to be idle: streams that
+    ///   are all paused look the same as none.
+    mutating func closeIdle(to origin: String?, hasTransfers: Bool) {
         for descriptor in entries.indices {
             let entry = entries[descriptor]
-            // libcurl has no interest in a connection without transfers.
-            guard entry.isOurs, entry.wanted.isEmpty, !entry.origin.isEmpty, origin == nil || entry.origin == origin
+            guard !entry.origin.isEmpty, origin == nil || entry.origin == origin,
+                entry.isIdleHTTP1 || entry.isOurs && !hasTransfers
             else { continue }
-            entries[descriptor].isIdleHTTP1 = false
+            // The connection is closed once only.
             entries[descriptor].origin = ""
             shutdown(Int32(descriptor), Int32(SHUT_RDWR))
             if origin != nil { return }
