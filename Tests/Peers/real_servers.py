@@ -96,11 +96,11 @@ async def main():
             file.write(CADDYFILE.format(port=ports["caddy"], chain=chain, key=key, folder=folder))
         start("caddy", "run", "--adapter", "caddyfile", "--config", configuration, folder=authority.folder)
     if shutil.which("nghttpd"):
-        ports["nghttpd"] = free_port()
-        start(
-            *("nghttpd", "--address=127.0.0.1", f"--htdocs={folder}", str(ports["nghttpd"]), key, chain),
-            folder=authority.folder,
-        )
+        # Servers with the usual limit of concurrent streams, and with lower ones.
+        for name, limit in [("nghttpd", 100), ("nghttpd-1", 1), ("nghttpd-2", 2), ("nghttpd-10", 10)]:
+            ports[name] = free_port()
+            options = ("--address=127.0.0.1", f"--max-concurrent-streams={limit}", f"--htdocs={folder}")
+            start("nghttpd", *options, str(ports[name]), key, chain, folder=authority.folder)
     if shutil.which("tinyproxy"):
         allowed = "\n".join(f"ConnectPort {port}" for port in ports.values())
         ports["tinyproxy"] = free_port()

@@ -22,6 +22,8 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     @exclusivity(unchecked) private var leaving = TransfersBySocket()
     /// The gate in which transfers wait for lookups of host names.
     let lookups: LookupGate
+    /// The gate in which transfers wait for a stream on a shared connection.
+    let streams: StreamGate
     private var idleTimer: EngineTimer?
     private var whenIdle: (@Sendable () -> Void)?
     /// The instant at which the last transfer ended.
@@ -32,6 +34,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         self.executor = executor
         self.configuration = configuration
         lookups = LookupGate(executor: executor, configuration: configuration)
+        streams = StreamGate(executor: executor, configuration: configuration)
     }
 
     var now: EngineInstant { executor.now }
@@ -65,6 +68,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// A transfer must not take a connection that has become idle in the same call, because that connection was not checked. Therefore,
     /// other work that is due runs first, and each transfer is passed to libcurl separately.
     private func handOver(to multi: MultiHandle, _ poller: Poller) {
+        if !streams.resumed.isEmpty { unsafe starting += streams.takeResumed() }
         guard unsafe !starting.isEmpty || lookups.hasTurn else { return }
         act(multi, ifDueAt: MonotonicClock.now())
         var batch = unsafe spareStarting
@@ -77,7 +81,9 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         }
         var mustLook = true
         for transfer in batch where !transfer.isCancelled {
-            guard lookups.admits(transfer, now: executor.engineLoop.systemNow) else { continue }
+            guard transfer.lookup == .leading || streams.admits(transfer),
+                lookups.admits(transfer, now: executor.engineLoop.systemNow)
+            else { continue }
             if mustLook { unsafe multi.sockets.endUnclean(with: poller) }
             mustLook = false
             if let failure = multi.add(transfer) {
@@ -136,7 +142,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     private func apply(_ transfer: Transfer) {
         guard transfer.easy != nil else {
-            if transfer.isCancelled { leaveLookup(transfer) }
+            if transfer.isCancelled { leaveGates(transfer) }
             if transfer.heldEnd != nil {
                 finishHeld(transfer)
             } else if transfer.failure != nil, !transfer.isCancelled {
@@ -147,7 +153,9 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         }
         if transfer.isCancelled {
             // libcurl cannot end the thread of a lookup, and others may wait for its result.
-            if transfer.lookup != .leading { remove(transfer, hasFailed: false) }
+            guard transfer.lookup != .leading else { return }
+            leaveGates(transfer)
+            remove(transfer, hasFailed: false)
         } else if !transfer.decodeFurther() {
             end(transfer, CURLE_OK)
         } else if transfer.mustFinishEarly {
@@ -160,9 +168,11 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     private func end(_ transfer: Transfer, _ code: CURLcode) {
+        if transfer.mustWaitForStream, !transfer.isCancelled { return waitForStream(transfer) }
         let end = transfer.end(code)
         lastUse = now
         if transfer.lookup != .none { endLookup(transfer, code, end.failure) }
+        if transfer.streamUse != .none { unsafe starting += streams.didEnd(transfer) }
         let easy = transfer.easy
         remove(transfer, hasFailed: code != CURLE_OK)
         if transfer.mustStartAgain { return startAgain(transfer) }
@@ -207,12 +217,32 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         for transfer in waiting { fail(transfer, failure) }
     }
 
-    private func leaveLookup(_ transfer: Transfer) {
+    private func leaveGates(_ transfer: Transfer) {
         if transfer.lookup != .none { endLookup(transfer, CURLE_OK, nil) }
+        if transfer.streamUse != .none { unsafe starting += streams.didEnd(transfer) }
     }
 
-    /// Returns the lookup because of which a transfer is not connected yet; `nil` if there is none.
-    func reasonForWaiting(_ transfer: Transfer) -> String? { lookups.reason(for: transfer) }
+    /// Returns the reason why a transfer is not connected yet; `nil` if no gate is the reason.
+    func reasonForWaiting(_ transfer: Transfer) -> String? {
+        lookups.reason(for: transfer) ?? streams.reason(for: transfer)
+    }
+
+    // MARK: Streams
+
+    /// Records the connection on which a request is about to be sent.
+    func streamBegins(_ transfer: Transfer) { unsafe starting += streams.isConnected(transfer) }
+
+    /// Records that a response has begun.
+    func streamIsAnswered(_ transfer: Transfer) { unsafe starting += streams.isAnswered(transfer) }
+
+    /// Lets a transfer wait for a stream, after libcurl was not allowed to open a connection for it.
+    private func waitForStream(_ transfer: Transfer) {
+        remove(transfer, hasFailed: true)
+        transfer.mustWaitForStream = false
+        transfer.hasOpenedSocket = false
+        transfer.appliedPause = 0
+        unsafe starting += streams.wait(transfer)
+    }
 
     /// Removes a transfer from libcurl, and shuts down its connection if that connection must not be reused.
     private func remove(_ transfer: Transfer, hasFailed: Bool) {
@@ -247,7 +277,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     // MARK: Loop
 
     var nextDeadline: EngineInstant? {
-        guard unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn else {
+        guard unsafe changed.isEmpty && starting.isEmpty && !lookups.hasTurn && streams.resumed.isEmpty else {
             return EngineInstant(nanoseconds: 0)
         }
         guard let nextCheck else { return multi?.deadline }
@@ -328,7 +358,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     func close() {
-        for transfer in unsafe changed + starting + lookups.close() { transfer.abandon() }
+        for transfer in unsafe changed + starting + lookups.close() + streams.close() { transfer.abandon() }
         unsafe changed = []
         unsafe starting = []
         unsafe stalled = TransfersBySocket()
@@ -355,12 +385,14 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     package func timerIsDue() {
         guard let multi, let timer = idleTimer else { return }
         // The timer is not moved at every use: the deadline follows from the last use.
-        let isBusy = unsafe multi.runningCount > 0 || !changed.isEmpty || !starting.isEmpty || lookups.isBusy
+        let isWaiting = lookups.isBusy || streams.isBusy
+        let isBusy = unsafe multi.runningCount > 0 || !changed.isEmpty || !starting.isEmpty || isWaiting
         let deadline = (isBusy ? now : lastUse).advanced(by: idleLifetime)
         guard deadline <= now else { return executor.engineLoop.set(timer, at: deadline) }
         idleTimer = nil
         // libcurl loses its cache of addresses.
         _ = lookups.close()
+        _ = streams.close()
         self.multi = nil
         whenIdle?()
     }

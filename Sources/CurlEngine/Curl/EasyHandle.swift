@@ -185,11 +185,8 @@ final class EasyHandle {
 
     private func setVersion(_ version: TransferOptions.Version) -> Bool {
         let features = LibcurlFeatures.current
-        // libcurl wakes requests that wait for a connection only when its first response has ended, if the connection turns out to be
-        // HTTP/1.1. If the server has a choice, the framework sends one request first instead.
-        if version == .http2PriorKnowledge || version == .http3Only {
-            set(CURLOPT_PIPEWAIT, features.canMultiplex ? 1 : 0)
-        }
+        // CURLOPT_PIPEWAIT is not set: libcurl would pass all requests that wait for a connection to it at once, before the server's limit
+        // of streams is known. The framework sends one request first instead, and the ``StreamGate`` paces the others.
         let value: Int
         switch version {
         case .http2OverTLS: return true

@@ -24,6 +24,9 @@ package struct EngineConfiguration: Hashable, Sendable {
     /// The bound on lookups of host names, which all engines with a copy of this configuration share.
     package var lookups = LookupLimit()
 
+    /// The bound on shared connections to one origin, which all engines with a copy of this configuration share.
+    package var connections = ConnectionBudget()
+
     /// The header lines of requests whose ``TransferOptions/headerLines`` are `nil`.
     package var defaultHeaderLines = HeaderLines()
 

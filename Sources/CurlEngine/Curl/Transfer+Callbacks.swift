@@ -12,8 +12,11 @@ extension Transfer {
         do throws(HeadFailure) {
             switch try unsafe parser.parse(line) {
             case .more: break
-            case .informational: unsafe delegate?.transferDidReceiveInformational(parser.takeHead())
+            case .informational:
+                if streamUse == .streaming { engine.streamIsAnswered(self) }
+                unsafe delegate?.transferDidReceiveInformational(parser.takeHead())
             case .final:
+                if streamUse == .streaming { engine.streamIsAnswered(self) }
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
                 let head = unsafe parser.takeHead()
                 delegate?.transferDidReceiveHead(head)
@@ -61,7 +64,11 @@ extension Transfer {
     /// Returns whether libcurl may open a socket for the transfer. libcurl has the addresses of the host then.
     func mayOpenSocket() -> Bool {
         if lookup == .leading { engine.lookupDidEnd(self, isResolved: true) }
-        return !isCancelled
+        hasOpenedSocket = true
+        guard !isCancelled, !mustWaitForStream else { return false }
+        if engine.streams.mayConnect(self) { return true }
+        mustWaitForStream = true
+        return false
     }
 
     /// Prepares the transfer when the request is about to be sent. Returns libcurl's code to continue or to abort.
@@ -77,7 +84,10 @@ extension Transfer {
         refusal = StreamRefusal()
         localPort = port
         activity = (engine.now, engine.now)
-        if options.mayBeHTTP2 { noteStreams() }
+        if options.mayBeHTTP2 {
+            noteStreams()
+            engine.streamBegins(self)
+        }
         easy?.isConnected(for: options)
         watchStream()
         if wantedPause != 0 {

@@ -36,6 +36,8 @@ extension Transfer {
         mustStartAgain = false
         restarts += 1
         attempts = 0
+        addedConnection = nil
+        hasOpenedSocket = false
         mustFinishEarly = false
         isSendingPaused = false
         appliedPause = 0

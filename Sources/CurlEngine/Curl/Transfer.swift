@@ -38,6 +38,16 @@ package final class Transfer: @unchecked Sendable {
     var failure: EngineFailure?
     /// The progress of the lookup of the host's name, if the transfer leads or waits in the ``LookupGate``.
     var lookup = LookupGate.Progress.none
+    /// The part of the ``StreamGate`` that the transfer is in.
+    var streamUse = StreamGate.Use.none
+    /// The local port of the connection on which the transfer has a stream.
+    var streamPort: Int32 = 0
+    /// Indicates whether a socket was opened for the transfer, so that its connection is new.
+    var hasOpenedSocket = false
+    /// Indicates whether libcurl was not allowed to open a connection, so that the transfer waits for a stream.
+    var mustWaitForStream = false
+    /// The connection that was opened for the transfer beside others; `nil` if there is none.
+    package var addedConnection: AddedConnection?
     /// Indicates whether the delegate gets no more events.
     var isCancelled = false
     /// Indicates whether the framework has paused receiving.

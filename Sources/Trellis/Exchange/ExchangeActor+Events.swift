@@ -1,3 +1,5 @@
+import CurlEngine
+
 /// The events of an attempt for observers, called for each event that ``ExchangeState`` has handled.
 extension ExchangeActor {
     func tell(_ event: ExchangeState.Event, after progress: ExchangeState.Progress?) {
@@ -6,7 +8,11 @@ extension ExchangeActor {
         case .resume, .suspend:
             if state.progress == .queued { history.tell(.queued(prepared.request)) }
         case .admit: history.tell(.admitted)
-        case .connect: history.tell(.connected)
+        case .connect:
+            if task?.sharesConnection == true, let added = (task as? any WaitingTransportTask)?.addedConnection {
+                history.tell(.connectionAdded(number: added.number, streamLimit: added.streamLimit))
+            }
+            history.tell(.connected)
         case .head: if let head { history.tell(.head(head)) }
         case .complete, .discardRest, .fail, .cancel:
             guard progress != nil else { return }

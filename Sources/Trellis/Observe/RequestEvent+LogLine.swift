@@ -44,6 +44,8 @@ extension RequestEvent {
         case .adapted(let request): ("adapted\(asked(request))", nil)
         case .queued(let request): ("queued\(asked(request))", nil)
         case .admitted: ("admitted", nil)
+        case .connectionAdded(let number, let limit):
+            ("connection \(number) added, because the others carry \(limit) requests each", nil)
         case .connected: ("connected", nil)
         case .informational(let head): ("informational \(head.status.code)", nil)
         case .head(let head): ("head \(head.status.code)", nil)

@@ -9,6 +9,7 @@ import Synchronization
 /// | … the attempt | `queued`, `admitted`, `connected`, `informational` per head of 1xx, `head`, `attemptEnded` |
 /// | is redirected | … `attemptEnded`, `redirected`, `queued` … |
 /// | is retried | … `attemptEnded`, `retrying`, `adapted` … |
+/// | needs another HTTP/2 or HTTP/3 connection | … `admitted`, `connectionAdded`, `connected` … |
 /// | is delayed by a rate limit | `created`, `rateLimited`, `queued` … |
 /// | opens the circuit of its host, or closes it | … `attemptEnded`, `circuitOpened` or `circuitClosed` … |
 /// | is hedged | … `connected`, `hedging`, and then the events of two attempts, distinguished by their number |
@@ -74,6 +75,9 @@ public struct RequestEvent: Sendable {
         case queued(Request)
         /// The assignment of a connection slot: a connection is being made or found.
         case admitted
+        /// The opening of another connection to the origin, because the server allows `streamLimit` requests at once on each connection,
+        /// and all of them were in use. `number` counts the connections to the origin that are in use, including the new one.
+        case connectionAdded(number: Int, streamLimit: Int)
         /// The readiness of the connection: the request is being sent.
         case connected
         /// The arrival of an informational response head (1xx).

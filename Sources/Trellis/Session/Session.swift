@@ -124,6 +124,7 @@ extension EngineConfiguration {
         idleLifetimeSeconds = Int(configuration.limits.idleLifetime.components.seconds)
         maximumLifetimeSeconds = Int(configuration.limits.maximumLifetime.components.seconds)
         maximumConnections = configuration.limits.total
+        connections = ConnectionBudget(perOrigin: configuration.limits.perOrigin)
         unixSocketPath = configuration.unixSocketPath
         proxy = configuration.proxy?.engine
         defaultHeaderLines = preparation.defaultLines

@@ -56,6 +56,7 @@ final class LibcurlTask: FileTransportTask, WaitingTransportTask, TransferDelega
         return TransportActivity(last: times.last, lastSend: times.lastSend)
     }
 
+    var addedConnection: AddedConnection? { transfer.addedConnection }
     var reasonForWaiting: String? { transfer.reasonForWaiting }
     var sharesConnection: Bool { transfer.sharesConnection }
 

@@ -217,6 +217,8 @@ public struct TransportFailure: Error, Sendable {
 package protocol WaitingTransportTask: TransportTask {
     /// The reason why the attempt is not connected yet, for errors; `nil` if no reason is known.
     var reasonForWaiting: String? { get }
+    /// The connection that was opened for the attempt beside others to the same origin; `nil` if there is none.
+    var addedConnection: AddedConnection? { get }
 }
 
 /// An attempt that reads files itself. Other attempts get the bytes of a file as chunks.

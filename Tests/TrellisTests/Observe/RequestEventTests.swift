@@ -147,6 +147,7 @@ extension RequestEvent {
         case .adapted: "adapted"
         case .queued: "queued"
         case .admitted: "admitted"
+        case .connectionAdded(let number, let limit): "connectionAdded \(number) \(limit)"
         case .connected: "connected"
         case .informational(let head): "informational \(head.status.code)"
         case .head(let head): "head \(head.status.code)"

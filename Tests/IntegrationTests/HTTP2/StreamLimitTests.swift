@@ -1,0 +1,240 @@
+import CurlEngine
+import Foundation
+import HTTPTypes
+import Testing
+import Trellis
+
+/// More requests than a server allows on one HTTP/2 connection open further connections, up to the limit per origin, and then wait.
+///
+/// Serialized, because all tests share one peer, whose limit they change.
+@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+struct StreamLimitTests {
+    private static let started = Peer.started("http2_limits.py")
+
+    /// The connections of the peer.
+    struct Counts: Decodable {
+        let open: Int
+        let streams: [Int]
+        let peakOpen: Int
+        let peakStreams: Int
+        let accepted: Int
+        let violations: Int
+
+        /// The number of requests that the peer is answering.
+        var requests: Int { streams.reduce(0, +) }
+    }
+
+    private struct Nothing: Decodable {}
+
+    /// A monitor that keeps the connections that were added.
+    private final class Added: EventMonitor {
+        let events = Locked<[String]>([])
+        func handle(_ event: RequestEvent) async {
+            guard case .connectionAdded(let number, let limit) = event.kind else { return }
+            events.withLock { $0.append("\(number) \(limit)") }
+        }
+    }
+
+    private let peer: Peer
+    /// The number of requests that share a connection at most, apart from the server's limit.
+    private let sharing = LibcurlFeatures.current.canMultiplex ? 100 : 1
+
+    init() async throws { peer = try await Self.started.value }
+
+    private func tell(_ command: String) async throws { _ = try await peer.answer(Nothing.self, to: command) }
+
+    private func counts() async throws -> Counts { try await peer.answer(to: "counts") }
+
+    /// Waits until the peer is answering a number of requests.
+    private func untilRequested(_ count: Int) async throws -> Counts {
+        var counts = try await counts()
+        while counts.requests != count { counts = try await self.counts() }
+        return counts
+    }
+
+    private func session(
+        perOrigin: Int, monitor: (any EventMonitor)? = nil, _ way: HTTP2Peer.Way = .tls,
+        idleLifetime: Duration = .seconds(45)
+    ) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        configuration.httpVersion = way == .tls ? .automatic : .http2PriorKnowledge
+        configuration.limits = ConnectionLimits(perOrigin: perOrigin, idleLifetime: idleLifetime)
+        if let monitor { configuration.eventMonitors = [monitor] }
+        return Session(configuration: configuration)
+    }
+
+    private func request(_ path: String, _ way: HTTP2Peer.Way = .tls) throws -> Request {
+        Request(try peer.url(way.rawValue, path, scheme: way == .tls ? "https" : "http"))
+    }
+
+    /// Starts requests that the peer answers when it is told to.
+    private func hold(_ count: Int, _ session: Session, _ way: HTTP2Peer.Way = .tls) throws -> Task<Int, any Error> {
+        let request = try request("/hold", way)
+        return Task {
+            try await withThrowingTaskGroup { group in
+                for _ in 0..<count { group.addTask { try await session.data(request).1.status.code } }
+                return try await group.reduce(0) { $0 + ($1 == 200 ? 1 : 0) }
+            }
+        }
+    }
+
+    @Test(arguments: [1, 2, 10], HTTP2Peer.Way.allCases)
+    func connectionsAreAddedUpToTheLimit(_ limit: Int, _ way: HTTP2Peer.Way) async throws {
+        try await tell("limit \(limit)")
+        try await tell("hold")
+        let session = session(perOrigin: 4, way)
+        _ = try await session.data(request("/ok", way))
+        let room = 4 * min(limit, sharing)
+        let responses = try hold(room + 30, session, way)
+        let counts = try await untilRequested(room)
+        #expect(counts.open == 4)
+        try await tell("release")
+        #expect(try await responses.value == room + 30)
+        let end = try await self.counts()
+        #expect(end.violations == 0)
+        #expect(end.peakStreams == min(limit, sharing))
+        // 7.88 cannot reuse a connection with prior knowledge.
+        if sharing > 1 || way == .tls { #expect(end.peakOpen == 4) }
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test func noMoreConnectionsAreMadeThanTheRequestsNeed() async throws {
+        guard sharing > 1 else { return }
+        try await tell("limit 10")
+        try await tell("hold")
+        let added = Added()
+        let session = session(perOrigin: 64, monitor: added)
+        _ = try await session.data(request("/ok"))
+        let responses = try hold(100, session)
+        let counts = try await untilRequested(100)
+        // A few more than ten, because the limit is not known before the first connection is full.
+        #expect(counts.open <= 12)
+        try await tell("release")
+        #expect(try await responses.value == 100)
+        await session.shutdown()
+        let events = added.events.withLock { $0 }
+        #expect(events.count == counts.open - 1)
+        #expect(events.first == "2 10")
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test func aLimitThatIsLoweredInFlightHolds() async throws {
+        guard sharing > 1 else { return }
+        try await tell("limit 10")
+        try await tell("hold")
+        let session = session(perOrigin: 2)
+        _ = try await session.data(request("/ok"))
+        let responses = try hold(40, session)
+        _ = try await untilRequested(20)
+        try await tell("limit 2")
+        for _ in 0..<18 { try await tell("release one") }
+        // The connections are used again only when they carry fewer requests than the new limit.
+        _ = try await untilRequested(4)
+        try await tell("hold")
+        for _ in 0..<4 { try await tell("release one") }
+        _ = try await untilRequested(4)
+        let end = try await counts()
+        #expect(end.peakStreams == 2)
+        #expect(end.accepted == 0)
+        #expect(end.violations == 0)
+        try await tell("release")
+        #expect(try await responses.value == 40)
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test func aLimitThatIsRaisedIsUsed() async throws {
+        guard sharing > 1 else { return }
+        try await tell("limit 1")
+        try await tell("hold")
+        let session = session(perOrigin: 1)
+        _ = try await session.data(request("/ok"))
+        let responses = try hold(12, session)
+        _ = try await untilRequested(1)
+        try await tell("limit 10")
+        try await tell("release one")
+        _ = try await untilRequested(10)
+        try await tell("release")
+        #expect(try await responses.value == 12)
+        #expect(try await counts().violations == 0)
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test func cancelledRequestsLeaveTheWait() async throws {
+        try await tell("limit 2")
+        try await tell("hold")
+        let session = session(perOrigin: 2)
+        _ = try await session.data(request("/ok"))
+        let room = 2 * min(2, sharing)
+        let responses = try hold(room + 50, session)
+        _ = try await untilRequested(room)
+        responses.cancel()
+        _ = try? await responses.value
+        // 7.88 sends the reset of a stream only with the next request on its connection.
+        if sharing > 1 { _ = try await untilRequested(0) }
+        #expect(try await session.data(request("/ok")).1.status == .ok)
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test func aTimeoutNamesTheLimit() async throws {
+        guard sharing > 1 else { return }
+        try await tell("limit 1")
+        try await tell("hold")
+        let session = session(perOrigin: 1)
+        _ = try await session.data(request("/ok"))
+        let responses = try hold(1, session)
+        _ = try await untilRequested(1)
+        var request = try request("/ok")
+        request.timeouts = Timeouts(total: .milliseconds(50))
+        let error = await expectFailure([.deadline]) { try await session.data(request) }
+        let text = "carry as many requests as the server allows (1 each)"
+        #expect(error?.detail?.hasSuffix(text) == true, "\(error?.detail ?? "none")")
+        try await tell("release")
+        #expect(try await responses.value == 1)
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test func surplusConnectionsAreClosedWhenTheyAreIdle() async throws {
+        try await tell("limit 2")
+        try await tell("hold")
+        let session = session(perOrigin: 4, idleLifetime: .seconds(1))
+        _ = try await session.data(request("/ok"))
+        let room = 4 * min(2, sharing)
+        let responses = try hold(room, session)
+        _ = try await untilRequested(room)
+        try await tell("release")
+        #expect(try await responses.value == room)
+        #expect(try await counts().open == 4)
+        while try await counts().open > 1 { _ = try await session.data(request("/ok")) }
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+}
+
+/// Limits of concurrent streams, with a real server.
+@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("nghttpd"))
+struct RealStreamLimitTests {
+    private static let started = Peer.started("real_servers.py")
+
+    @Test(arguments: [1, 2, 10])
+    func manyRequestsUseFewConnections(_ limit: Int) async throws {
+        let peer = try await Self.started.value
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        configuration.limits.perOrigin = 4
+        let session = Session(configuration: configuration)
+        let request = Request(try peer.url("nghttpd-\(limit)", "/small"))
+        let responses = try await withThrowingTaskGroup { group in
+            for _ in 0..<300 { group.addTask { try await session.data(request).1 } }
+            return try await group.reduce(into: [Response]()) { $0.append($1) }
+        }
+        #expect(responses.allSatisfy { $0.status == .ok && $0.version == .http2 })
+        #expect(responses.count { !$0.metrics.reusedConnection } <= 4)
+        await session.shutdown()
+    }
+}
