@@ -4,10 +4,17 @@ import Synchronization
 /// The engines of an exchange: the one on which it was created, and the one to which it has moved in order to use a connection there.
 extension ExchangeActor {
     /// The engine on which the exchange lives.
-    nonisolated var home: ExchangeEngine { hasMoved ? moved.load() ?? first : first }
+    nonisolated var home: ExchangeEngine { hasMoved ? newHome : first }
 
-    nonisolated var executor: EngineExecutor { home.executor }
-    nonisolated var executorReference: ExecutorReference { home.executorReference }
+    /// The engine to which the exchange has moved.
+    @inline(never)
+    private nonisolated var newHome: ExchangeEngine { moved.load() ?? first }
+
+    nonisolated var executor: EngineExecutor {
+        // Inlined, and apart from the rare case: the executor is read at every entry.
+        @inline(__always) get { hasMoved ? newHome.executor : first.executor }
+    }
+    nonisolated var executorReference: ExecutorReference { hasMoved ? newHome.executorReference : first.executorReference }
     nonisolated var entrance: EngineExecutor { first.executor }
 
     /// Indicates whether the exchange has moved from its first engine.

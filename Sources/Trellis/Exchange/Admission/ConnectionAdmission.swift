@@ -60,13 +60,11 @@ final class ConnectionAdmission: Sendable {
     /// Adds an engine. With the second engine, the admission begins to count which engine has which connections; the first engine closes
     /// its idle connections, which were not counted.
     func add(_ engine: ExchangeEngine) {
-        engine.onIdle { [weak self] in self?.didCloseIdleConnections(of: engine.index) }
+        // The reference is to the state, because a weak one slows down every other reference, and exchanges refer to the admission.
+        engine.onIdle { [weak state, index = engine.index] in state?.withLock { $0.closeAllIdle(on: index) } }
         let first = state.withLock { $0.add(engine) }
         first?.closeIdleConnections(to: nil)
     }
-
-    /// Records that an engine has closed all of its idle connections.
-    private func didCloseIdleConnections(of engine: Int) { state.withLock { $0.closeAllIdle(on: engine) } }
 
     /// Sets the number of engines that get requests without a connection.
     func activate(_ count: Int) { state.withLock { $0.loads.activeCount = count } }
