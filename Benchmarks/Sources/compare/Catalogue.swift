@@ -108,6 +108,8 @@ enum Catalogue {
         benchmark.name = "instructions/" + timed.name.prefix { $0 != "/" }
         benchmark.summary = "instructions a request takes, by callgrind: \(timed.summary)"
         benchmark.shape = .instructions
+        // Whether the default adds a second engine depends on time, which counts of instructions must not.
+        benchmark.engines = 1
         benchmark.clients = timed.clients.filter { [.trellis, .libcurl].contains($0) }
         benchmark.without = [:]
         benchmark.isQuick = false
