@@ -14,7 +14,9 @@ extension ExchangeActor {
         // Inlined, and apart from the rare case: the executor is read at every entry.
         @inline(__always) get { hasMoved ? newHome.executor : first.executor }
     }
-    nonisolated var executorReference: ExecutorReference { hasMoved ? newHome.executorReference : first.executorReference }
+    nonisolated var executorReference: ExecutorReference {
+        hasMoved ? newHome.executorReference : first.executorReference
+    }
     nonisolated var entrance: EngineExecutor { first.executor }
 
     /// Indicates whether the exchange has moved from its first engine.
