@@ -12,6 +12,7 @@ if [ -z "$bin" ]; then
     bin="$here/.build/debug"
 fi
 command -v python3 >/dev/null || { echo "python3 is needed to read the reports" >&2; exit 1; }
+command -v openssl >/dev/null || "$here/../.scripts/install.sh" openssl >&2 || exit 1
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/trellis-client.XXXXXX")
 clean_up() {
@@ -584,6 +585,64 @@ for columns in 1 8 9 10; do
         "$bin/trellis" "$url/ranges/2000000/stuck" -o "$folder/files/a-long-name")"
 done
 
+# --- Proxies
+
+# A proxy that answers every request itself with its target and its credentials.
+python3 - 9>&- >"$folder/proxy" <<'PYTHON' &
+import http.server, os
+class Proxy(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        body = f"{self.path} {self.headers.get('Proxy-Authorization', '-')}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+    def do_CONNECT(self): self.send_error(403)
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Proxy)
+print(server.server_port, flush=True)
+server.serve_forever()
+PYTHON
+proxy_process=$!
+until [ -s "$folder/proxy" ]; do sleep 0.05; done
+proxy="127.0.0.1:$(cat "$folder/proxy")"
+basic=$(printf 'ada:s3:cret' | base64)
+unset http_proxy https_proxy all_proxy HTTPS_PROXY ALL_PROXY no_proxy NO_PROXY
+
+through() { # ENVIRONMENT… -- ARGUMENT…
+    local variables=()
+    while [ "$1" != -- ]; do variables+=("$1"); shift; done
+    shift
+    env "${variables[@]}" "$bin/trellis" "$@" 2>&1
+}
+check "--proxy" "http://far.invalid/a -" "$(through -- http://far.invalid/a --proxy "http://$proxy")"
+check "--proxy without a scheme" "http://far.invalid/a -" "$(through -- http://far.invalid/a --proxy "$proxy")"
+check "--proxy with credentials" "http://far.invalid/a Basic $basic" \
+    "$(through -- http://far.invalid/a --proxy "http://ada:s3%3Acret@$proxy")"
+check "http_proxy" "http://far.invalid/a -" "$(through http_proxy=$proxy -- http://far.invalid/a)"
+check "all_proxy" "http://far.invalid/a -" "$(through all_proxy=http://$proxy -- http://far.invalid/a)"
+check "HTTP_PROXY is not read" 1 "$(through HTTP_PROXY=$proxy -- http://far.invalid/a | grep -c 'could not be resolved')"
+check "no_proxy" 1 "$(through http_proxy=$proxy no_proxy=.invalid -- http://far.invalid/a | grep -c 'could not be resolved')"
+check "--no-proxy replaces no_proxy" "http://far.invalid/a -" \
+    "$(through http_proxy=$proxy no_proxy=.invalid -- http://far.invalid/a --no-proxy other.invalid)"
+check "--no-proxy goes with --proxy" 1 \
+    "$(through -- http://far.invalid/a --proxy "$proxy" --no-proxy '*' | grep -c 'could not be resolved')"
+check "--proxy '' is none" 1 "$(through http_proxy=$proxy -- http://far.invalid/a --proxy '' | grep -c 'could not be resolved')"
+check "this machine is reached directly" "$(through -- "$url/bytes/10" | wc -c)" "$(through http_proxy=127.0.0.1:1 -- "$url/bytes/10" | wc -c)"
+expect_report "the proxy in the report" "[r['ok'], r['proxy']]" "[True, 'http://$proxy']" 0 http://far.invalid/ --proxy "http://a:b@$proxy"
+expect_report "no proxy in the report" "r['proxy']" None 0 "$url/"
+expect_report "a refused tunnel" "[r['error']['kind'], r['proxy']]" "['proxy', 'http://$proxy']" 1 https://far.invalid/ --proxy "$proxy"
+expect_report "a proxy that is gone" "r['error']['kind']" proxy 1 https://far.invalid/ --proxy socks5h://127.0.0.1:1
+export http_proxy=foo://x
+expect_report "a variable that names none" "r['error']['kind']" invalid_request 1 http://far.invalid/
+unset http_proxy
+for value in ftp://x http:// 'http://a b' http://x:99999 socks6://x; do
+    expect_usage_error "$url/" --proxy "$value"
+done
+kill "$proxy_process"
+wait "$proxy_process" 2>/dev/null
+
 # --- Failures
 
 expect_report "refused" "[r['ok'], r['status'], r['error']['kind'], r['error']['retryable'], r['error']['attempts']]" \
@@ -683,12 +742,203 @@ expect_usage_error "$url/" -o a --stream lines
 expect_usage_error GET "$url/" "$url/"
 expect_usage_error GET "$url/" -X PUT
 # Options of later versions are usage errors, and are not ignored.
-for option in '--proxy http://127.0.0.1:1' '--stream xml' '--cache .'; do
+for option in '--stream xml' '--cache .'; do
     expect_usage_error "$url/" $option
 done
 client --help
 check "--help" 0 "$status"
 check "--help names the options" 1 "$(grep -c -- '--unix-socket' "$folder/out")"
+
+# --- Hosts that ask for https, and alternative services
+
+openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost \
+    -keyout "$folder/key.pem" -out "$folder/cert.pem" 2>/dev/null
+python3 - "$folder" >"$folder/strict" <<'PYTHON' &
+import http.server, ssl, sys
+class Strict(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Strict-Transport-Security", "max-age=1000; includeSubDomains")
+        self.send_header("Alt-Svc", 'h2="alt.example:8443"; persist=1')
+        self.send_header("Content-Length", "6")
+        self.end_headers()
+        self.wfile.write(b"secure")
+    def log_message(self, *_): pass
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1] + "/cert.pem", sys.argv[1] + "/key.pem")
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Strict)
+server.socket = context.wrap_socket(server.socket, server_side=True)
+print(server.server_port, flush=True)
+server.serve_forever()
+PYTHON
+strict_process=$!
+until [ -s "$folder/strict" ]; do sleep 0.05; done
+strict="localhost:$(cat "$folder/strict")"
+stores=(--hsts "$folder/hsts.txt" --alt-svc "$folder/alt-svc.txt")
+client --insecure "${stores[@]}" "https://$strict/"
+check "nothing is learned without verification" 'secure 0' "$out $status"
+check "no file is made" no "$([ -e "$folder/hsts.txt" ] || [ -e "$folder/alt-svc.txt" ] || echo no)"
+client --cacert "$folder/cert.pem" "${stores[@]}" "https://$strict/"
+check "the files are written" 'secure 0 1 1' \
+    "$out $status $(grep -c '^.localhost "2' "$folder/hsts.txt") $(grep -c '^h1 localhost .* h2 alt.example 8443 ".*" 1 0$' "$folder/alt-svc.txt")"
+expect_report "http becomes https" "[r['url'], r['redirects'] if 'redirects' in r else []]" "['https://$strict/x', []]" 0 \
+    --cacert "$folder/cert.pem" "${stores[@]}" "http://$strict/x"
+printf 'something else\n' >"$folder/other.txt"
+for option in --hsts --alt-svc; do
+    expect_report "$option: a file of another kind" "r['error']['kind']" file 1 \
+        --cacert "$folder/cert.pem" $option "$folder/other.txt" "https://$strict/"
+    check "$option: the file stays" 'something else' "$(cat "$folder/other.txt")"
+done
+kill "$strict_process"
+wait "$strict_process" 2>/dev/null
+# --- Certificates and pins
+
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout "$folder/tls.key" \
+    -out "$folder/tls.pem" -subj '/O=Example/CN=pinned' -addext 'subjectAltName=IP:127.0.0.1' -days 2 2>/dev/null
+pin=$(openssl x509 -in "$folder/tls.pem" -pubkey -noout | openssl pkey -pubin -outform der |
+    openssl dgst -sha256 -binary | base64)
+mkfifo "$folder/tls.in"
+python3 -c 'import http.server, ssl, sys, threading
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "6")
+        self.end_headers()
+        self.wfile.write(b"secure")
+    def log_message(self, *arguments):
+        pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+context.load_cert_chain(sys.argv[1] + "/tls.pem", sys.argv[1] + "/tls.key")
+server.socket = context.wrap_socket(server.socket, server_side=True)
+threading.Thread(target=server.serve_forever, daemon=True).start()
+print("https://127.0.0.1:%d/" % server.server_port, flush=True)
+sys.stdin.read()' "$folder" <"$folder/tls.in" >"$folder/tls" 2>/dev/null &
+exec 7>"$folder/tls.in"
+until [ -s "$folder/tls" ]; do sleep 0.05; done
+tls=$(cat "$folder/tls")
+other=47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=
+for form in "--pin sha256//$pin" "--pin sha256/$pin" "--pin sha256//$other;sha256//$pin" \
+    "--pin sha256//$other --pin sha256//$pin"; do
+    client "$tls" --cacert "$folder/tls.pem" $form
+    check "a pin: $form" 'secure 0' "$out $status"
+done
+expect_report "a wrong pin" "[r['error']['kind'], r['error']['retryable'], r['status']]" \
+    "['pin_mismatch', False, None]" 1 "$tls" --cacert "$folder/tls.pem" --pin "sha256//$other"
+check "a wrong pin names the right one" 1 "$(grep -c "sha256/$pin of O=Example, CN=pinned" "$folder/err")"
+expect_report "a pin does not replace the verification" "r['error']['kind']" untrusted 1 "$tls" --pin "sha256//$pin"
+client "$tls" --insecure --pin "sha256//$pin"
+check "a pin without verification" 'secure 0' "$out $status"
+client "$tls" --cacert "$folder/tls.pem" --show-certificates
+check "the body beside the certificates" 'secure 0' "$out $status"
+check "the subject" 1 "$(grep -c '^0  subject  O=Example, CN=pinned$' "$folder/err")"
+check "the pin" 1 "$(grep -c "^   pin      sha256/$pin$" "$folder/err")"
+check "the names" 1 "$(grep -c '^   names    127.0.0.1$' "$folder/err")"
+check "one certificate" 1 "$(grep -c '   serial   ' "$folder/err")"
+client "$tls" --cacert "$folder/tls.pem" --show-certificates --pin "sha256//$other"
+check "the certificates of a refused server" 1 "$(grep -c "^   pin      sha256/$pin$" "$folder/err")"
+client "$tls" --cacert "$folder/tls.pem" --show-certificates -o "$folder/tls-file"
+check "the certificates of a download" "1 secure" \
+    "$(grep -c "^   pin      sha256/$pin$" "$folder/err") $(cat "$folder/tls-file")"
+exec 7>&-
+client "$url/" --show-certificates
+check "no certificates" 'hello world 0' "$out $status"
+check "no certificates: a sentence" 1 "$(grep -c 'no certificates to show' "$folder/err")"
+for pin in '' sha256 sha256// sha256//AAAA sha1//AAAA 'sha256//47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=;'; do
+    expect_usage_error "$url/" --pin "$pin"
+done
+# --- Trust
+
+trust=$folder/trust
+mkdir "$trust"
+issue() { # NAME SUBJECT ISSUER EXTENSION
+    openssl req -new -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$trust/$1.key" -subj "/CN=$2" 2>/dev/null |
+        openssl x509 -req -CA "$trust/$3.pem" -CAkey "$trust/$3.key" -days 2 -extfile <(echo "$4") -out "$trust/$1.pem" 2>/dev/null
+}
+for name in ca other; do
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$trust/$name.key" -out "$trust/$name.pem" \
+        -subj "/CN=$name" -days 2 2>/dev/null
+done
+issue server server ca 'subjectAltName=IP:127.0.0.1'
+issue ada ada ca 'extendedKeyUsage=clientAuth'
+issue berta berta other 'extendedKeyUsage=clientAuth'
+cat "$trust/ada.pem" "$trust/ada.key" >"$trust/both.pem"
+openssl pkcs12 -export -in "$trust/ada.pem" -inkey "$trust/ada.key" -out "$trust/ada.p12" -passout 'pass:p@ss wörd'
+openssl pkey -in "$trust/ada.key" -aes256 -passout 'pass:p@ss wörd' -out "$trust/locked.key"
+echo 'p@ss wörd' >"$trust/phrase"
+tls_processes=()
+start_tls_server() { # FILE ARGUMENT…: sets $port
+    local file=$1
+    shift
+    : >"$file"
+    openssl s_server -accept 127.0.0.1:0 -cert "$trust/server.pem" -key "$trust/server.key" -CAfile "$trust/ca.pem" -www "$@" \
+        >"$file" 2>/dev/null </dev/null &
+    tls_processes+=($!)
+    until grep -q ^ACCEPT "$file"; do sleep 0.05; done
+    port=$(sed -n 's/^ACCEPT .*://p' "$file")
+}
+start_tls_server "$trust/strict.out" -Verify 2 -verify_return_error
+strict=https://127.0.0.1:$port
+start_tls_server "$trust/tls12.out" -tls1_2
+tls12=https://127.0.0.1:$port
+with_ca=(--cacert "$trust/ca.pem")
+subject="'CN=ada' in base64.b64decode(r['body']['base64']).decode().replace(' ', '')"
+expect_report "--cert with both" "$subject" True 0 "$strict" "${with_ca[@]}" --cert "$trust/both.pem"
+expect_report "--cert and --key" "$subject" True 0 "$strict" "${with_ca[@]}" --cert "$trust/ada.pem" --key "$trust/ada.key"
+expect_report "--pass" "$subject" True 0 "$strict" "${with_ca[@]}" --cert "$trust/ada.pem" --key "$trust/locked.key" --pass 'p@ss wörd'
+expect_report "--pass @FILE with PKCS#12" "$subject" True 0 "$strict" "${with_ca[@]}" --cert "$trust/ada.p12" --pass "@$trust/phrase"
+expect_report "a server that is not trusted" "[r['error']['kind'], r['error']['retryable']]" "['untrusted', False]" 1 "$strict"
+expect_report "a server that requires a certificate" "[r['error']['kind'], r['error']['retryable']]" "['tls', False]" 1 "$strict" "${with_ca[@]}"
+check "the reason" 1 "$(grep -c 'requires a client certificate' "$folder/err")"
+expect_report "a certificate that is not accepted" "[r['error']['kind'], r['error']['retryable']]" "['tls', False]" 1 \
+    "$strict" "${with_ca[@]}" --cert "$trust/berta.pem" --key "$trust/berta.key"
+expect_report "a key of another certificate" "r['error']['kind']" tls 1 "$strict" "${with_ca[@]}" --cert "$trust/ada.pem" --key "$trust/berta.key"
+expect_report "a wrong passphrase" "r['error']['kind']" tls 1 "$strict" "${with_ca[@]}" --cert "$trust/ada.p12" --pass wrong
+expect_report "no passphrase" "r['error']['kind']" tls 1 "$strict" "${with_ca[@]}" --cert "$trust/ada.p12"
+expect_report "a file of a passphrase that is missing" "r['error']['kind']" file 1 "$strict" "${with_ca[@]}" \
+    --cert "$trust/ada.p12" --pass "@$trust/missing"
+expect_report "a missing certificate" "r['error']['kind']" file 1 "$strict" "${with_ca[@]}" --cert "$trust/missing"
+expect_report "a missing key" "r['error']['kind']" file 1 "$strict" "${with_ca[@]}" --cert "$trust/ada.pem" --key "$trust/missing"
+expect_report "a certificate without a key" "r['error']['kind']" file 1 "$strict" "${with_ca[@]}" --cert "$trust/ada.pem"
+expect_report "a missing --cacert" "r['error']['kind']" file 1 "$strict" --cacert "$trust/missing"
+expect_report "TLS 1.2" "r['status']" 200 0 "$tls12" "${with_ca[@]}"
+expect_report "--tlsv1.3" "[r['error']['kind'], r['error']['retryable']]" "['tls', False]" 1 "$tls12" "${with_ca[@]}" --tlsv1.3
+expect_usage_error "$url/" --key a
+expect_usage_error "$url/" --pass a
+client "$strict" --cert a.pem --key a.key --pass s3cret --tlsv1.3 --curl
+check "--curl with a certificate" '1 0' "$(grep -c -- '--tlsv1.3 --cert a.pem --key a.key' "$folder/out") $(grep -c s3cret "$folder/out")"
+kill "${tls_processes[@]}"
+wait "${tls_processes[@]}" 2>/dev/null
+# --- Names and addresses
+
+port=${url##*:}
+client "http://far.invalid:$port/" --resolve "far.invalid:$port:127.0.0.1"
+check "--resolve" 'hello world 0' "$out $status"
+client "http://far.invalid:$port/" --resolve "*:*:127.0.0.9,127.0.0.1" -4
+check "--resolve: any host and port, two addresses" 'hello world 0' "$out $status"
+client "http://far.invalid/" --connect-to "far.invalid:80:127.0.0.1:$port"
+check "--connect-to" 'hello world 0' "$out $status"
+client "$url/" --interface 127.0.0.2 --ipv4
+check "--interface" 'hello world 0' "$out $status"
+expect_report "an address of the other version" "r['error']['kind']" invalid_request 1 "$url/" -6
+expect_report "an interface that is not there" "r['error']['kind']" connect 1 "$url/" --interface nosuch
+expect_report "an abstract socket that is not there" "r['error']['kind']" connect 1 \
+    "http://localhost/" --abstract-unix-socket "trellis-$$"
+expect_report "a DNS server that is none" "r['error']['kind']" dns 1 "http://far.invalid:$port/" --doh "$url/echo"
+client "http://far.invalid/a" --curl -4 --interface lo --connect-to :80:b: --resolve '*:*:::1' \
+    --doh https://127.0.0.1/q
+for argument in --ipv4 '--interface lo' '--connect-to :80:b:' "--resolve '\*:80:\[::1\]'" '--doh-url https://127.0.0.1/q'; do
+    check "--curl names $argument" 1 "$(grep -c -- "$argument" "$folder/out")"
+done
+expect_usage_error "$url/" -4 -6
+expect_usage_error "$url/" --resolve a:80
+expect_usage_error "$url/" --resolve a:80:b
+expect_usage_error "$url/" --connect-to a:80
+expect_usage_error "$url/" --interface 'a b'
+expect_usage_error "$url/" --doh http://dns.example/
+expect_usage_error "$url/" --unix-socket a --abstract-unix-socket b
+expect_usage_error "$url/" --abstract-unix-socket ''
 
 check "nothing is written here" "$tree_before" "$(tree)"
 

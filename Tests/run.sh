@@ -125,13 +125,26 @@ fi
 
 # The servers are installed without their services, because the tests start the servers.
 real_servers() {
-    if command -v caddy >/dev/null && command -v nghttpd >/dev/null && command -v tinyproxy >/dev/null; then
-        echo "caddy, nghttpd and tinyproxy are there."
+    if command -v caddy >/dev/null && command -v nghttpd >/dev/null && command -v tinyproxy >/dev/null && command -v ip >/dev/null; then
+        echo "caddy, nghttpd, tinyproxy and ip are there."
     else
-        RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server tinyproxy-bin
+        RUNLEVEL=1 .scripts/install.sh caddy nghttp2-server tinyproxy-bin iproute2
     fi
 }
 optional_step "real servers" "tests with caddy, nghttpd and tinyproxy" real_servers
+
+namespaces() {
+    if command -v ip >/dev/null && command -v ss >/dev/null; then
+        echo "ip and ss are there."
+    else
+        .scripts/install.sh iproute2
+    fi
+}
+optional_step "network tools" "tests in network namespaces" namespaces
+certificates() { command -v openssl || .scripts/install.sh openssl; }
+optional_step "certificates" "tests with certificates that openssl makes" certificates
+proxies() { RUNLEVEL=1 .scripts/install.sh squid dante-server microsocks libpacparser1 && echo "The proxies are there."; }
+optional_step "real proxies" "tests with squid, dante, microsocks and PAC scripts" proxies
 
 # --- Build and test
 
@@ -187,6 +200,8 @@ fi
 step "the client" env TRELLIS_EXAMPLES_BIN="$PWD/Examples/.build/debug" Examples/test.sh
 step "the tour" Examples/run.sh
 step "instructions of a small request" Benchmarks/run.sh --check-instructions
+[ -z "${current:-}" ] ||
+    step "instructions on the current libcurl" Benchmarks/run.sh --no-build --libcurl "$current" --check-instructions
 step "package from outside" .scripts/outside-package.sh
 formatting() {
     find Package.swift Sources Tests Benchmarks Examples -path '*/.build*' -prune -o -name '*.swift' -print0 |

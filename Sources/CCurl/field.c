@@ -8,6 +8,43 @@ static const bool is_token_byte[256] = {
     ['0' ... '9'] = true, ['A' ... 'Z'] = true, ['^' ... 'z'] = true, ['|'] = true, ['~'] = true,
 };
 
+typedef unsigned char block16 __attribute__((vector_size(16)));
+
+static inline block16 line_breaks(const unsigned char *bytes) {
+  block16 block;
+  memcpy(&block, bytes, sizeof(block));
+  return (block16)(block == 0) | (block16)(block == '\r') | (block16)(block == '\n');
+}
+
+static inline bool any(block16 found) {
+  uint64_t halves[2];
+  memcpy(halves, &found, sizeof(halves));
+  return (halves[0] | halves[1]) != 0;
+}
+
+// Returns whether there is a NUL, CR or LF among the bytes.
+static inline bool has_line_break(const unsigned char *bytes, size_t length) {
+  if (length < sizeof(block16)) {
+    // Copied into a block, with parts that overlap.
+    unsigned char block[sizeof(block16)];
+    memset(block, ' ', sizeof(block));
+    if (length >= 8) {
+      memcpy(block, bytes, 8);
+      memcpy(block + 8, bytes + length - 8, 8);
+    } else if (length >= 4) {
+      memcpy(block, bytes, 4);
+      memcpy(block + 4, bytes + length - 4, 4);
+    } else {
+      for (size_t index = 0; index < length; index++) block[index] = bytes[index];
+    }
+    return any(line_breaks(block));
+  }
+  // The last block overlaps the one before.
+  block16 found = line_breaks(bytes + length - sizeof(block16));
+  for (size_t index = 0; index + sizeof(block16) <= length; index += sizeof(block16)) found |= line_breaks(bytes + index);
+  return any(found);
+}
+
 bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field) {
   const unsigned char *bytes = line;
   size_t end = length;
@@ -20,13 +57,125 @@ bool ccurl_field_scan(const void *line, size_t length, struct ccurl_field *field
   while (start < end && (bytes[start] == ' ' || bytes[start] == '\t')) start++;
   while (end > start && (bytes[end - 1] == ' ' || bytes[end - 1] == '\t')) end--;
   // A value contains no NUL, CR or LF (RFC 9110, section 5.5).
-  if (memchr(bytes + start, 0, end - start) || memchr(bytes + start, '\r', end - start) ||
-      memchr(bytes + start, '\n', end - start))
-    return false;
+  if (has_line_break(bytes + start, end - start)) return false;
   field->name_length = colon;
   field->value_start = start;
   field->value_end = end;
   return true;
+}
+
+// Returns whether a name is `other`, which is in lower case.
+static bool is_name(const unsigned char *name, const char *other, size_t length) {
+  for (size_t index = 0; index < length; index++) {
+    if ((name[index] | 0x20) != (unsigned char)other[index]) return false;
+  }
+  return true;
+}
+
+// Returns a plain decimal number of at most 18 digits; -1 for every other value.
+static int64_t decimal(const unsigned char *digits, size_t length) {
+  if (length == 0 || length > 18) return -1;
+  int64_t value = 0;
+  for (size_t index = 0; index < length; index++) {
+    if (digits[index] < '0' || digits[index] > '9') return -1;
+    value = value * 10 + (digits[index] - '0');
+  }
+  return value;
+}
+
+size_t ccurl_field_find(const void *lines, size_t length, size_t start, const void *name, size_t name_length,
+                        struct ccurl_field *field) {
+  const char *bytes = lines;
+  while (start < length) {
+    const char *end = memchr(bytes + start, '\n', length - start);
+    if (end == NULL) break;
+    size_t line_length = (size_t)(end - (bytes + start));
+    if (line_length > name_length && bytes[start + name_length] == ':' &&
+        is_name((const unsigned char *)bytes + start, name, name_length)) {
+      size_t value = name_length + 1;
+      while (value < line_length && (bytes[start + value] == ' ' || bytes[start + value] == '\t')) value++;
+      field->name_length = name_length;
+      field->value_start = start + value;
+      field->value_end = start + line_length;
+      return start + line_length + 1;
+    }
+    start += line_length + 1;
+  }
+  return 0;
+}
+
+static _Thread_local uint64_t thread_now __attribute__((tls_model("initial-exec"))) = 0;
+
+void ccurl_thread_set_now(uint64_t nanoseconds) { thread_now = nanoseconds; }
+
+bool ccurl_head_append(struct ccurl_head *head, const void *bytes, size_t length) {
+  size_t end = head->length + length + 1;
+  if (end > head->capacity) {
+    size_t capacity = end > 2 * head->capacity ? end : 2 * head->capacity;
+    if (capacity < 512) capacity = 512;
+    char *lines = ccurl_memory_resize(head->lines, capacity);
+    if (lines == NULL) return false;
+    head->lines = lines;
+    head->capacity = capacity;
+  }
+  memcpy(head->lines + head->length, bytes, length);
+  head->lines[end - 1] = '\n';
+  head->length = end;
+  return true;
+}
+
+void ccurl_head_clear(struct ccurl_head *head) {
+  ccurl_memory_free(head->lines);
+  head->lines = NULL;
+  head->length = head->capacity = head->count = 0;
+}
+
+bool ccurl_head_add(struct ccurl_head *head, const void *line, size_t length) {
+  const unsigned char *bytes = line;
+  if (head->place == CCURL_HEAD_STATUS_LINE || length <= 2 || length > head->limit ||
+      head->size > head->limit - length || head->count >= head->maximum_count || bytes[0] == ' ' || bytes[0] == '\t')
+    return false;
+  struct ccurl_field field;
+  if (!ccurl_field_scan(line, length, &field)) return false;
+  bool is_framing = false;
+  // Only fields whose names have these lengths describe the body.
+  if (head->place == CCURL_HEAD_FIELDS &&
+      (field.name_length == 14 || field.name_length == 16 || field.name_length == 17)) {
+    if (is_name(bytes, field.name_length == 16 ? "content-encoding" : "transfer-encoding", field.name_length)) return false;
+    if (field.name_length == 14 && is_name(bytes, "content-length", 14)) {
+      int64_t value = decimal(bytes + field.value_start, field.value_end - field.value_start);
+      if (value < 0 || head->content_length >= 0) return false;
+      head->content_length = value;
+      is_framing = true;
+    }
+  }
+  if (!ccurl_head_append(head, line, field.value_end)) return false;
+  head->is_last_framing = is_framing;
+  head->count++;
+  head->size += length;
+  head->received += length;
+  head->last_line = thread_now;
+  return true;
+}
+
+size_t ccurl_head_receive(char *bytes, size_t size, size_t count, void *context) {
+  struct ccurl_head_target *target = context;
+  if (target->head != NULL && ccurl_head_add(target->head, bytes, size * count)) return size * count;
+  return target->other(bytes, size, count, target->context);
+}
+
+// Mixes bytes into a hash, eight at a time.
+static inline uint64_t hash_bytes(const char *bytes, size_t length) {
+  uint64_t hash = length, block;
+  for (; length >= 8; bytes += 8, length -= 8) {
+    memcpy(&block, bytes, 8);
+    hash = (hash ^ block) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 32;
+  }
+  block = 0;
+  memcpy(&block, bytes, length);
+  hash = (hash ^ block) * 0x9e3779b97f4a7c15u;
+  return hash ^ hash >> 32;
 }
 
 size_t ccurl_field_next(const void *lines, size_t length, size_t start, struct ccurl_field *field) {
@@ -39,5 +188,6 @@ size_t ccurl_field_next(const void *lines, size_t length, size_t start, struct c
   field->name_length = (size_t)(colon - line);
   field->value_start = (size_t)(value - line);
   field->value_end = (size_t)(end - line);
-  return (size_t)(end - line) + 1;
+  field->hash = hash_bytes(line, field->value_end);
+  return field->value_end + 1;
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -118,6 +119,12 @@ static void *thread_main(void *argument) {
   return NULL;
 }
 
+bool ccurl_socket_is_connected(int fd) {
+  struct sockaddr_storage peer;
+  socklen_t size = sizeof(peer);
+  return fd >= 0 && getpeername(fd, (struct sockaddr *)&peer, &size) == 0;
+}
+
 int ccurl_thread_start(const char *name, void (*body)(void *), void *context) {
   struct thread_start *start = calloc(1, sizeof(*start));
   if (start == NULL) return ENOMEM;
@@ -208,3 +215,5 @@ bool ccurl_socket_end_if_unclean(int fd) {
 int ccurl_socket_open(const struct curl_sockaddr *address) {
   return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
+
+int ccurl_memory_file(void) { return memfd_create("trellis", MFD_CLOEXEC); }

@@ -3,20 +3,52 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "CCurl.h"
 
+// Returns whether libcurl neither asks for a field by this name, to omit a field of its own, nor omits the field itself. The length is that
+// of the name.
+static bool is_indifferent(const char *name, size_t length) {
+  static const char *const names[] = {"user-agent", "accept-encoding", "accept-language"};
+  // libcurl writes neither a User-Agent nor an Accept-Encoding, because the options for them are not set.
+  for (size_t index = 0; index < sizeof(names) / sizeof(names[0]); index++)
+    if (strlen(names[index]) == length && strncasecmp(name, names[index], length) == 0) return true;
+  return length > 2 && strncasecmp(name, "x-", 2) == 0;
+}
+
+// Returns whether a line has a name to which libcurl is indifferent, and a value. A line without a value has another form.
+static bool can_be_joined(const char *line) {
+  const char *colon = strchr(line, ':');
+  return colon && colon[1] == ' ' && strspn(colon + 1, " \t") < strlen(colon + 1) &&
+         is_indifferent(line, (size_t)(colon - line));
+}
+
 struct curl_slist *ccurl_list_pack(const void *lines, size_t length, size_t count) {
   if (count == 0) return NULL;
-  char *block = malloc(count * sizeof(struct curl_slist) + length);
+  // The end of a joined line takes one byte more than the zero byte.
+  char *block = malloc(count * sizeof(struct curl_slist) + length + count);
   if (block == NULL) return NULL;
-  struct curl_slist *nodes = (struct curl_slist *)block;
-  char *text = block + count * sizeof(struct curl_slist);
-  memcpy(text, lines, length);
+  struct curl_slist *nodes = (struct curl_slist *)block, *last = NULL;
+  char *text = block + count * sizeof(struct curl_slist), *joined = NULL;
+  const char *line = lines;
   for (size_t index = 0; index < count; index++) {
-    nodes[index].data = text;
-    nodes[index].next = index + 1 < count ? &nodes[index + 1] : NULL;
-    text += strlen(text) + 1;
+    size_t size = strlen(line) + 1;
+    bool is_joined = can_be_joined(line);
+    if (is_joined && joined) {
+      // libcurl compares each entry with about forty names for every request, and copies it to the request as it is.
+      text[-1] = '\r';
+      *text++ = '\n';
+    } else {
+      struct curl_slist *node = last ? last + 1 : nodes;
+      *node = (struct curl_slist){.data = text, .next = NULL};
+      if (last) last->next = node;
+      last = node;
+      joined = is_joined ? text : NULL;
+    }
+    memcpy(text, line, size);
+    text += size;
+    line += size;
   }
   return nodes;
 }

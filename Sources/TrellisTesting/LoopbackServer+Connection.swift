@@ -22,6 +22,9 @@ extension LoopbackServer {
             socket.sendWithoutDelay()
         }
 
+        /// The IP address of the client, without its port; empty on a Unix-domain socket.
+        public var peerAddress: String { socket.peerAddress }
+
         // MARK: Writing
 
         /// Writes text as UTF-8.

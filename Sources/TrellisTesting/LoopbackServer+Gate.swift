@@ -78,7 +78,7 @@ extension LoopbackServer {
             // Removes the mark that a cancellation leaves if it occurs just after the condition held.
             defer { state.withLock { _ = $0.cancelled.remove(id) } }
             try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { continuation in
+                try await withThrowingContinuation { continuation in
                     enter(id, Waiter(condition: condition, continuation: continuation))
                 }
             } onCancel: {

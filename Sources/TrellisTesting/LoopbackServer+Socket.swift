@@ -25,7 +25,7 @@ final class LoopbackSocket: Sendable {
             switch address {
             case .ipv4: AF_INET
             case .ipv6: AF_INET6
-            case .unix: AF_UNIX
+            case .unix, .abstract: AF_UNIX
             }
         let descriptor = Glibc.socket(family, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { throw LoopbackServer.SystemError("socket") }
@@ -49,19 +49,42 @@ final class LoopbackSocket: Sendable {
             name.sin6_addr = in6addr_loopback
             status = unsafe Self.withGenericAddress(&name) { unsafe Glibc.bind(descriptor, $0, $1) }
         case .unix(let path):
-            var name = sockaddr_un()
-            name.sun_family = sa_family_t(AF_UNIX)
-            let bytes = Array(path.utf8)
-            let fits = unsafe withUnsafeMutableBytes(of: &name.sun_path) { room in
-                guard bytes.count < room.count else { return false }
-                unsafe room.copyBytes(from: bytes)
-                return true
-            }
-            guard fits else { throw LoopbackServer.SystemError("bind", code: ENAMETOOLONG) }
+            var name = try Self.unixAddress(Array(path.utf8))
             _ = unsafe unlink(path)
             status = unsafe Self.withGenericAddress(&name) { unsafe Glibc.bind(descriptor, $0, $1) }
+        case .abstract(let text):
+            var name = try Self.unixAddress([0] + text.utf8)
+            // The name has as many bytes as the address says.
+            let length = socklen_t(MemoryLayout<sa_family_t>.size + 1 + text.utf8.count)
+            status = unsafe Self.withGenericAddress(&name) { name, _ in unsafe Glibc.bind(descriptor, name, length) }
         }
         guard status == 0 else { throw LoopbackServer.SystemError("bind") }
+    }
+
+    private static func unixAddress(_ bytes: [UInt8]) throws -> sockaddr_un {
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        let fits = unsafe withUnsafeMutableBytes(of: &name.sun_path) { room in
+            guard bytes.count < room.count else { return false }
+            unsafe room.copyBytes(from: bytes)
+            return true
+        }
+        guard fits else { throw LoopbackServer.SystemError("bind", code: ENAMETOOLONG) }
+        return name
+    }
+
+    /// The address of the peer, without its port; empty if there is none.
+    var peerAddress: String {
+        var name = sockaddr_storage()
+        var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        let status = unsafe Self.withGenericAddress(&name) { pointer, length in
+            var length = length
+            guard unsafe getpeername(descriptor, pointer, &length) == 0,
+                unsafe [AF_INET, AF_INET6].contains(CInt(pointer.pointee.sa_family))
+            else { return CInt(-1) }
+            return unsafe getnameinfo(pointer, length, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+        }
+        return status == 0 ? String(decoding: text.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self) : ""
     }
 
     private func boundPort(of address: LoopbackServer.Address) throws -> Int {
@@ -73,7 +96,7 @@ final class LoopbackSocket: Sendable {
         guard status == 0 else { throw LoopbackServer.SystemError("getsockname") }
         return unsafe withUnsafeBytes(of: &name) { bytes in
             switch address {
-            case .unix: 0
+            case .unix, .abstract: 0
             // The port follows the family in both families, in network order.
             case .ipv4, .ipv6: Int(unsafe bytes[2]) << 8 | Int(unsafe bytes[3])
             }

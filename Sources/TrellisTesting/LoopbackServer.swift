@@ -34,6 +34,8 @@ public final class LoopbackServer: Sendable {
         case ipv6
         /// A Unix-domain socket; a file already at the path is replaced.
         case unix(path: String)
+        /// A Unix-domain socket in the abstract namespace of Linux. The name is without its leading zero byte.
+        case abstract(name: String)
     }
 
     /// The address that the server listens on.
@@ -71,7 +73,7 @@ public final class LoopbackServer: Sendable {
         switch address {
         case .ipv4: "\(scheme)://127.0.0.1:\(port)\(path)"
         case .ipv6: "\(scheme)://[::1]:\(port)\(path)"
-        case .unix: "\(scheme)://localhost\(path)"
+        case .unix, .abstract: "\(scheme)://localhost\(path)"
         }
     }
 

@@ -47,7 +47,7 @@ extension Session {
         // Submitted calls run before a turn of the loop, timers in the turn: a second call is sure to have a complete turn before
         // it. The others are for work that a turn puts off to a call of its own.
         for _ in 0..<4 {
-            await withCheckedContinuation { continuation in engine.submit { continuation.resume() } }
+            await withContinuation { continuation in engine.submit { continuation.resume() } }
         }
     }
 }

@@ -25,6 +25,21 @@ struct SafetyTests {
         #expect(Self.violations(word, in: SourceTree.sources) == [])
     }
 
+    /// The functions of the runtime are called only where the thread sanitizer is shown a resumption that precedes its await.
+    @Test(arguments: [
+        "withCheckedContinuation", "withCheckedThrowingContinuation", "withUnsafeContinuation",
+        "withUnsafeThrowingContinuation",
+    ])
+    func continuationsAreMadeInOnePlace(_ word: String) {
+        let violations = Self.violations(word, in: SourceTree.sources) { $0 == "Sources/CurlEngine/Thread/Reply.swift" }
+        #expect(violations == [])
+    }
+
+    /// The thread sanitizer sees no order between the threads that lock such a mutex; it sees ``Locked``.
+    @Test func theThreadSanitizerSeesAllLocks() {
+        #expect(Self.violations("Mutex", in: SourceTree.all) == [])
+    }
+
     @Test func nothingIsTriedByForce() {
         let violations = SourceTree.all.filter { $0.code.contains(/\btry!|\bas!/) }.map(\.path)
         #expect(violations == [])

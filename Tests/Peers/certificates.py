@@ -37,13 +37,19 @@ class Authority:
         context.set_alpn_protocols(list(alpn))
         return context
 
-    def files(self):
-        """Returns the paths of a chain and a key for the usual names, for servers that read files."""
-        certificate = self._ca.issue_cert(*NAMES, key_type=trustme.KeyType.ECDSA)
-        chain, key = os.path.join(self.folder, "chain.pem"), os.path.join(self.folder, "key.pem")
+    def files(self, *names):
+        """Returns the paths of a chain and a key for these names, or the usual ones, for servers that read files."""
+        certificate = self._ca.issue_cert(*(names or NAMES), key_type=trustme.KeyType.ECDSA)
+        prefix = os.path.join(self.folder, names[0] + "-" if names else "")
+        chain, key = prefix + "chain.pem", prefix + "key.pem"
         certificate.private_key_and_cert_chain_pem.write_to_path(chain)
         certificate.private_key_pem.write_to_path(key)
         return chain, key
+
+    def write_client(self, name, identity):
+        """Writes a certificate for an identity, and its key, to a file."""
+        certificate = self._ca.issue_cert(identity, key_type=trustme.KeyType.ECDSA)
+        certificate.private_key_and_cert_chain_pem.write_to_path(os.path.join(self.folder, name))
 
     def context_of_unknown_authority(self):
         return self.context(issuer=trustme.CA(key_type=trustme.KeyType.ECDSA))

@@ -40,11 +40,11 @@ class Connections:
         while self.open:
             await self._idle.wait()
 
-    async def listen(self, handler, context=None, port=0):
-        """Serves `handler(reader, writer)` on a port of 127.0.0.1, over TLS with a context; returns the port."""
+    async def listen(self, handler, context=None, port=0, host="127.0.0.1"):
+        """Serves `handler(reader, writer)` on a port of an address, over TLS with a context; returns the port."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(("127.0.0.1", port))
+        listener.bind((host, port))
         listener.listen(1024)
         listener.setblocking(False)
         _keep(self._accept(listener, handler, context))

@@ -5,14 +5,19 @@ Prints {"ca": PATH, "ports": {NAME: PORT}} with the servers below that are insta
     caddy      HTTP/1.1, HTTP/2 and, over UDP, HTTP/3
     nghttpd    HTTP/2
     tinyproxy  an HTTP proxy that lets ada with the password s3cret through, to the ports of the others
+    squid      an HTTP proxy that lets ada through, with Basic and Digest authentication, to every port but 9
+    microsocks a SOCKS5 proxy that lets ada with the password s3cret through
+    danted     a SOCKS4 and SOCKS5 proxy without authentication, that connects to the ports of the others only
 
-Both servers have /small (11 bytes) and /large (8 MiB of which byte n is n modulo 251); caddy's
+The other servers have /small (11 bytes) and /large (8 MiB of which byte n is n modulo 251); caddy's
 /proxy-authorization is that field of the request, in brackets.
 """
 
 import asyncio
 import ctypes
+import hashlib
 import os
+import pwd
 import shutil
 import signal
 import socket
@@ -47,19 +52,67 @@ BasicAuth ada s3cret
 {ports}
 """
 
+SQUID = """
+http_port 127.0.0.1:{port}
+auth_param digest program /usr/lib/squid/digest_file_auth -c {folder}/digest
+auth_param digest realm trellis
+auth_param digest children 1
+auth_param basic program /usr/lib/squid/basic_ncsa_auth {folder}/passwords
+auth_param basic realm trellis
+auth_param basic children 1
+acl users proxy_auth REQUIRED
+acl forbidden port 9
+http_access deny !users
+http_access deny forbidden
+http_access allow all
+cache deny all
+cache_mem 8 MB
+access_log none
+cache_log /dev/null
+cache_store_log none
+netdb_filename none
+pid_filename none
+shutdown_lifetime 0 seconds
+pinger_enable off
+via on
+"""
+
+DANTE = """
+logoutput: {folder}/danted.log
+internal: 127.0.0.1 port = {port}
+external: lo
+clientmethod: none
+socksmethod: none
+user.privileged: {user}
+user.unprivileged: {user}
+client pass {{ from: 127.0.0.0/8 to: 0.0.0.0/0 }}
+{rules}
+socks block {{ from: 0.0.0.0/0 to: 0.0.0.0/0 }}
+"""
+
 
 def free_port():
     """Returns a port that is free for TCP and UDP at the moment. The port is not reserved until the server uses it."""
-    with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
-        tcp.bind(("127.0.0.1", 0))
-        udp.bind(tcp.getsockname())
-        return tcp.getsockname()[1]
+    while True:
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            tcp.bind(("127.0.0.1", 0))
+            try:
+                udp.bind(tcp.getsockname())
+            except OSError:
+                continue  # Another program uses the UDP port of this number.
+            return tcp.getsockname()[1]
 
 
-def start(*command, folder):
-    """Starts a server that ends with this process, however this process ends."""
+def start(*command, folder, user=None):
+    """Starts a server that ends with this process, however this process ends, as a user if this process is that of root."""
+    entry = pwd.getpwnam(user) if user and os.geteuid() == 0 else None
 
     def end_with_parent():
+        # A change of the user would revoke the order to end.
+        if entry:
+            os.setgroups([])
+            os.setgid(entry.pw_gid)
+            os.setuid(entry.pw_uid)
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
     environment = {**os.environ, "HOME": folder, "XDG_DATA_HOME": folder, "XDG_CONFIG_HOME": folder}
@@ -77,6 +130,39 @@ async def accepting(port):
             return writer.close()
         except OSError:
             await asyncio.sleep(0.02)
+
+
+def start_more_proxies(ports):
+    """Starts the proxies that let clients through to the ports of the servers before them."""
+    folder = peer.temporary_folder()
+    os.chmod(folder, 0o755)
+    others = [str(port) for port in ports.values()]
+
+    def write(name, text):
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(text)
+        return os.path.join(folder, name)
+
+    if shutil.which("squid"):
+        ports["squid"] = free_port()
+        write("passwords", "ada:" + hashlib.md5(b"s3cret").hexdigest() + "\n")
+        write("digest", "ada:trellis:" + hashlib.md5(b"ada:trellis:s3cret").hexdigest() + "\n")
+        text = SQUID.format(port=ports["squid"], folder=folder)
+        # Squid refuses to run as root.
+        start("squid", "-N", "-f", write("squid.conf", text), folder=folder, user="proxy")
+    if shutil.which("microsocks"):
+        ports["microsocks"] = free_port()
+        options = ("-i", "127.0.0.1", "-p", str(ports["microsocks"]), "-u", "ada", "-P", "s3cret")
+        start("microsocks", *options, folder=folder)
+    if shutil.which("danted"):
+        ports["danted"] = free_port()
+        rules = "\n".join(
+            f"socks pass {{ from: 127.0.0.0/8 to: 0.0.0.0/0 port = {port} command: connect }}"
+            for port in others
+        )
+        user = pwd.getpwuid(os.geteuid()).pw_name
+        text = DANTE.format(port=ports["danted"], folder=folder, user=user, rules=rules)
+        start("danted", "-f", write("danted.conf", text), folder=folder)
 
 
 async def main():
@@ -108,6 +194,7 @@ async def main():
         with open(configuration, "w") as file:
             file.write(TINYPROXY.format(port=ports["tinyproxy"], ports=allowed))
         start("tinyproxy", "-d", "-c", configuration, folder=authority.folder)
+    start_more_proxies(ports)
     for port in ports.values():
         await accepting(port)
     await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, peer.Connections())

@@ -17,7 +17,7 @@ struct TrellisClient: Client {
         configuration.limits.perOrigin = max(configuration.limits.perOrigin, work.concurrency)
         configuration.limits.total =
             work.connections > 0 ? work.connections : max(configuration.limits.total, work.concurrency)
-        configuration.tls.additionalCertificateAuthorityFile = work.certificateAuthorityFile
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: work.certificateAuthorityFile)
         switch work.kind {
         case .adaptedGet:
             configuration.steps.adapters.append(
@@ -41,8 +41,8 @@ struct TrellisClient: Client {
     var engineCounters: [EngineCounters] {
         session.engineStatistics.map {
             EngineCounters(
-                requests: $0.requests, busySeconds: $0.busyTime / .seconds(1), wakeUps: $0.wakeUps,
-                wakeUpsByEngines: $0.wakeUpsByEngines)
+                requests: $0.requestCount, busySeconds: $0.busyTime / .seconds(1), wakeUps: $0.wakeUpCount,
+                wakeUpsByEngines: $0.wakeUpCountByEngines)
         }
     }
 

@@ -33,3 +33,14 @@ func useService(_ tokens: Tokens) async throws {
         print(error.response.status, error.body.message)
     }
 }
+
+func serve(_ urls: [[String]], with session: Session) async throws {
+    try await withThrowingTaskGroup(of: Void.self) { group in
+        for (executor, share) in zip(session.executors, urls) {  // one executor for each engine
+            group.addTask(executorPreference: executor) {
+                for url in share { _ = try await session.bytes(url) }
+            }
+        }
+        try await group.waitForAll()
+    }
+}

@@ -33,13 +33,12 @@ public actor ProgressBoard {
     ///   - id: The number of the transfer, by which the lines are sorted.
     ///   - title: The name of the transfer.
     ///   - bytes: The number of bytes that have arrived.
+    ///   - offset: The number of those bytes that existed before, which do not count for the rate.
     ///   - total: The size in bytes; `nil` if unknown.
-    public func update(_ id: Int, _ title: String, bytes: Int64, of total: Int64?) {
+    public func update(_ id: Int, _ title: String, bytes: Int64, after offset: Int64, of total: Int64?) {
         guard terminal.isTerminal, !ended.contains(id) else { return }
-        if entries[id] == nil || entries[id]?.line.total != total {
-            // Bytes that existed before do not count for the rate.
-            entries[id] = Entry(line: ProgressLine(title: title, total: total, offset: bytes), bytes: bytes)
-        }
+        let line = ProgressLine(title: title, total: total, offset: offset)
+        entries[id, default: Entry(line: line, bytes: bytes)].line = line
         entries[id]?.bytes = bytes
         tick()
         let now = ContinuousClock.now

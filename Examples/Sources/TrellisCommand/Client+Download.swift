@@ -12,7 +12,7 @@ extension Client {
         let start = ContinuousClock.now
         do {
             let steps = try options.makeSteps()
-            let session = Session(configuration: options.sessionConfiguration(steps))
+            let session = Session(configuration: try sessionConfiguration(steps))
             let downloads = try options.urls.map { try makeDownload($0, session) }
             return await withTaskCancellationHandler {
                 // A cancelled download still reports its resume data, so the loop over the downloads is not cancelled.
@@ -53,9 +53,9 @@ extension Client {
             for await outcome in batch {
                 await board.end(outcome.index, bytes: (try? outcome.result.get())?.size)
                 missing -= 1
-                // The last outcome also reports a failure to keep the cookies of all downloads.
-                let jar = missing == 0 ? await steps.keepCookies() : nil
-                areWhole = await tell(of: outcome, jar, after: .now - start, on: board) && areWhole
+                // The last outcome also reports a failure to keep the cookies, hosts and services of all downloads.
+                let unkept = missing == 0 ? await keepFiles(of: steps) : nil
+                areWhole = await tell(of: outcome, unkept, after: .now - start, on: board) && areWhole
             }
             return areWhole
         }
@@ -82,6 +82,7 @@ extension Client {
         }
         if outcome.failure == nil, let jar { outcome.fail(jar, after: elapsed) }
         try? await report?.end(outcome)
+        if let certificates = certificates(of: outcome) { await board.say(certificates) }
         guard let failure = outcome.failure else { return true }
         let title = options.urls.count > 1 ? "\(options.title(download.index)): " : ""
         await board.say(complaint(failure, about: url, title: title))

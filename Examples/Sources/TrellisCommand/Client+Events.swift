@@ -29,7 +29,7 @@ extension Client {
         // The deadline applies to all connections together.
         let deadline = request.timeouts?.total
         request.timeouts?.total = nil
-        let events = Session(configuration: options.sessionConfiguration(steps)).serverSentEvents(
+        let events = Session(configuration: try sessionConfiguration(steps)).serverSentEvents(
             request, onResponse: { latest.head = $0 })
         let (limit, begun) = (options.limit, output)
         let end = await withTaskGroup(of: RaceEnd<O>.self) { group in

@@ -4,8 +4,12 @@ import Trellis
 /// A run of the client: one request from the command line to the end of its response.
 struct Client {
     let options: Options
+    let upgrades: UpgradeStores
 
-    init(_ options: Options) { self.options = options }
+    init(_ options: Options) {
+        self.options = options
+        upgrades = UpgradeStores(options.upgrades)
+    }
 
     /// Sends the request and prints the response. Returns whether that worked.
     func run() async -> Bool {
@@ -48,8 +52,8 @@ struct Client {
             outcome =
                 options.stream == .sse
                 ? await events(to: &output, steps) : await exchange(with: &output, steps, after: elapsed)
-            let jar = await steps.keepCookies()
-            if outcome.failure == nil, let jar { outcome.fail(jar, after: .now - start) }
+            let unkept = await keepFiles(of: steps)
+            if outcome.failure == nil, let unkept { outcome.fail(unkept, after: .now - start) }
         } catch {
             outcome.fail(RequestFailure(error), after: .now - start)
         }
@@ -58,6 +62,7 @@ struct Client {
         } catch {
             if outcome.failure == nil, !(error is ReaderHasGone) { outcome.failure = RequestFailure(error) }
         }
+        if let certificates = certificates(of: outcome) { Terminal.error.print(certificates) }
         if let failure = outcome.failure { complain(failure) }
         return outcome.failure == nil
     }
@@ -77,7 +82,7 @@ struct Client {
         var outcome = Outcome(url: options.url)
         var stream: StreamResponse?
         do {
-            let session = Session(configuration: options.sessionConfiguration(steps))
+            let session = Session(configuration: try sessionConfiguration(steps))
             var request = try options.makeRequest()
             if let deadline = options.deadline { request.timeouts?.total = .seconds(deadline) - elapsed }
             let response = try await session.stream(request)

@@ -21,7 +21,9 @@ struct DownloadDisplay {
         var lastLine = Duration.zero
         for await progress in sequence {
             if Terminal.error.isTerminal {
-                await board.update(index, title, bytes: progress.completedBytes, of: progress.totalBytes)
+                await board.update(
+                    index, title, bytes: progress.completedBytes,
+                    after: progress.completedBytes - progress.transferredBytes, of: progress.totalBytes)
             } else if progress.elapsed - lastLine >= Self.pause {
                 lastLine = progress.elapsed
                 await board.say("trellis: \(title): \(Self.words(progress))")

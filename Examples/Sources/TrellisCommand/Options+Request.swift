@@ -1,3 +1,4 @@
+import FoundationEssentials
 import Trellis
 
 extension Options {
@@ -19,14 +20,30 @@ extension Options {
         configuration.tls =
             insecure
             ? .insecureWithoutAnyVerification() : TLSConfiguration(additionalCertificateAuthorityFile: cacert)
-        configuration.unixSocketPath = unixSocket
+        trust.apply(to: &configuration.tls)
+        configuration.route = names.route
+        configuration.resolver = names.resolver(configuration.tls)
+        configuration.proxy = proxyConfiguration
         return configuration
     }
 
+    /// The proxies: that of the option, or else those of the environment.
+    private var proxyConfiguration: ProxyConfiguration {
+        if let proxy {
+            return proxy.proxy.map { .always($0, except: ProxyExceptions(noProxy ?? "")) } ?? .direct
+        }
+        var variables = ProcessInfo.processInfo.environment
+        if let noProxy { (variables["no_proxy"], variables["NO_PROXY"]) = (noProxy, nil) }
+        return .environment(ProxyEnvironment(variables))
+    }
+
     /// Returns the configuration of connections, with the steps that surround each request.
-    func sessionConfiguration(_ steps: Steps) -> SessionConfiguration {
+    ///
+    /// - Throws: `TrellisError` if the process cannot compute pins.
+    func sessionConfiguration(_ steps: Steps) throws -> SessionConfiguration {
         var configuration = sessionConfiguration
         configuration.steps = steps
+        try pinning.apply(to: &configuration, isInsecure: insecure)
         return configuration
     }
 

@@ -122,6 +122,8 @@ struct Options: ParsableCommand {
     )
     var cookieJar: String?
 
+    @OptionGroup var upgrades: UpgradeOptions
+
     @Option(help: ArgumentHelp("Fail if the decoded body is larger.", valueName: "BYTES"))
     var maxBody: Int?
 
@@ -134,8 +136,24 @@ struct Options: ParsableCommand {
     @Flag(help: "Do not verify the server: anyone on the way can read and change everything.")
     var insecure = false
 
-    @Option(help: ArgumentHelp("Connect to this socket, whatever the host.", valueName: "PATH"))
-    var unixSocket: String?
+    @OptionGroup var pinning: PinOptions
+    @OptionGroup
+    var trust: TrustOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "The proxy of all requests: http, https, socks4, socks4a, socks5 or socks5h, with user:password@ if it asks for them; '' "
+                + "for none. Without this option, the variables http_proxy, https_proxy and all_proxy name it.",
+            valueName: "URL"))
+    var proxy: ProxyArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "The hosts that are reached without a proxy, in place of the variable no_proxy: example.com,10.0.0.0/8,*.test,host:8443",
+            valueName: "LIST"))
+    var noProxy: String?
+
+    @OptionGroup var names: NameOptions
 
     @Option(
         help: ArgumentHelp(
@@ -281,6 +299,22 @@ struct ChecksumArgument: ExpressibleByArgument {
     init?(argument: String) {
         guard let checksum = Checksum(argument) else { return nil }
         self.checksum = checksum
+    }
+}
+
+/// The argument of `--proxy`.
+struct ProxyArgument: ExpressibleByArgument {
+    /// The proxy; `nil` for none.
+    let proxy: Proxy?
+
+    init?(argument: String) {
+        if argument.isEmpty {
+            proxy = nil
+        } else if let proxy = try? Proxy(argument.contains("://") ? argument : "http://\(argument)") {
+            self.proxy = proxy
+        } else {
+            return nil
+        }
     }
 }
 

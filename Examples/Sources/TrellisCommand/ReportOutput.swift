@@ -69,6 +69,7 @@ struct ReportOutput: Output {
             "redirects": .array((response?.redirects ?? outcome.failure?.redirects ?? []).map(JSONValue.init)),
             "attempts": .integer(outcome.metrics.attemptCount),
             "from_cache": .bool(false),
+            "proxy": .string(outcome.metrics.proxyURL),
             "error": outcome.failure.map(JSONValue.init) ?? .null,
             "metrics": JSONValue(outcome.metrics),
         ]

@@ -10,6 +10,11 @@ extension StringProtocol where UTF8View: BidirectionalCollection {
     /// Returns whether the text begins with these bytes.
     package func hasBytePrefix(_ prefix: String) -> Bool { utf8.starts(with: prefix.utf8) }
 
+    /// Returns whether the text ends with these bytes.
+    package func hasByteSuffix(_ suffix: String) -> Bool {
+        utf8.count >= suffix.utf8.count && utf8.suffix(suffix.utf8.count).elementsEqual(suffix.utf8)
+    }
+
     /// Returns whether the text contains these bytes.
     package func containsBytes(_ text: String) -> Bool { utf8.firstRange(of: text.utf8) != nil }
 

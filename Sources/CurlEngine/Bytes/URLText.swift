@@ -53,10 +53,19 @@ struct URLText {
         let host = authority[start...]
         guard host.utf8.contains(where: { $0 >= 0x80 }) else { return authority }
         let name = host.prefix(beforeBytes: ":")
-        guard let ascii = unsafe ccurl_idn_to_ascii(String(name)) else {
+        guard let ascii = String(name).asciiHost else {
             throw .malformed("its host is not a valid international name")
         }
+        return String(authority[..<start]) + ascii + String(host[name.endIndex...])
+    }
+}
+
+extension String {
+    /// The ASCII form of an international name (UTS 46), which is the name itself if it is ASCII; `nil` if the name is not valid.
+    package var asciiHost: String? {
+        guard utf8.contains(where: { $0 >= 0x80 }) else { return self }
+        guard let ascii = unsafe ccurl_idn_to_ascii(self) else { return nil }
         defer { unsafe ccurl_free(ascii) }
-        return unsafe String(authority[..<start]) + String(cString: ascii) + String(host[name.endIndex...])
+        return unsafe String(cString: ascii)
     }
 }

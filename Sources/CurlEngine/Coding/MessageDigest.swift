@@ -41,16 +41,20 @@ package final class MessageDigest {
         }
     }
 
-    /// Returns the hash of all bytes in lower-case hexadecimal digits; `nil` if the library has failed. Must be called only once.
-    package func finish() -> String? {
+    /// Returns the hash of all bytes; `nil` if the library has failed. Only one of the methods that finish may be called, and only once.
+    package func finishBytes() -> [UInt8]? {
         var bytes = [UInt8](repeating: 0, count: Int(CCURL_DIGEST_CAPACITY))
         let count = unsafe bytes.withUnsafeMutableBufferPointer { bytes in
             unsafe bytes.baseAddress.map { unsafe ccurl_digest_finish(handle, $0) } ?? 0
         }
-        guard count > 0, !hasFailed else { return nil }
+        return count > 0 && !hasFailed ? Array(bytes.prefix(count)) : nil
+    }
+
+    /// Returns the hash of all bytes in lower-case hexadecimal digits; `nil` if the library has failed. See ``finishBytes()``.
+    package func finish() -> String? {
+        guard let bytes = finishBytes() else { return nil }
         let digits = Array("0123456789abcdef".utf8)
-        return String(
-            decoding: bytes.prefix(count).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
     /// Returns the hash of a text as UTF-8.

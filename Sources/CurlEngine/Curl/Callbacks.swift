@@ -18,11 +18,15 @@ enum Callbacks {
         }
     }
 
-    /// The callback for libcurl's log: its texts, and the undecoded bytes of the body.
+    /// The callback for libcurl's log: its texts, the heads of requests, and the undecoded bytes of the body.
     static let log: ccurl_debug_callback = { _, kind, bytes, count, context in
-        guard kind == CURLINFO_DATA_IN || kind == CURLINFO_TEXT else { return 0 }
+        guard [CURLINFO_DATA_IN, CURLINFO_TEXT, CURLINFO_HEADER_OUT].contains(kind) else { return 0 }
         unsafe withTransfer(context) { transfer in
             let bytes = unsafe UnsafeRawBufferPointer(start: bytes, count: count)
+            if kind == CURLINFO_HEADER_OUT {
+                if unsafe bytes.hasPrefix("CONNECT ") { transfer?.didAskForTunnel() }
+                return
+            }
             guard kind == CURLINFO_TEXT else {
                 unsafe transfer?.receiveRaw(bytes)
                 return
@@ -53,16 +57,18 @@ enum Callbacks {
     }
 
     static let tls: ccurl_tls_callback = { _, tlsContext, context in
-        guard let host = unsafe withTransfer(context, { $0?.options.url.host }) else { return CURLE_OK }
-        return unsafe ccurl_tls_verify_host(
-            tlsContext, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
+        guard let context = unsafe context else { return CURLE_OK }
+        let handle = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
+        return unsafe handle.beginHandshake(tlsContext)
     }
 
     static let openSocket: ccurl_opensocket_callback = { context, _, address in
         guard let context = unsafe context, let address = unsafe address else { return CURL_SOCKET_BAD }
         let handle = unsafe Unmanaged<EasyHandle>.fromOpaque(context).takeUnretainedValue()
         guard handle.transfer?.mayOpenSocket() == true else { return CURL_SOCKET_BAD }
+        handle.isProxySecured = false
         let descriptor = unsafe ccurl_socket_open(address)
+        if descriptor < 0 { handle.socketError = errno }
         if descriptor >= 0, let multi = unsafe multi(handle.context) {
             unsafe multi.sockets.didOpen(descriptor)
             multi.watch.didOpen(descriptor)

@@ -16,13 +16,8 @@ enum CertificateBundle {
         }
     }()
 
-    /// Returns the system's bundle together with a file of the user; `nil` if either cannot be read.
-    static func system(with file: String) -> [UInt8]? {
-        guard let system, let all = FileManager.default.contents(atPath: system),
-            let more = FileManager.default.contents(atPath: file)
-        else { return nil }
-        return [UInt8](all) + [10] + [UInt8](more)
-    }
+    /// The contents of the file with all authorities; empty if there is none.
+    static let systemText = system.flatMap { FileManager.default.contents(atPath: $0) }.map { [UInt8]($0) } ?? []
 
     private static var candidates: [String] {
         let environment = ProcessInfo.processInfo.environment["SSL_CERT_FILE"]

@@ -1,48 +1,242 @@
-/// The bound on the connections to one origin that carry streams, for all engines of a session together. It concerns only origins whose
-/// connections are shared, as over HTTP/2 and HTTP/3: other requests wait for their connection before they reach an engine.
+/// The bound on the connections that carry streams, for all engines of a session together: to one origin, and in total. The bound concerns
+/// only origins whose connections may be shared, as over HTTP/2 and HTTP/3: other requests wait for their connection before they reach an
+/// engine.
+///
+/// A place is granted for each connection in use. Engines that have to wait get the next free places: within an origin in the order of
+/// their requests, and origins in turn. A place that an engine does not use is returned by ``end(_:for:)`` and so passed on.
+///
+/// Connections under constant load would never become unused. Therefore, for each engine that has to wait, the bound requests a place from
+/// the engine and origin with the most: if the waiting engine has no place for its origin, or at least two places less.
 package final class ConnectionBudget: Sendable {
     /// The maximum number of connections to one origin that are in use.
     package let perOrigin: Int
+    /// The maximum number of connections that are in use.
+    package let total: Int
+
+    /// The places of one engine for one origin.
+    private struct Holder {
+        let gate: any ConnectionReceiver
+        var count = 0
+        /// The number of places that were requested for others.
+        var owed = 0
+        /// The turn in which the first place was taken.
+        let turn: UInt64
+    }
 
     private struct Origin {
         var inUse = 0
-        /// The closures of the engines that wait for a connection.
-        var line = FIFO<@Sendable () -> Void>()
+        /// The gates that wait for a place.
+        var line = FIFO<any ConnectionReceiver>()
+        /// Indicates whether `ready` lists the origin.
+        var isReady = false
+        var holders: [Holder] = []
+        /// The number of places that were requested from the holders for others.
+        var owed: Int { holders.reduce(0) { $0 + $1.owed } }
+
+        func index(of gate: any ConnectionReceiver) -> Int? { holders.firstIndex { $0.gate === gate } }
     }
 
-    private let origins = Locked<[String: Origin]>([:])
+    private struct State {
+        var inUse = 0
+        var origins: [String: Origin] = [:]
+        /// The origins with waiting gates that only the total holds back, in the order of their turns.
+        var ready = FIFO<String>()
+        /// The number of gates that wait, once for each origin.
+        var waitingCount = 0
+        /// The number of places that were requested from holders for others.
+        var owed = 0
+        var lastTurn: UInt64 = 0
+    }
+
+    /// A notification of a gate, sent after the lock was released.
+    private struct Notice {
+        let gate: any ConnectionReceiver
+        let origin: String
+        /// Indicates whether the gate gets a place. Otherwise the number of places that are requested from the gate has changed.
+        let isGrant: Bool
+
+        func send() { isGrant ? gate.grantConnection(to: origin) : gate.requestConnections(of: origin) }
+    }
+
+    private let state = Locked(State())
 
     /// Creates a bound.
-    package init(perOrigin: Int = 64) { self.perOrigin = max(perOrigin, 1) }
+    package init(perOrigin: Int = 64, total: Int = 256) {
+        self.perOrigin = max(perOrigin, 1)
+        self.total = max(total, 1)
+    }
 
     /// Returns the number of connections to an origin that are in use.
-    package func inUseCount(_ origin: String) -> Int { origins.withLock { $0[origin]?.inUse ?? 0 } }
+    package func inUseCount(_ origin: String) -> Int { state.withLock { $0.origins[origin]?.inUse ?? 0 } }
 
-    /// Counts a connection that is about to be opened. Returns `false` if the bound is reached; `whenFree` is then called once, from any
-    /// thread, when a connection to the origin is no longer in use.
-    func begin(_ origin: String, whenFree: (@Sendable () -> Void)?) -> Bool {
-        origins.withLock { origins in
-            guard origins[origin]?.inUse ?? 0 >= perOrigin else {
-                origins[origin, default: Origin()].inUse += 1
-                return true
-            }
-            if let whenFree { origins[origin]?.line.append(whenFree) }
-            return false
+    /// Returns the number of places that are requested from a gate for others.
+    func owedCount(_ name: String, by gate: any ConnectionReceiver) -> Int {
+        state.withLock { state in
+            guard let origin = state.origins[name], let index = origin.index(of: gate) else { return 0 }
+            return origin.holders[index].owed
         }
     }
 
-    /// Counts a connection that exists already, whether the bound is reached or not.
-    func add(_ origin: String) { origins.withLock { $0[origin, default: Origin()].inUse += 1 } }
+    // MARK: Taking and returning
 
-    /// Records that a connection is no longer in use.
-    func end(_ origin: String) {
-        let next = origins.withLock { origins -> (@Sendable () -> Void)? in
-            let next = origins[origin]?.line.popFirst()
-            origins[origin]?.inUse -= 1
-            if let state = origins[origin], state.inUse == 0, state.line.isEmpty { origins[origin] = nil }
-            return next
+    /// Takes a place for a connection. Returns `false` if the bound is reached; the place is then granted to `gate` later, once.
+    func begin(_ name: String, for gate: any ConnectionReceiver) -> Bool {
+        let (isGranted, request) = state.withLock { state -> (Bool, Notice?) in
+            // Free places are granted at once, so that none is free while a gate waits for it.
+            guard state.inUse < total, state.origins[name]?.inUse ?? 0 < perOrigin else {
+                state.origins[name, default: Origin()].line.append(gate)
+                state.waitingCount += 1
+                makeReady(name, &state)
+                return (false, requestPlace(name, for: gate, &state))
+            }
+            count(name, gate, &state)
+            return (true, nil)
         }
-        next?()
+        request?.send()
+        return isGranted
+    }
+
+    /// Counts a connection that exists already, whether the bound is reached or not. Returns whether the bound still holds.
+    func add(_ name: String, for gate: any ConnectionReceiver) -> Bool {
+        state.withLock { state in
+            count(name, gate, &state)
+            return state.inUse <= total && state.origins[name]?.inUse ?? 0 <= perOrigin
+        }
+    }
+
+    /// Returns a place, which the next gate in line gets.
+    func end(_ name: String, for gate: any ConnectionReceiver) {
+        let notices = state.withLock { state -> [Notice] in
+            uncount(name, gate, &state)
+            guard state.waitingCount > 0 else {
+                forgetIfUnused(name, &state)
+                return []
+            }
+            makeReady(name, &state)
+            var notices: [Notice] = []
+            if let grant = grant(&state) {
+                notices.append(grant)
+                if let request = requestPlaceForNext(after: grant.origin, &state) { notices.append(request) }
+                if state.waitingCount == 0 { notices += withdrawRequests(&state) }
+            }
+            forgetIfUnused(name, &state)
+            return notices
+        }
+        for notice in notices { notice.send() }
+    }
+
+    private func count(_ name: String, _ gate: any ConnectionReceiver, _ state: inout State) {
+        state.inUse += 1
+        state.origins[name, default: Origin()].inUse += 1
+        if let index = state.origins[name]?.index(of: gate) {
+            state.origins[name]?.holders[index].count += 1
+        } else {
+            state.lastTurn += 1
+            state.origins[name]?.holders.append(Holder(gate: gate, count: 1, turn: state.lastTurn))
+        }
+    }
+
+    private func uncount(_ name: String, _ gate: any ConnectionReceiver, _ state: inout State) {
+        state.inUse -= 1
+        state.origins[name]?.inUse -= 1
+        guard var origin = state.origins.removeValue(forKey: name) else { return }
+        if let index = origin.index(of: gate) {
+            origin.holders[index].count -= 1
+            if origin.holders[index].owed > 0 {
+                origin.holders[index].owed -= 1
+                state.owed -= 1
+            }
+            if origin.holders[index].count == 0 { origin.holders.remove(at: index) }
+        }
+        state.origins[name] = origin
+    }
+
+    private func forgetIfUnused(_ name: String, _ state: inout State) {
+        if let origin = state.origins[name], origin.inUse == 0, !origin.isReady { state.origins[name] = nil }
+    }
+
+    // MARK: Waiting
+
+    private func makeReady(_ name: String, _ state: inout State) {
+        guard let origin = state.origins[name], !origin.isReady, !origin.line.isEmpty, origin.inUse < perOrigin else {
+            return
+        }
+        state.origins[name]?.isReady = true
+        state.ready.append(name)
+    }
+
+    /// Counts a place for the next waiting gate; `nil` if there is no room, or none waits.
+    private func grant(_ state: inout State) -> Notice? {
+        while state.inUse < total, let name = state.ready.popFirst() {
+            state.origins[name]?.isReady = false
+            // Connections that existed already may have taken the origin's room.
+            guard state.origins[name]?.inUse ?? 0 < perOrigin, let gate = state.origins[name]?.line.popFirst()
+            else {
+                continue
+            }
+            state.waitingCount -= 1
+            count(name, gate, &state)
+            makeReady(name, &state)
+            return Notice(gate: gate, origin: name, isGrant: true)
+        }
+        return nil
+    }
+
+    // MARK: Fairness
+
+    /// Requests a place for a waiting gate, unless enough places are requested already. Returns the notification of its holder; `nil` if
+    /// there is no request.
+    private func requestPlace(_ name: String, for gate: any ConnectionReceiver, _ state: inout State) -> Notice? {
+        guard let origin = state.origins[name] else { return nil }
+        let isOriginFull = origin.inUse >= perOrigin
+        guard isOriginFull ? origin.owed < origin.line.count : state.owed < state.ready.count else { return nil }
+        let own = origin.index(of: gate).map { origin.holders[$0].count } ?? 0
+        let needed = own == 0 ? 1 : own + 2
+        var best: (name: String, index: Int, count: Int, turn: UInt64)?
+        func consider(_ name: String, _ origin: Origin) {
+            for (index, holder) in origin.holders.enumerated() where holder.count - holder.owed >= needed {
+                let count = holder.count - holder.owed
+                guard best.map({ count > $0.count || count == $0.count && holder.turn < $0.turn }) ?? true else {
+                    continue
+                }
+                best = (name, index, count, holder.turn)
+            }
+        }
+        if isOriginFull {
+            consider(name, origin)
+        } else {
+            for (name, origin) in state.origins { consider(name, origin) }
+        }
+        guard let best, let holder = state.origins[best.name]?.holders[best.index] else { return nil }
+        state.origins[best.name]?.holders[best.index].owed += 1
+        state.owed += 1
+        // The holder may wait for a further place, and must not get its own place back.
+        if best.name == name, origin.line.contains(where: { $0 === holder.gate }) {
+            state.origins[name]?.line.removeAll { $0 === holder.gate }
+            state.origins[name]?.line.append(holder.gate)
+        }
+        return Notice(gate: holder.gate, origin: best.name, isGrant: false)
+    }
+
+    /// Requests a place for the gate that is next after a grant.
+    private func requestPlaceForNext(after granted: String, _ state: inout State) -> Notice? {
+        let next = state.origins[granted]?.line.isEmpty == false ? granted : state.ready.peek
+        guard let next, let gate = state.origins[next]?.line.peek else { return nil }
+        return requestPlace(next, for: gate, &state)
+    }
+
+    /// Withdraws all requests because no gate waits any more.
+    private func withdrawRequests(_ state: inout State) -> [Notice] {
+        guard state.owed > 0 else { return [] }
+        state.owed = 0
+        var notices: [Notice] = []
+        for (name, origin) in state.origins {
+            for (index, holder) in origin.holders.enumerated() where holder.owed > 0 {
+                state.origins[name]?.holders[index].owed = 0
+                notices.append(Notice(gate: holder.gate, origin: name, isGrant: false))
+            }
+        }
+        return notices
     }
 }
 
@@ -50,4 +244,12 @@ package final class ConnectionBudget: Sendable {
 extension ConnectionBudget: Hashable {
     package static func == (left: ConnectionBudget, right: ConnectionBudget) -> Bool { left === right }
     package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// A gate that waits for places in a ``ConnectionBudget``.
+protocol ConnectionReceiver: AnyObject, Sendable {
+    /// Notifies the gate that it has a place for a connection, which must be ended. Called from any thread.
+    func grantConnection(to origin: String)
+    /// Notifies the gate that the number of places that it should return has changed. Called from any thread.
+    func requestConnections(of origin: String)
 }

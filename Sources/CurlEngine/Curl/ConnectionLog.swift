@@ -38,6 +38,7 @@ struct ConnectionLog: Hashable {
     /// Reads a line of the log.
     mutating func note(_ line: UnsafeRawBufferPointer) -> Line {
         isEmpty = false
+        // libcurl 7.88 misspells the word.
         if let code = unsafe line.number(after: "recveived GOAWAY, error=")
             ?? line.number(after: "received GOAWAY, error=")
         {

@@ -5,7 +5,7 @@ import CCurl
 /// The engine belongs to the thread of its executor; its methods may only be called on that thread. When no transfer has run for the idle
 /// lifetime of connections, the engine holds no libcurl handle and no socket.
 package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendable {
-    // Unchecked: every member except the constants is only accessed on the engine thread; `start` checks this in debug builds.
+    // Unchecked: every member except the constants is only accessed on the engine thread; `makeTransfer` checks this in debug builds.
     private let executor: EngineExecutor
     private let configuration: EngineConfiguration
     private var multi: MultiHandle?
@@ -62,27 +62,39 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         unsafe starting.append(transfer)
     }
 
-    /// Passes the started transfers to libcurl. libcurl takes connections from its pool only during this call, except for repetitions of a
-    /// request, which ``Transfer/mayRepeat()`` checks.
+    /// The number of transfers that are passed to libcurl in one turn of the loop, so that many starts delay neither cancellations nor
+    /// ready sockets.
+    private static let maximumStarts = 256
+
+    /// Passes the started transfers to libcurl, or the first of many. libcurl takes connections from its pool only during this call, except
+    /// for repetitions of a request, which ``Transfer/mayRepeat()`` checks.
     ///
     /// A transfer must not take a connection that has become idle in the same call, because that connection was not checked. Therefore,
     /// other work that is due runs first, and each transfer is passed to libcurl separately.
     private func handOver(to multi: MultiHandle, _ poller: Poller) {
-        if !streams.resumed.isEmpty { unsafe starting += streams.takeResumed() }
-        guard unsafe !starting.isEmpty || lookups.hasTurn else { return }
+        guard unsafe !starting.isEmpty || lookups.hasTurn || !streams.resumed.isEmpty else { return }
         act(multi, ifDueAt: MonotonicClock.now())
         var batch = unsafe spareStarting
         unsafe spareStarting = []
         unsafe swap(&batch, &starting)
-        if lookups.hasTurn { batch = lookups.takeTurns() + batch }
+        // The transfers that have waited are first.
+        if !streams.resumed.isEmpty { batch.insert(contentsOf: streams.takeResumed(), at: 0) }
+        if lookups.hasTurn { batch.insert(contentsOf: lookups.takeTurns(), at: 0) }
+        let count = min(batch.count, Self.maximumStarts)
         defer {
+            if count < batch.count {
+                batch.removeFirst(count)
+                unsafe batch += starting
+                unsafe swap(&batch, &starting)
+            }
             batch.removeAll(keepingCapacity: true)
             unsafe spareStarting = batch
         }
         var mustLook = true
-        for transfer in batch where !transfer.isCancelled {
+        for transfer in batch[..<count] where !transfer.isCancelled {
             guard transfer.lookup == .leading || streams.admits(transfer),
-                lookups.admits(transfer, now: executor.engineLoop.systemNow)
+                lookups.admits(
+                    transfer, now: executor.engineLoop.systemNow, hasConnection: hasConnection(multi, for: transfer))
             else { continue }
             if mustLook { unsafe multi.sockets.endUnclean(with: poller) }
             mustLook = false
@@ -104,7 +116,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         applyChanges()
     }
 
-    private func fail(_ transfer: Transfer, _ failure: EngineFailure) {
+    func fail(_ transfer: Transfer, _ failure: EngineFailure) {
         transfer.failure = failure
         update(transfer)
     }
@@ -155,6 +167,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
             // libcurl cannot end the thread of a lookup, and others may wait for its result.
             guard transfer.lookup != .leading else { return }
             leaveGates(transfer)
+            lastUse = now
             remove(transfer, hasFailed: false)
         } else if !transfer.decodeFurther() {
             end(transfer, CURLE_OK)
@@ -168,11 +181,13 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     }
 
     private func end(_ transfer: Transfer, _ code: CURLcode) {
-        if transfer.mustWaitForStream, !transfer.isCancelled { return waitForStream(transfer) }
+        if transfer.mustWaitForStream, !transfer.isCancelled, transfer.mayWaitForStream() {
+            return waitForStream(transfer)
+        }
         let end = transfer.end(code)
         lastUse = now
         if transfer.lookup != .none { endLookup(transfer, code, end.failure) }
-        if transfer.streamUse != .none { unsafe starting += streams.didEnd(transfer) }
+        if transfer.streamUse != .none { streams.didEnd(transfer) }
         let easy = transfer.easy
         remove(transfer, hasFailed: code != CURLE_OK)
         if transfer.mustStartAgain { return startAgain(transfer) }
@@ -180,7 +195,9 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         if let easy {
             unsafe multi?.sockets.didEndTransfer(
                 on: easy.socket, generation: easy.socketGeneration, after: ObjectIdentifier(easy),
-                to: transfer.options.url.origin, isHTTP1: transfer.isHTTP1)
+                to: transfer.options.pool, isHTTP1: transfer.isHTTP1 && !transfer.hadStreams)
+            if let multi, unsafe multi.sockets.hasRetired { endRetired(multi, on: easy.socket) }
+            if lookups.hasWaiting, let multi { endWaitForLookup(multi, after: transfer) }
         }
         guard !transfer.isCancelled else { return }
         if end.failure == nil, transfer.isHeldUp {
@@ -191,49 +208,16 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         }
     }
 
+    /// Passes transfers to libcurl on the next flush.
+    func enqueue(_ transfers: [Transfer]) { unsafe starting += transfers }
+
     private func startAgain(_ transfer: Transfer) {
         guard !transfer.isCancelled else { return }
         transfer.prepareToStartAgain()
         unsafe starting.append(transfer)
     }
 
-    // MARK: Lookups
-
-    /// Records that libcurl has the addresses of a leader's host, or uses an existing connection for the leader.
-    func lookupDidEnd(_ transfer: Transfer, isResolved: Bool) {
-        unsafe starting += lookups.didEnd(transfer, isResolved: isResolved, now: MonotonicClock.now())
-        // A cancelled transfer has stayed in libcurl only for its lookup.
-        if transfer.isCancelled { update(transfer) }
-    }
-
-    /// Ends the wait of a transfer that ends itself. The transfers that wait for the same lookup share its failure.
-    private func endLookup(_ transfer: Transfer, _ code: CURLcode, _ failure: EngineFailure?) {
-        guard transfer.lookup == .leading else { return lookups.leave(transfer) }
-        let waiting = lookups.didEnd(transfer, isResolved: false, now: MonotonicClock.now())
-        guard let failure, code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY else {
-            unsafe starting += waiting
-            return
-        }
-        for transfer in waiting { fail(transfer, failure) }
-    }
-
-    private func leaveGates(_ transfer: Transfer) {
-        if transfer.lookup != .none { endLookup(transfer, CURLE_OK, nil) }
-        if transfer.streamUse != .none { unsafe starting += streams.didEnd(transfer) }
-    }
-
-    /// Returns the reason why a transfer is not connected yet; `nil` if no gate is the reason.
-    func reasonForWaiting(_ transfer: Transfer) -> String? {
-        lookups.reason(for: transfer) ?? streams.reason(for: transfer)
-    }
-
     // MARK: Streams
-
-    /// Records the connection on which a request is about to be sent.
-    func streamBegins(_ transfer: Transfer) { unsafe starting += streams.isConnected(transfer) }
-
-    /// Records that a response has begun.
-    func streamIsAnswered(_ transfer: Transfer) { unsafe starting += streams.isAnswered(transfer) }
 
     /// Lets a transfer wait for a stream, after libcurl was not allowed to open a connection for it.
     private func waitForStream(_ transfer: Transfer) {
@@ -241,7 +225,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         transfer.mustWaitForStream = false
         transfer.hasOpenedSocket = false
         transfer.appliedPause = 0
-        unsafe starting += streams.wait(transfer)
+        streams.wait(transfer)
     }
 
     /// Removes a transfer from libcurl, and shuts down its connection if that connection must not be reused.
@@ -286,6 +270,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
 
     func socketIsReady(_ ready: ReadySocket) {
         guard let multi, unsafe multi.sockets.isWanted(ready) else { return }
+        guard ready.descriptor != multi.addressChanges?.descriptor else { return addressesDidChange(multi) }
         unsafe leaving.transfer(on: ready.descriptor)?.countWritten()
         multi.act(on: ready)
         mustCheck = true
@@ -376,7 +361,20 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
     /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
     package func closeIdleConnections(to origin: String?) {
         guard let multi else { return }
-        unsafe multi.sockets.closeIdle(to: origin, hasTransfers: multi.runningCount > 0)
+        multi.makeRoomForClosedConnections()
+        let hasTransfers = multi.runningCount > 0
+        unsafe multi.sockets.closeIdle(to: origin) { streams.isUsed($0, port: $1) ?? hasTransfers }
+    }
+
+    /// Retires the connections from local addresses that the machine has lost.
+    func retireConnections(where isLost: (IPAddress) -> Bool) {
+        if let multi { retire(multi, where: isLost) }
+    }
+
+    /// Returns whether the engine has shut down the connection with a local port.
+    func hasEnded(port: Int32) -> Bool {
+        guard let multi, unsafe !multi.sockets.endedPorts.isEmpty else { return false }
+        return unsafe multi.sockets.endedPorts.contains(port)
     }
 
     private var idleLifetime: Duration { .seconds(max(configuration.idleLifetimeSeconds, 1)) }
@@ -394,6 +392,7 @@ package final class CurlEngine: LoopClient, EngineTimerTarget, @unchecked Sendab
         _ = lookups.close()
         _ = streams.close()
         self.multi = nil
+        ccurl_memory_drain()
         whenIdle?()
     }
 }

@@ -15,11 +15,13 @@ final class EasyHandle {
     var runningIndex = -1
     /// The buffer for libcurl's error text.
     private let errorBuffer: UnsafeMutablePointer<CChar>
+    /// The head of the current transfer's response, to which C adds plain field lines itself.
+    private let headTarget: UnsafeMutablePointer<ccurl_head_target>
     /// The header lines of the current transfer, if the transfer has its own; `nil` if there are no lines at all.
     private var headerList: UnsafeMutablePointer<curl_slist>?
     /// Indicates whether the current transfer has its own header lines.
     private var hasOwnHeaders = false
-    private let configuration: EngineConfiguration
+    let configuration: EngineConfiguration
     private let defaultHeaderList: UnsafeMutablePointer<curl_slist>?
     /// The multi handle, as the context of the socket callbacks.
     let context: UnsafeMutableRawPointer
@@ -35,13 +37,30 @@ final class EasyHandle {
     private var receiveBufferSize = 0
     /// Indicates whether the body of the current transfer is in memory.
     private var hasPostFields = false
+    /// Indicates whether libcurl resumes no TLS session.
+    private var readsCertificates = false
     /// Indicates whether libcurl's log is on for the current transfer, in order to find refused streams.
-    private var tellsWhatHappens = false
+    private(set) var tellsWhatHappens = false
     /// Indicates whether libcurl's log is on and libcurl reads bodies to the end of their streams.
-    private var watchesStream = false
-    /// Indicates whether libcurl has accepted every setting of the proxy. Otherwise requests would bypass the proxy, or credentials would
-    /// be sent without encryption.
-    private var isProxySet = true
+    private(set) var watchesStream = false
+    /// Indicates whether libcurl's log is on until the tunnel through the proxy is open.
+    var watchesTunnel = false
+    /// The route whose options are set; `nil` if libcurl has not accepted all of them.
+    private(set) var route: TransferRoute?
+    /// The system's error of the last socket that could not be created for the transfer; 0 if there was none.
+    var socketError: Int32 = 0
+    /// The rules of TLS whose options are set; `nil` if libcurl has not accepted all of them.
+    private var trust: TransferTrust?
+    /// The record of the last TLS handshake for the current transfer; `nil` if there was none.
+    var handshake: TLSRecord?
+    /// Indicates whether the TLS session with an `https` proxy was set up on the connection that is being made.
+    var isProxySecured = false
+    /// libcurl's list of the host and port of the route, which libcurl does not copy.
+    var connectList: UnsafeMutablePointer<curl_slist>?
+    /// libcurl's list of addresses to add to its cache, which libcurl does not copy.
+    var resolveList: UnsafeMutablePointer<curl_slist>?
+    /// libcurl's list of the header lines for the proxy of the route, which libcurl does not copy.
+    var proxyHeaderList: UnsafeMutablePointer<curl_slist>?
 
     init?(
         configuration: EngineConfiguration, defaultHeaderList: UnsafeMutablePointer<curl_slist>?,
@@ -53,6 +72,8 @@ final class EasyHandle {
         unsafe self.defaultHeaderList = defaultHeaderList
         unsafe self.share = share
         self.configuration = configuration
+        unsafe headTarget = .allocate(capacity: 1)
+        unsafe headTarget.initialize(to: ccurl_head_target())
         unsafe errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
         unsafe errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
     }
@@ -60,28 +81,47 @@ final class EasyHandle {
     deinit {
         unsafe curl_easy_cleanup(curl)
         unsafe ccurl_free(headerList)
+        unsafe ccurl_free(connectList)
+        unsafe ccurl_free(resolveList)
+        unsafe ccurl_free(proxyHeaderList)
+        unsafe headTarget.deallocate()
         unsafe errorBuffer.deallocate()
     }
 
     // MARK: Options
 
     /// Prepares the handle for a transfer. Returns `false` if libcurl refuses an option.
-    func prepare(for transfer: Transfer) -> Bool {
+    ///
+    /// - Parameter addresses: The entries that the transfer adds to libcurl's cache of addresses.
+    func prepare(for transfer: Transfer, adding addresses: HeaderLines?) -> Bool {
         self.transfer = transfer
+        unsafe headTarget.pointee.head = transfer.parser.head
         socket = -1
-        if !isPristine {
+        let options = transfer.options
+        // The options of other rules are not undone one by one.
+        let isReset = !isPristine || trust !== options.trust
+        if isReset {
             unsafe curl_easy_reset(curl)
             setCommonOptions()
             isPristine = true
+            route = nil
+            trust = apply(options.trust) ? options.trust : nil
         }
         unsafe errorBuffer[0] = 0
-        return isProxySet && setOptions(transfer.options)
+        socketError = 0
+        if handshake != nil { handshake = nil }
+        let route = options.route
+        if self.route !== route { self.route = apply(route, options.trust, isReset: isReset) ? route : nil }
+        if route.proxy?.credentials?.isDigest == true { watchTunnel(true) }
+        return self.route != nil && trust != nil && addresses.map(load) ?? true && setOptions(options)
     }
 
     /// Releases the transfer and removes its options.
     func finish() {
+        unsafe headTarget.pointee.head = nil
         transfer = nil
         watchStream(false)
+        watchTunnel(false)
         if hasPostFields {
             // The handle is reset to a plain GET, so that the next transfer needs no complete reset. The method is set last, because every
             // option about fields selects POST again.
@@ -103,7 +143,8 @@ final class EasyHandle {
     }
 
     private func setOptions(_ options: TransferOptions) -> Bool {
-        // A plain GET leaves the handle unchanged; every other request makes the next transfer begin with a reset.
+        // A plain GET, a body in memory and header lines leave nothing behind or are undone by `finish()`; every other option makes the
+        // next transfer begin with a reset.
         if let lines = options.headerLines {
             hasOwnHeaders = true
             unsafe headerList = lines.packed()
@@ -115,6 +156,10 @@ final class EasyHandle {
         if receiveBufferSize != bufferSize {
             set(CURLOPT_BUFFERSIZE, bufferSize)
             receiveBufferSize = bufferSize
+        }
+        if readsCertificates != options.readsCertificates {
+            readsCertificates = options.readsCertificates
+            set(CURLOPT_SSL_SESSIONID_CACHE, readsCertificates || options.trust.server.forbidsResumption ? 0 : 1)
         }
         if options.version != .http2OverTLS { isPristine = false }
         if options.mayConnectForLong {
@@ -168,6 +213,7 @@ final class EasyHandle {
 
     /// Sets the size of the upload buffer when the connection is ready and nothing was sent yet.
     func isConnected(for options: TransferOptions) {
+        watchTunnel(false)
         guard case .stream(let length) = options.body, options.url.isSecure,
             !UploadBufferSize.sendsHTTP2Safely, unsafe ccurl_tls_has_no_streams(curl)
         else { return }
@@ -232,7 +278,7 @@ final class EasyHandle {
         readLog(isWatched)
     }
 
-    private func readLog(_ isRead: Bool) {
+    func readLog(_ isRead: Bool) {
         unsafe ccurl_set_debug_function(curl, Callbacks.log)
         unsafe set(CURLOPT_DEBUGDATA, Unmanaged.passUnretained(self).toOpaque())
         set(CURLOPT_VERBOSE, isRead ? 1 : 0)
@@ -247,22 +293,23 @@ final class EasyHandle {
         set(CURLOPT_QUICK_EXIT, 1)
         set(CURLOPT_PROTOCOLS_STR, "http,https")
         set(CURLOPT_FOLLOWLOCATION, 0)
-        isProxySet = setProxy()
         set(CURLOPT_HEADEROPT, Int(CURLHEADER_SEPARATE))
         set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
         receiveBufferSize = 16 << 10
+        readsCertificates = false
         if !UploadBufferSize.sendsHTTP2Safely { set(CURLOPT_UPLOAD_BUFFERSIZE, UploadBufferSize.smallest) }
         set(CURLOPT_MAXAGE_CONN, max(configuration.idleLifetimeSeconds, 1))
         set(CURLOPT_MAXLIFETIME_CONN, configuration.maximumLifetimeSeconds)
         set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         unsafe set(CURLOPT_HTTPHEADER, defaultHeaderList)
-        if let path = configuration.unixSocketPath { set(CURLOPT_UNIX_SOCKET_PATH, path) }
         unsafe set(CURLOPT_ERRORBUFFER, errorBuffer)
         unsafe set(CURLOPT_SHARE, share)
         unsafe ccurl_set_data_function(curl, CURLOPT_WRITEFUNCTION, Callbacks.body)
         unsafe set(CURLOPT_WRITEDATA, this)
-        unsafe ccurl_set_data_function(curl, CURLOPT_HEADERFUNCTION, Callbacks.header)
-        unsafe set(CURLOPT_HEADERDATA, this)
+        unsafe headTarget.pointee.other = Callbacks.header
+        unsafe headTarget.pointee.context = this
+        unsafe ccurl_set_data_function(curl, CURLOPT_HEADERFUNCTION, ccurl_head_receive)
+        unsafe set(CURLOPT_HEADERDATA, headTarget)
         unsafe ccurl_set_data_function(curl, CURLOPT_READFUNCTION, Callbacks.read)
         unsafe set(CURLOPT_READDATA, this)
         unsafe ccurl_set_seek_function(curl, Callbacks.seek)
@@ -273,66 +320,11 @@ final class EasyHandle {
         unsafe ccurl_set_closesocket_function(curl, Callbacks.closeSocket)
         unsafe set(CURLOPT_CLOSESOCKETDATA, context)
         unsafe set(CURLOPT_PRIVATE, this)
-        setTrust()
-    }
-
-    private func setProxy() -> Bool {
-        // Neither the proxies of the environment nor its exceptions apply.
-        set(CURLOPT_NOPROXY, "")
-        guard let proxy, unsafe ccurl_set_string(curl, CURLOPT_PROXY, "http://\(proxy.name)") == CURLE_OK else {
-            set(CURLOPT_PROXY, "")
-            return proxy == nil
-        }
-        guard let credentials = proxy.credentials else { return true }
-        let scheme = credentials.isDigest ? 1 << 1 : 1 << 0  // CURLAUTH_DIGEST, CURLAUTH_BASIC
-        guard unsafe ccurl_set_long(curl, CURLOPT_PROXYAUTH, scheme) == CURLE_OK else { return false }
-        // In a tunnel, libcurl's second attempt after a 407 concerns only CONNECT, not the request and its response.
-        if credentials.isDigest { set(CURLOPT_HTTPPROXYTUNNEL, 1) }
-        return unsafe ccurl_set_string(curl, CURLOPT_PROXYUSERNAME, credentials.username) == CURLE_OK
-            && ccurl_set_string(curl, CURLOPT_PROXYPASSWORD, credentials.password) == CURLE_OK
-    }
-
-    /// The proxy of the transfers; `nil` if they use a socket in the file system, because libcurl would ignore the proxy there.
-    private var proxy: EngineConfiguration.Proxy? {
-        configuration.unixSocketPath == nil ? configuration.proxy : nil
-    }
-
-    private func setTrust() {
-        set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-        switch configuration.trust {
-        case .nothing:
-            set(CURLOPT_SSL_VERIFYPEER, 0)
-            set(CURLOPT_SSL_VERIFYHOST, 0)
-            return
-        case .system: break
-        }
-        unsafe ccurl_set_tls_function(curl, Callbacks.tls)
-        unsafe set(CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
-        switch configuration.trust {
-        case .nothing: return
-        case .system(nil):
-            // With a directory of certificates, libcurl would not cache the parsed bundle.
-            guard let bundle = CertificateBundle.system else { return }
-            set(CURLOPT_CAPATH, nil as String?)
-            set(CURLOPT_CAINFO, bundle)
-        case .system(let file?):
-            if let directory = CertificateBundle.systemDirectory {
-                set(CURLOPT_CAPATH, directory)
-                set(CURLOPT_CAINFO, file)
-            } else if let blob = CertificateBundle.system(with: file) {
-                _ = unsafe blob.withUnsafeBytes { bytes in
-                    guard let start = bytes.baseAddress else { return CURLE_OK }
-                    return unsafe ccurl_set_blob(curl, CURLOPT_CAINFO_BLOB, start, bytes.count)
-                }
-            } else {
-                set(CURLOPT_CAINFO, file)
-            }
-        }
     }
 
     // If libcurl refuses one of these options, it lacks the feature. Code that depends on the feature checks for it first.
-    private func set(_ option: CURLoption, _ value: Int) { _ = unsafe ccurl_set_long(curl, option, value) }
-    private func set(_ option: CURLoption, _ value: String?) { _ = unsafe ccurl_set_string(curl, option, value) }
+    func set(_ option: CURLoption, _ value: Int) { _ = unsafe ccurl_set_long(curl, option, value) }
+    func set(_ option: CURLoption, _ value: String?) { _ = unsafe ccurl_set_string(curl, option, value) }
     private func set(_ option: CURLoption, _ value: UnsafeMutableRawPointer?) {
         _ = unsafe ccurl_set_pointer(curl, option, value)
     }
@@ -365,12 +357,22 @@ final class EasyHandle {
     var hasWords: Bool { unsafe errorBuffer[0] != 0 }
 
     func failure(_ code: CURLcode, isSent: Bool) -> EngineFailure {
-        let failure = unsafe EngineFailure(
-            code, detail: String(cString: errorBuffer))
-        guard let proxy else { return failure }
+        var detail = unsafe String(cString: errorBuffer)
+        if let route, route.hasOwnAddresses, let url = transfer?.options.url {
+            detail = RouteNames(route).restoringHosts(in: detail, for: url)
+        }
+        var failure = EngineFailure(code, detail: detail)
+        if failure.kind == .connect, socketError != 0 { failure = failure.withoutSocket(socketError) }
+        if let handshake {
+            failure = handshake.explained(failure, isSent: isSent)
+            if failure.isOfTLSPeer { return failure }
+        }
+        guard let proxy = route?.proxy else { return failure }
         let outcome = unsafe ProxyOutcome(
             connectStatus: ccurl_get_long(curl, CURLINFO_HTTP_CONNECTCODE),
-            isConnected: ccurl_get_offset(curl, CURLINFO_CONNECT_TIME_T) > 0)
+            isConnected: ccurl_get_offset(curl, CURLINFO_CONNECT_TIME_T) > 0,
+            isSecured: proxy.scheme != .https && ccurl_get_offset(curl, CURLINFO_APPCONNECT_TIME_T) > 0,
+            socksError: ccurl_get_long(curl, CURLINFO_PROXY_ERROR))
         return outcome.failure(failure, isSent: isSent, proxy: proxy) ?? failure
     }
 }

@@ -1,8 +1,8 @@
 import CCurl
 
 extension EngineConfiguration {
-    /// An HTTP proxy through which all transfers go.
-    package struct Proxy: Hashable, Sendable {
+    /// A proxy.
+    package struct ProxyServer: Hashable, Sendable {
         /// The credentials for the proxy, without control characters.
         package struct Credentials: Hashable, Sendable {
             /// The user name.
@@ -20,49 +20,92 @@ extension EngineConfiguration {
             }
         }
 
-        /// The host and the port, such as `proxy.example:3128`, for messages and for libcurl.
+        /// The protocols that are spoken with a proxy, as schemes.
+        package enum Scheme: String, Hashable, Sendable {
+            /// HTTP without encryption.
+            case http
+            /// HTTP over TLS.
+            case https
+            /// SOCKS 4.
+            case socks4
+            /// SOCKS 4A.
+            case socks4a
+            /// SOCKS 5; the server's name is looked up here.
+            case socks5
+            /// SOCKS 5; the server's name is looked up by the proxy.
+            case socks5h
+
+            /// Indicates whether the names of servers are looked up here.
+            package var looksUpServers: Bool { self == .socks4 || self == .socks5 }
+            /// Indicates whether the protocol is a version of SOCKS.
+            var isSOCKS: Bool { self != .http && self != .https }
+        }
+
+        /// The protocol.
+        package let scheme: Scheme
+        /// The host as in a URL, with IPv6 addresses in brackets.
+        package let host: String
+        /// The port.
+        package let port: UInt16
+        /// The host and the port, such as `proxy.example:3128`, or the path of the socket, for messages.
         package let name: String
-        /// Indicates whether the host is an IP address, which needs no lookup.
+        /// The URL without credentials, for libcurl.
+        package let url: String
+        /// Indicates whether the host is an IP address or a socket, which needs no lookup.
         let isAddress: Bool
+        /// Indicates whether the proxy listens at a Unix domain socket.
+        package let isSocket: Bool
         /// The credentials for the proxy; `nil` if there are none.
         package let credentials: Credentials?
+        /// The SOCKS proxy through which this one is reached; empty if there is none. At most one, in an array because a structure cannot
+        /// contain itself.
+        private let firsts: [ProxyServer]
+
+        /// The SOCKS proxy through which this one is reached; `nil` if there is none.
+        package var first: ProxyServer? { firsts.first }
 
         /// Creates a proxy.
         ///
-        /// - Parameter host: The host as in a URL, with IPv6 addresses in brackets.
-        package init(host: String, port: UInt16, credentials: Credentials?) {
-            name = "\(host):\(port)"
-            isAddress = host.isAddress
+        /// - Parameters:
+        ///   - host: The host as in a URL, with IPv6 addresses in brackets.
+        ///   - socketPath: The path of a Unix domain socket at which a SOCKS proxy listens; `nil` for a proxy at the host.
+        package init(
+            scheme: Scheme = .http, host: String, port: UInt16, socketPath: String? = nil, credentials: Credentials?
+        ) {
+            self.scheme = scheme
+            self.host = host
+            self.port = port
+            name = socketPath ?? "\(host):\(port)"
+            url = "\(scheme.rawValue)://" + (socketPath.map { "localhost\(Self.percentEncoded(path: $0))" } ?? name)
+            isSocket = socketPath != nil
+            isAddress = host.isAddress || isSocket
             self.credentials = credentials
+            firsts = []
         }
+
+        /// Percent-encodes a path, except for its slashes and the unreserved characters of RFC 3986, section 2.3.
+        private static func percentEncoded(path: String) -> String {
+            path.utf8.map { byte in
+                let isPlain = byte.isASCIILetterOrDigit || "/-._~".utf8.contains(byte)
+                return isPlain ? String(UnicodeScalar(byte)) : byte.percentEncoded
+            }.joined()
+        }
+
+        private init(_ proxy: ProxyServer, reachedThrough first: ProxyServer) {
+            (scheme, host, port, name, url) = (proxy.scheme, proxy.host, proxy.port, proxy.name, proxy.url)
+            (isAddress, isSocket) = (proxy.isAddress, proxy.isSocket)
+            credentials = proxy.credentials
+            firsts = [first]
+        }
+
+        /// Returns the proxy as it is reached through a SOCKS proxy.
+        package func reached(through first: ProxyServer) -> ProxyServer { ProxyServer(self, reachedThrough: first) }
     }
 }
 
-/// The outcome of a transfer's connection through its proxy.
-struct ProxyOutcome {
-    /// The status of the proxy's response to CONNECT; 0 if there was none.
-    let connectStatus: Int
-    /// Indicates whether a connection to the proxy was established.
-    let isConnected: Bool
+extension UInt8 {
+    fileprivate var isASCIILetterOrDigit: Bool { 0x30...0x39 ~= self || 0x41...0x5a ~= self || 0x61...0x7a ~= self }
 
-    /// Returns the failure of the proxy, if the proxy is the cause of a transfer's failure.
-    ///
-    /// Different versions of libcurl report a refused tunnel in different ways, so that its codes are only partly considered here.
-    func failure(_ failure: EngineFailure, isSent: Bool, proxy: EngineConfiguration.Proxy) -> EngineFailure? {
-        func because(_ failed: EngineFailure.Proxy) -> EngineFailure {
-            failure.as(.proxy(name: proxy.name, failed))
-        }
-        if failure.code == Int(CURLE_COULDNT_RESOLVE_PROXY.rawValue) { return because(.nameResolution) }
-        // The tunnel was established, so the server has failed, not the proxy.
-        guard !(200..<300).contains(connectStatus) else { return nil }
-        if connectStatus >= 300 {
-            return because(.refused(status: connectStatus, hasCredentials: proxy.credentials != nil))
-        }
-        guard !isSent else { return nil }
-        switch failure.kind {
-        case .connect: return because(isConnected ? .noTunnel : .unreachable)
-        case .send, .receive, .emptyReply, .malformedResponse: return because(.noTunnel)
-        default: return failure.code == Int(CURLE_PROXY.rawValue) ? because(.noTunnel) : nil
-        }
-    }
+    /// The byte in percent-encoded form (RFC 3986, section 2.1).
+    var percentEncoded: String { "%" + (self < 16 ? "0" : "") + String(self, radix: 16, uppercase: true) }
 }

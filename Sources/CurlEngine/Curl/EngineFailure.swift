@@ -1,4 +1,5 @@
 import CCurl
+private import Glibc
 
 /// The reason for a failed transfer, in libcurl's terms. The framework converts it to the error that users see.
 package struct EngineFailure: Error, Sendable {
@@ -14,9 +15,13 @@ package struct EngineFailure: Error, Sendable {
         case connect
         /// The TLS handshake failed.
         case tlsHandshake
-        /// The server's certificate is not trusted.
-        case untrusted
-        /// The file of certificate authorities could not be read.
+        /// No version of TLS is common to both sides.
+        case tlsVersion
+        /// The peer's certificate is not trusted; `nil` if the certificate is not known.
+        case untrusted(RejectedCertificate?)
+        /// The client certificate is the reason, with the number of the peer's alert (RFC 8446, section 6.2); 0 if there was none.
+        case clientCertificate(ClientCertificateCause, Int32)
+        /// The certificate authorities or the revocation lists could not be read.
         case certificateAuthorityFile
         /// The connection failed while the request was being sent.
         case send
@@ -47,15 +52,27 @@ package struct EngineFailure: Error, Sendable {
         /// A reused connection died, and its request must not be sent a second time.
         case replayRefused
         /// The proxy with this name has failed, or the connection to it.
-        case proxy(name: String, Proxy)
+        case proxy(name: String, ProxyCause)
         /// The head of the response is rejected.
         case head(HeadFailure)
         /// libcurl reported an error that no request or server should cause.
         case internalError
     }
 
+    /// The kinds of failure of a client certificate.
+    package enum ClientCertificateCause: Hashable, Sendable {
+        /// The peer requires a client certificate, and there is none.
+        case required
+        /// The peer does not accept the client certificate.
+        case refused
+        /// The client certificate has no key or signature of the kinds that the peer accepts.
+        case unsuitable
+        /// OpenSSL does not accept the client certificate.
+        case unusable
+    }
+
     /// The kinds of failure of a proxy.
-    package enum Proxy: Hashable, Sendable {
+    package enum ProxyCause: Hashable, Sendable {
         /// The name of the proxy could not be resolved.
         case nameResolution
         /// No connection to the proxy could be established.
@@ -63,7 +80,11 @@ package struct EngineFailure: Error, Sendable {
         /// The response to CONNECT refuses the tunnel with this status; `hasCredentials` is `true` if credentials for the proxy are
         /// configured.
         case refused(status: Int, hasCredentials: Bool)
-        /// The response to CONNECT is missing or unreadable.
+        /// The SOCKS proxy does not accept the credentials, or asks for some.
+        case unauthorized(hasCredentials: Bool)
+        /// The SOCKS proxy reports that it makes no connection to the server.
+        case unreachableServer(mayBeTransient: Bool)
+        /// The response to CONNECT, or to a message of SOCKS, is missing or unreadable.
         case noTunnel
     }
 
@@ -112,9 +133,24 @@ package struct EngineFailure: Error, Sendable {
         kind == .emptyReply || [CURLE_HTTP2, CURLE_SEND_ERROR].contains { code == Int($0.rawValue) }
     }
 
+    /// Indicates whether the peer of TLS has failed, whose failure does not depend on the route.
+    var isOfTLSPeer: Bool {
+        switch kind {
+        case .tlsVersion, .clientCertificate: true
+        case .untrusted(let certificate): certificate != nil
+        default: false
+        }
+    }
+
     /// Returns the same failure with another kind.
     func `as`(_ kind: Kind) -> EngineFailure {
         EngineFailure(kind: kind, message: message, code: code)
+    }
+
+    /// Returns the same failure with the system's error, for a connection without a socket: libcurl does not tell the reason.
+    func withoutSocket(_ error: Int32) -> EngineFailure {
+        let why = unsafe String(cString: strerror(error))
+        return EngineFailure(kind: kind, message: "no socket could be created: \(why)", code: code)
     }
 
     /// Creates a failure from libcurl's result. Only this initialiser interprets libcurl's codes.
@@ -126,9 +162,13 @@ package struct EngineFailure: Error, Sendable {
             case CURLE_NOT_BUILT_IN, CURLE_HTTP_RETURNED_ERROR: .unsupported
             case CURLE_URL_MALFORMAT: .malformedURL
             case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .nameResolution
-            case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT: .connect
+            // The third code means that the own address or interface cannot be used.
+            case CURLE_COULDNT_CONNECT, CURLE_OPERATION_TIMEDOUT, CURLE_INTERFACE_FAILED: .connect
             case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_INITFAILED: .tlsHandshake
-            case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_INVALIDCERTSTATUS: .untrusted
+            case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR: .untrusted(nil)
+            case CURLE_SSL_INVALIDCERTSTATUS: .untrusted(.init(badStaple: detail))
+            case CURLE_SSL_CERTPROBLEM: .clientCertificate(.unusable, 0)
+            case CURLE_SSL_CLIENTCERT: .clientCertificate(.required, 0)
             case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CRL_BADFILE: .certificateAuthorityFile
             case CURLE_SEND_ERROR: .send
             case CURLE_RECV_ERROR where detail.contains("nghttp2"): .http2

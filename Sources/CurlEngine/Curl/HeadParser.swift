@@ -24,29 +24,16 @@ package enum HeadFailure: Error, Hashable, Sendable {
 
 /// A parser for the lines that libcurl delivers: informational heads, the final head, and trailers. The parser is stricter than libcurl,
 /// whose leniency differs between versions.
+@safe
 struct HeadParser: ~Copyable {
     /// The result of parsing a line: a head is complete, which ``takeHead()`` returns, or `more` if none is complete yet.
     enum Outcome { case more, informational, final }
 
-    /// The part of the response to which the next line belongs.
-    private enum Place { case statusLine, fields, trailers }
-
-    private var place = Place.statusLine
+    /// The fields, the limits and the length of the body, which C also changes: ``EasyHandle`` passes plain fields to C alone.
+    let head: UnsafeMutablePointer<ccurl_head>
     private var version = WireVersion.http1_1
     private var status = 0
     private var reason = ""
-    /// The lines of the fields of the head, or of the trailers after the final head.
-    private var lines = FieldLines()
-    /// The number of bytes that count towards the limit.
-    private var size = 0
-    /// The number of bytes of all lines.
-    private(set) var receivedBytes = 0
-    /// Indicates whether the last field frames the message.
-    private var isLastFraming = false
-    /// The limit in bytes on all heads together, and on the trailers.
-    private let limit: Int
-    /// The length of the body in bytes, if the head has one.
-    private(set) var contentLength: Int64?
     /// The content codings of the body in the order in which they were applied (RFC 9110, section 8.4), without `identity`.
     private(set) var contentCodings: [String] = []
     /// Indicates whether the body is coded, so that its length is not that of the delivered bytes.
@@ -54,7 +41,31 @@ struct HeadParser: ~Copyable {
     /// Indicates whether the head has a `Transfer-Encoding`, such as that of a chunked body.
     private(set) var hasTransferEncoding = false
 
-    init(limit: Int) { self.limit = limit }
+    /// Creates a parser with a limit in bytes on all heads together, and on the trailers.
+    init(limit: Int) {
+        unsafe head = .allocate(capacity: 1)
+        unsafe head.initialize(to: ccurl_head())
+        unsafe head.pointee.limit = max(limit, 0)
+        unsafe head.pointee.maximum_count = WireFields.maximumCount
+        unsafe head.pointee.content_length = -1
+    }
+
+    deinit {
+        unsafe ccurl_head_clear(head)
+        unsafe head.deallocate()
+    }
+
+    /// The length of the body in bytes, if the head has one.
+    private(set) var contentLength: Int64? {
+        get { unsafe head.pointee.content_length < 0 ? nil : head.pointee.content_length }
+        nonmutating set { unsafe head.pointee.content_length = newValue ?? -1 }
+    }
+
+    /// The number of bytes of all lines.
+    var receivedBytes: Int { unsafe head.pointee.received }
+
+    /// The instant at which the last field line arrived.
+    var lastLine: EngineInstant { unsafe EngineInstant(nanoseconds: head.pointee.last_line) }
 
     /// Indicates whether the response was received over HTTP/2.
     var isHTTP2: Bool { version == .http2 }
@@ -68,22 +79,31 @@ struct HeadParser: ~Copyable {
     }
 
     /// The fields that were received after the body.
-    var trailers: WireFields { hasFinalHead ? lines.fields : WireFields() }
+    var trailers: WireFields { hasFinalHead ? fields : WireFields() }
 
     /// Indicates whether the final head is complete.
-    var hasFinalHead: Bool { place == .trailers }
+    var hasFinalHead: Bool { unsafe head.pointee.place == CCURL_HEAD_TRAILERS }
+
+    private var fields: WireFields {
+        let bytes = unsafe UnsafeRawBufferPointer(start: head.pointee.lines, count: head.pointee.length)
+        return unsafe WireFields(bytes: [UInt8](bytes), count: head.pointee.count)
+    }
 
     /// Parses the next line, including its line end.
     mutating func parse(_ raw: UnsafeRawBufferPointer) throws(HeadFailure) -> Outcome {
-        size += raw.count
-        receivedBytes += raw.count
-        guard size <= limit else { throw .tooLarge(limit: limit) }
-        if unsafe place == .statusLine || raw.hasPrefix("HTTP/") {
-            guard place != .trailers else { throw .secondHead }
+        guard let start = raw.baseAddress else { return .more }
+        if unsafe ccurl_head_add(head, start, raw.count) { return .more }
+        unsafe head.pointee.size += raw.count
+        unsafe head.pointee.received += raw.count
+        guard unsafe head.pointee.size <= head.pointee.limit else {
+            throw .tooLarge(limit: unsafe head.pointee.limit)
+        }
+        if unsafe head.pointee.place == CCURL_HEAD_STATUS_LINE || raw.hasPrefix("HTTP/") {
+            guard !hasFinalHead else { throw .secondHead }
             try unsafe beginHead(raw.withoutLineEnd)
             return .more
         }
-        guard unsafe raw.count > 2 || raw.withoutLineEnd.count > 0 else { return try endOfHead() }
+        guard unsafe raw.count > 2 || raw.withoutLineEnd.count > 0 else { return endOfHead() }
         try unsafe parseField(raw)
         return .more
     }
@@ -94,32 +114,33 @@ struct HeadParser: ~Copyable {
         guard status >= 100 else { throw .unexpectedStatus(status) }
         // The framework never asks for an upgrade. After an upgrade, the bytes would not be HTTP (RFC 9110, section 15.2.2).
         guard status != 101 else { throw .unexpectedStatus(status) }
-        lines.removeAll()
+        unsafe ccurl_head_clear(head)
         contentLength = nil
         hasTransferEncoding = false
         contentCodings = []
-        place = .fields
+        unsafe head.pointee.place = CCURL_HEAD_FIELDS
     }
 
-    private mutating func endOfHead() throws(HeadFailure) -> Outcome {
-        guard place == .fields else { return .more }
+    private func endOfHead() -> Outcome {
+        guard unsafe head.pointee.place == CCURL_HEAD_FIELDS else { return .more }
         if status < 200 {
-            // `size` is not reset here, so that an endless sequence of informational heads reaches the limit.
-            place = .statusLine
+            // The size is not reset here, so that an endless sequence of informational heads reaches the limit.
+            unsafe head.pointee.place = CCURL_HEAD_STATUS_LINE
             return .informational
         }
-        place = .trailers
-        size = 0
+        unsafe head.pointee.place = CCURL_HEAD_TRAILERS
+        unsafe head.pointee.size = 0
         return .final
     }
 
     /// Returns the head that the last line has completed.
-    mutating func takeHead() -> WireHead {
-        let fields = lines.fields
-        lines.removeAll()
+    func takeHead() -> WireHead {
+        let fields = fields
+        unsafe ccurl_head_clear(head)
         return WireHead(version: version, status: status, reason: reason, fields: fields)
     }
 
+    /// Parses a field that describes the body, or a line that C has rejected.
     private mutating func parseField(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
         guard let start = line.baseAddress else { return }
         if unsafe line[0] == UInt8(ascii: " ") || line[0] == UInt8(ascii: "\t") { return try unsafe parseFold(line) }
@@ -127,25 +148,32 @@ struct HeadParser: ~Copyable {
         guard unsafe ccurl_field_scan(start, line.count, &field) else {
             throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
         }
-        guard lines.count < WireFields.maximumCount else { throw .tooManyFields }
-        guard place != .trailers else { return unsafe lines.append(line, field) }
-        isLastFraming = false
-        // Only fields whose names have these lengths describe the body.
-        if field.name_length == 14 || field.name_length == 16 || field.name_length == 17 {
+        guard unsafe head.pointee.count < head.pointee.maximum_count else { throw .tooManyFields }
+        unsafe head.pointee.is_last_framing = false
+        if !hasFinalHead {
             let name = unsafe UnsafeRawBufferPointer(rebasing: line[..<field.name_length])
             try unsafe noteFraming(name, UnsafeRawBufferPointer(rebasing: line[field.value_start..<field.value_end]))
         }
-        unsafe lines.append(line, field)
+        try unsafe append(start, field.value_end)
+        unsafe head.pointee.count += 1
     }
 
     /// Adds the continuation of the last field (RFC 9112, section 5.2).
-    private mutating func parseFold(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
+    private func parseFold(_ line: UnsafeRawBufferPointer) throws(HeadFailure) {
         let value = unsafe line.withoutLineEnd.trimmed(from: 0)
         // A fold in a field that frames the message can be interpreted in two ways by two recipients.
-        guard place == .fields, lines.count > 0, !isLastFraming, unsafe value.isFieldValue else {
+        guard unsafe head.pointee.place == CCURL_HEAD_FIELDS, unsafe head.pointee.count > 0,
+            unsafe !head.pointee.is_last_framing, unsafe value.isFieldValue, let start = value.baseAddress
+        else {
             throw .badFieldLine(unsafe line.withoutLineEnd.excerpt)
         }
-        unsafe lines.continueLast(with: value)
+        // A space takes the place of the line feed.
+        unsafe head.pointee.lines?[head.pointee.length - 1] = CChar(UInt8(ascii: " "))
+        try unsafe append(start, value.count)
+    }
+
+    private func append(_ start: UnsafeRawPointer, _ count: Int) throws(HeadFailure) {
+        guard unsafe ccurl_head_append(head, start, count) else { throw .tooLarge(limit: unsafe head.pointee.limit) }
     }
 
     private mutating func noteFraming(
@@ -153,7 +181,7 @@ struct HeadParser: ~Copyable {
     ) throws(HeadFailure) {
         switch name.count {
         case 14 where unsafe name.isEqualIgnoringCase("content-length"):
-            isLastFraming = true
+            unsafe head.pointee.is_last_framing = true
             if contentLength == nil, let length = unsafe value.decimal {
                 contentLength = length
                 return
@@ -175,7 +203,7 @@ struct HeadParser: ~Copyable {
                 if !name.isEmpty, name != "identity" { contentCodings.append(name) }
             }
         case 17 where unsafe name.isEqualIgnoringCase("transfer-encoding"):
-            isLastFraming = true
+            unsafe head.pointee.is_last_framing = true
             hasTransferEncoding = true
         default: break
         }

@@ -55,6 +55,10 @@ package struct LibcurlFeatures: Hashable, Sendable {
     /// Returns whether this version reports the size of requests; libcurl 8.7 reports zero for every request.
     static func countsRequests(_ versionNumber: UInt32) -> Bool { versionNumber >> 8 != 0x08_07 }
 
+    /// Indicates whether connections to abstract sockets can be reused. 7.88 takes such a connection, which has no address, for one whose
+    /// name is being looked up, and opens another; 8.23 does not.
+    package var reusesAbstractSockets: Bool { isAtLeast(8, 20) }
+
     /// Indicates whether the multi handle itself shares TLS sessions between its transfers, which is the case from 8.12.
     var sharesTLSSessions: Bool { isAtLeast(8, 12) }
 }
@@ -63,5 +67,5 @@ package struct LibcurlFeatures: Hashable, Sendable {
 struct LibcurlGlobals {
     static let shared = LibcurlGlobals()
 
-    private init() { curl_global_init(Int(CURL_GLOBAL_ALL)) }
+    private init() { ccurl_global_init() }
 }

@@ -1,10 +1,11 @@
 /// The gate before libcurl, in which the transfers of one engine wait for lookups of host names: for a lookup of the same name that is
 /// running, or for a turn within the ``LookupLimit``. It belongs to the engine thread.
 ///
-/// A transfer passes at once if its host is an address, or if the name was looked up a short time ago, so that libcurl has the addresses
-/// in its cache. Otherwise the first transfer with a name leads: libcurl gets it, and either looks up the name or finds an idle
-/// connection; the other transfers with the name wait until this is known, and share a failure of the lookup. A leader that is cancelled
-/// stays in libcurl until its lookup has ended, because libcurl could not end the lookup's thread either.
+/// A transfer passes at once if its host is an address, or if libcurl will not look up the name: because it was looked up a short time ago,
+/// so that libcurl has the addresses in its cache, or because libcurl has a connection for the transfer. Otherwise the first transfer with
+/// a name leads: libcurl gets it, and either looks up the name or finds an idle connection; the other transfers with the name wait until
+/// this is known, and share a failure of the lookup. A leader that is cancelled stays in libcurl until its lookup has ended, because
+/// libcurl could not end the lookup's thread either.
 final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread.
 
@@ -18,8 +19,8 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
         case leading
     }
 
-    /// The age up to which a lookup counts: libcurl's cache holds its result for 60 seconds.
-    static let knownAge: Duration = .seconds(56)
+    /// The age up to which a lookup counts: libcurl's cache holds its result for 60 seconds. Tests set another one.
+    var knownAge: Duration = .seconds(56)
     /// The age from which libcurl's cache certainly does not hold the result.
     static let forgottenAge: Duration = .seconds(64)
 
@@ -43,10 +44,6 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
     }
 
     private let limit: LookupLimit
-    /// The name of the proxy, which is looked up instead of the hosts; `nil` if there is none.
-    private let proxyName: String?
-    /// Indicates whether no transfer of the engine needs a lookup.
-    private let isOpen: Bool
     private let executor: EngineExecutor
 
     /// The lookups that run across calls into libcurl, or that wait for a turn.
@@ -69,9 +66,6 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
     init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
         limit = configuration.lookups
-        let proxy = configuration.unixSocketPath == nil ? configuration.proxy : nil
-        proxyName = proxy?.name
-        isOpen = configuration.unixSocketPath != nil || proxy?.isAddress == true
     }
 
     /// Indicates whether transfers wait, or a granted turn is to be used.
@@ -83,20 +77,28 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
     /// The number of waiting transfers.
     var waitingCount: Int { lookups.values.reduce(0) { $0 + $1.waitingCount } }
 
-    private func name(_ transfer: Transfer) -> String { proxyName ?? transfer.options.url.origin }
+    private func name(_ transfer: Transfer) -> String? {
+        transfer.options.route.lookedUpName(for: transfer.options.url)
+    }
 
     // MARK: Entering
 
-    /// Returns whether a transfer may be passed to libcurl now. Otherwise the transfer waits, and is returned later by ``takeTurns()`` or
-    /// by ``didEnd(_:isResolved:now:)``.
-    func admits(_ transfer: Transfer, now: EngineInstant) -> Bool {
-        if isOpen || transfer.lookup == .leading { return true }
-        if proxyName == nil, transfer.options.url.isAddress { return true }
-        let name = name(transfer)
+    /// Returns whether a transfer may be passed to libcurl now. Otherwise the transfer waits, and is returned later by ``takeTurns()``,
+    /// ``takeWaiting(forConnectionOf:)`` or ``didEnd(_:isResolved:now:)``.
+    ///
+    /// - Parameter hasConnection: Indicates whether libcurl has a connection with room for the transfer.
+    func admits(_ transfer: Transfer, now: EngineInstant, hasConnection: @autoclosure () -> Bool) -> Bool {
+        if transfer.lookup == .leading { return true }
+        guard let name = name(transfer) else { return true }
         if name != last.name {
-            last = (name, known[name]?.advanced(by: Self.knownAge) ?? EngineInstant(nanoseconds: 0))
+            last = (name, known[name]?.advanced(by: knownAge) ?? EngineInstant(nanoseconds: 0))
         }
-        return now < last.until || leads(transfer, name)
+        if now < last.until { return true }
+        guard hasConnection() else { return leads(transfer, name) }
+        // The connection may turn out to be dead. Therefore the transfer leads, but without waiting for a turn.
+        limit.beginAnyway()
+        transfer.lookup = .leading
+        return true
     }
 
     /// Returns whether a transfer leads the lookup of its name. Otherwise the transfer waits.
@@ -123,7 +125,12 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
 
     /// Records that libcurl has a leader, and has not found out in its first call whether the name must be looked up.
     func isStillLeading(_ transfer: Transfer) {
-        lookups[name(transfer), default: Lookup()].leader = transfer
+        guard let name = name(transfer) else { return }
+        guard let lookup = lookups[name] else { return lookups[name] = Lookup(leader: transfer) }
+        // If the transfer passed because of a connection, others with its name may lead or wait for a turn already.
+        guard lookup.leader == nil else { return }
+        lookups[name]?.leader = transfer
+        lineCount -= 1
     }
 
     // MARK: Turns
@@ -169,7 +176,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
         guard transfer.lookup == .leading else { return [] }
         transfer.lookup = .none
         limit.end()
-        let name = name(transfer)
+        guard let name = name(transfer) else { return [] }
         if isResolved { note(name, now) }
         guard !lookups.isEmpty, let lookup = lookups[name], lookup.leader === transfer else { return [] }
         lookups[name] = nil
@@ -178,11 +185,25 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
         return waiting
     }
 
+    /// Indicates whether transfers may wait.
+    var hasWaiting: Bool { !lookups.isEmpty }
+
+    /// Removes and returns a transfer that waits for a lookup and can use the connection of another one; `nil` if none waits. The transfer
+    /// enters the gate again, and passes because of the connection.
+    func takeWaiting(forConnectionOf other: Transfer) -> Transfer? {
+        let pool = other.options.pool
+        guard let name = name(other),
+            let next = lookups[name]?.waiting.first(where: { $0.lookup == .waiting && $0.options.pool == pool })
+        else { return nil }
+        leave(next)
+        return next
+    }
+
     /// Removes a waiting transfer.
     func leave(_ transfer: Transfer) {
         guard transfer.lookup == .waiting else { return }
         transfer.lookup = .none
-        let name = name(transfer)
+        guard let name = name(transfer) else { return }
         lookups[name]?.leave(transfer)
         guard let lookup = lookups[name], lookup.leader == nil, lookup.waitingCount == 0 else { return }
         lookups[name] = nil
@@ -217,7 +238,7 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
         // The addresses may be from libcurl's cache, and as old as that.
         if let instant = known[name], now < instant.advanced(by: Self.forgottenAge) { return }
         known[name] = now
-        last = (name, now.advanced(by: Self.knownAge))
+        last = (name, now.advanced(by: knownAge))
         guard known.count > knownLimit else { return }
         known = known.filter { now < $0.value.advanced(by: Self.forgottenAge) }
         knownLimit = max(256, 2 * known.count)
@@ -227,12 +248,12 @@ final class LookupGate: LookupTurnReceiver, @unchecked Sendable {
 
     /// Returns the reason why a transfer is not connected yet, for errors; `nil` if no lookup is the reason.
     func reason(for transfer: Transfer) -> String? {
-        let host = proxyName ?? transfer.options.url.host
+        let host = transfer.options.route.proxy.map { ($0.first ?? $0).name } ?? transfer.options.url.host
         switch transfer.lookup {
         case .none: return nil
         case .leading: return "the name \(host) is being looked up"
         case .waiting:
-            guard lookups[name(transfer)]?.leader == nil else {
+            guard name(transfer).flatMap({ lookups[$0] })?.leader == nil else {
                 return "the name \(host) is being looked up for another request"
             }
             return "the lookup of the name \(host) waits, because \(limit.maximum) others are running"

@@ -44,9 +44,16 @@ package final class LookupLimit: Sendable {
         }
     }
 
+    /// Begins a lookup that probably does not take place, even beyond the bound. It must be ended by ``end()``.
+    func beginAnyway() { state.withLock { $0.running += 1 } }
+
     /// Ends a lookup, whose turn goes to the one that has waited longest.
     func end() {
-        let next = state.withLock { state in
+        let next = state.withLock { state -> (any LookupTurnReceiver)? in
+            guard state.running <= maximum else {
+                state.running -= 1
+                return nil
+            }
             let next = state.line.popFirst()
             if next == nil { state.running -= 1 }
             return next

@@ -15,10 +15,16 @@ final class MultiHandle {
     @exclusivity(unchecked) private var running: [EasyHandle] = []
     /// The sockets, with libcurl's interest in them.
     @exclusivity(unchecked) var sockets = SocketTable()
+    /// The addresses of routes that are in libcurl's cache.
+    private var loadedAddresses = LoadedAddresses()
     /// The instant by which libcurl must be called; `nil` if there is no limit.
     private(set) var deadline: EngineInstant?
     /// The watch that ends calls that a server keeps busy.
     let watch = CallWatch()
+
+    /// The socket on which the kernel notifies of lost addresses; `nil` if connections do not follow the network, or if the system permits
+    /// no such socket.
+    let addressChanges: RouteSocket?
 
     init?(configuration: EngineConfiguration) {
         _ = LibcurlGlobals.shared
@@ -26,6 +32,7 @@ final class MultiHandle {
         unsafe self.multi = multi
         unsafe share = LibcurlFeatures.current.sharesTLSSessions ? nil : ccurl_share_tls_sessions()
         self.configuration = configuration
+        addressChanges = configuration.followsNetworkChanges ? RouteSocket(.addresses) : nil
         unsafe defaultHeaderList = configuration.defaultHeaderLines.packed()
         guard unsafe defaultHeaderList != nil || configuration.defaultHeaderLines.count == 0 else {
             unsafe curl_multi_cleanup(multi)
@@ -45,7 +52,27 @@ final class MultiHandle {
         set(ccurl_multi_quick_exit, 1)
         // These versions use two threads per name, one for each kind of address.
         set(ccurl_multi_resolve_threads, 2 * configuration.lookups.maximum)
+        if let addressChanges { unsafe sockets.want(addressChanges.descriptor, .read, for: nil) }
         Watchdog.shared.add(watch)
+    }
+
+    /// Stops watching for lost addresses.
+    func ignoreAddressChanges() {
+        if let addressChanges { unsafe sockets.want(addressChanges.descriptor, [], for: nil) }
+    }
+
+    /// Makes libcurl use none of its present connections for further requests, as soon as it supports that (8.16).
+    func leaveConnections() { set(ccurl_multi_network_changed, ccurl_clear_connections) }
+
+    /// Indicates whether the pool has room for connections that the engine has closed.
+    private var hasRoomForClosed = false
+
+    /// Makes room in libcurl's pool for connections that the engine has closed. libcurl counts them until it looks at them, and would close
+    /// open ones in their place.
+    func makeRoomForClosedConnections() {
+        guard !hasRoomForClosed else { return }
+        hasRoomForClosed = true
+        set(CURLMOPT_MAXCONNECTS, 2 * min(configuration.maximumConnections, Int(Int32.max) / 2))
     }
 
     deinit {
@@ -79,8 +106,9 @@ final class MultiHandle {
                 ?? EasyHandle(
                     configuration: configuration, defaultHeaderList: defaultHeaderList, context: this, share: share)
         else { return EngineFailure(kind: .outOfMemory, message: "out of memory while creating a handle") }
-        guard easy.prepare(for: transfer) else {
+        guard easy.prepare(for: transfer, adding: missingAddresses(transfer)) else {
             easy.finish()
+            loadedAddresses = LoadedAddresses()
             return EngineFailure(kind: .unsupported, message: "an option of the request")
         }
         transfer.easy = easy
@@ -93,6 +121,13 @@ final class MultiHandle {
         easy.runningIndex = unsafe running.count
         unsafe running.append(easy)
         return nil
+    }
+
+    /// Returns the addresses of a transfer's route that are not in libcurl's cache; `nil` if there are none.
+    private func missingAddresses(_ transfer: Transfer) -> HeaderLines? {
+        let options = transfer.options
+        guard options.route.hasOwnAddresses else { return nil }
+        return loadedAddresses.lines(for: RouteNames(options.route).entries(for: options.url))
     }
 
     /// Removes a transfer from libcurl. Unless the transfer has ended, its connection or stream is closed.

@@ -25,22 +25,106 @@ struct SocketTable {
         var isIdleHTTP1 = false
         /// The easy handle for which libcurl last had an interest in the socket.
         var user: ObjectIdentifier?
-        /// The origin of the last request on the connection; empty before the end of the first one.
-        var origin = ""
+        /// The number of the origin of the last request on the connection; negative before the end of the first one.
+        var origin: Int32 = -1
+        /// The local port of the connection if the engine has shut the connection down, although libcurl may not notice; otherwise 0.
+        var endedPort: Int32 = 0
+        /// Indicates whether the connection is shut down at the end of its last request, because the machine has lost its local address.
+        var isRetired = false
+        /// Indicates whether the socket is listed among the unused ones of its origin: a request has ended, and libcurl has had no interest
+        /// in the socket since.
+        var isUnused = false
+        /// The previous socket in that list, which is a ring.
+        var previous: Int32 = -1
+        /// The next socket in that list.
+        var next: Int32 = -1
     }
 
     private var entries: [Entry] = []
+    private var origins = OriginNumbers()
+    /// The first unused socket of each origin, by the number of the origin; negative if there is none. It was used least recently.
+    private var firstUnused: [Int32] = []
     /// The sockets whose interest changed since the last turn.
     private var dirty: [Int32] = []
     /// The idle sockets on which data was received, and which are to be removed from the kernel's list.
     private var stale: [Int32] = []
+    /// The local ports of the connections that the engine has shut down, and that libcurl has not closed yet.
+    private(set) var endedPorts: Set<Int32> = []
     /// The number of sockets that are open now.
     private(set) var openCount = 0
+
+    /// The number of idle HTTP/1 sockets.
+    private var idleCount = 0
+    /// Indicates whether connections in use were retired.
+    private(set) var hasRetired = false
 
     private subscript(descriptor: Int32) -> Entry {
         get { entries[Int(descriptor)] }
         _modify { yield &entries[Int(descriptor)] }
     }
+
+    private mutating func setIdle(_ descriptor: Int32, _ isIdle: Bool) {
+        guard self[descriptor].isIdleHTTP1 != isIdle else { return }
+        self[descriptor].isIdleHTTP1 = isIdle
+        idleCount += isIdle ? 1 : -1
+    }
+
+    // MARK: Origins
+
+    private mutating func setOrigin(_ descriptor: Int32, _ origin: String) {
+        forgetOrigin(descriptor)
+        let number = origins.use(origin)
+        self[descriptor].origin = number
+        while firstUnused.count <= Int(number) { firstUnused.append(-1) }
+    }
+
+    private mutating func forgetOrigin(_ descriptor: Int32) {
+        setUnused(descriptor, false)
+        guard self[descriptor].origin >= 0 else { return }
+        origins.endUse(self[descriptor].origin)
+        self[descriptor].origin = -1
+    }
+
+    /// Forgets the origin of a socket, which ends or begins another use of its descriptor.
+    private mutating func forget(_ descriptor: Int32) {
+        setIdle(descriptor, false)
+        if self[descriptor].endedPort > 0 { endedPorts.remove(self[descriptor].endedPort) }
+        forgetOrigin(descriptor)
+    }
+
+    /// Adds a socket at the end of its origin's unused ones, or removes it from them.
+    private mutating func setUnused(_ descriptor: Int32, _ isUnused: Bool) {
+        guard self[descriptor].isUnused != isUnused else { return }
+        self[descriptor].isUnused = isUnused
+        let origin = Int(self[descriptor].origin)
+        let first = firstUnused[origin]
+        if isUnused {
+            let last = first < 0 ? descriptor : self[first].previous
+            (self[descriptor].previous, self[descriptor].next) = (last, first < 0 ? descriptor : first)
+            self[last].next = descriptor
+            self[self[descriptor].next].previous = descriptor
+            if first < 0 { firstUnused[origin] = descriptor }
+        } else {
+            let (previous, next) = (self[descriptor].previous, self[descriptor].next)
+            self[previous].next = next
+            self[next].previous = previous
+            if first == descriptor { firstUnused[origin] = next == descriptor ? -1 : next }
+        }
+    }
+
+    /// Returns the unused socket of an origin that meets a condition and was used least recently.
+    private func unused(to origin: String, where condition: (Int32) -> Bool) -> Int32? {
+        guard let number = origins.number(of: origin), firstUnused[Int(number)] >= 0 else { return nil }
+        let first = firstUnused[Int(number)]
+        var descriptor = first
+        repeat {
+            if condition(descriptor) { return descriptor }
+            descriptor = self[descriptor].next
+        } while descriptor != first
+        return nil
+    }
+
+    // MARK: Changes
 
     private mutating func makeRoom(for descriptor: Int32) {
         while entries.count <= Int(descriptor) { entries.append(Entry()) }
@@ -48,6 +132,7 @@ struct SocketTable {
 
     mutating func didOpen(_ descriptor: Int32) {
         makeRoom(for: descriptor)
+        forget(descriptor)
         let generation = self[descriptor].generation &+ 1
         self[descriptor] = Entry(generation: generation, isOurs: true, isDirty: self[descriptor].isDirty)
         openCount += 1
@@ -57,6 +142,7 @@ struct SocketTable {
     mutating func willClose(_ descriptor: Int32) {
         guard descriptor >= 0, Int(descriptor) < entries.count else { return }
         if self[descriptor].isOurs { openCount -= 1 }
+        forget(descriptor)
         self[descriptor] = Entry(generation: self[descriptor].generation &+ 1, isDirty: self[descriptor].isDirty)
     }
 
@@ -65,8 +151,8 @@ struct SocketTable {
         makeRoom(for: descriptor)
         self[descriptor].wanted = interest
         if !interest.isEmpty {
-            self[descriptor].isIdleHTTP1 = false
-            self[descriptor].origin = ""
+            setIdle(descriptor, false)
+            setUnused(descriptor, false)
             self[descriptor].user = user
         }
         guard !self[descriptor].isDirty else { return }
@@ -81,25 +167,80 @@ struct SocketTable {
         guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].generation == generation else {
             return
         }
-        self[descriptor].origin = origin
-        if isHTTP1, self[descriptor].user == user { self[descriptor].isIdleHTTP1 = true }
+        guard !isHTTP1 || self[descriptor].user == user else { return }
+        if !origins.isNumber(self[descriptor].origin, of: origin) { setOrigin(descriptor, origin) }
+        setUnused(descriptor, true)
+        if isHTTP1 { setIdle(descriptor, true) }
+    }
+
+    /// Returns whether libcurl has a connection to an origin that no request uses. Streams that are all paused look the same as none.
+    func hasUnused(to origin: String) -> Bool {
+        unused(to: origin) { self[$0].isIdleHTTP1 || self[$0].wanted.isEmpty } != nil
     }
 
     /// Shuts down one idle connection to an origin, or all idle ones if `origin` is `nil`. libcurl then finds them dead.
     ///
-    /// - Parameter hasTransfers: Indicates whether libcurl has transfers. Then only HTTP/1.1 connections are known to be idle: streams that
-    ///   are all paused look the same as none.
-    mutating func closeIdle(to origin: String?, hasTransfers: Bool) {
-        for descriptor in entries.indices {
-            let entry = entries[descriptor]
-            guard !entry.origin.isEmpty, origin == nil || entry.origin == origin,
-                entry.isIdleHTTP1 || entry.isOurs && !hasTransfers
-            else { continue }
-            // The connection is closed once only.
-            entries[descriptor].origin = ""
-            shutdown(Int32(descriptor), Int32(SHUT_RDWR))
-            if origin != nil { return }
+    /// - Parameter isUsed: Returns whether streams use the connection to an origin with a local port: streams that are all paused look the
+    ///   same as none.
+    mutating func closeIdle(to origin: String?, isUsed: (_ origin: String, _ port: Int32) -> Bool) {
+        guard let origin else {
+            for descriptor in entries.indices { endIfIdle(Int32(descriptor), isUsed) }
+            return
         }
+        guard let descriptor = unused(to: origin, where: { isIdle($0, isUsed) }) else { return }
+        end(descriptor)
+    }
+
+    // MARK: Lost addresses
+
+    /// Retires the connections from local addresses that the machine has lost: shuts down those that no request uses, and marks the others,
+    /// which ``endRetired(_:isUsed:)`` shuts down.
+    ///
+    /// - Parameter isUsed: Returns whether streams use the connection to an origin with a local port.
+    /// - Returns: The number of connections that were shut down, and the local ports of those in use.
+    mutating func retire(
+        where isLost: (IPAddress) -> Bool, isUsed: (_ origin: String, _ port: Int32) -> Bool
+    ) -> (endedCount: Int, usedPorts: [Int32]) {
+        var (endedCount, usedPorts) = (0, [Int32]())
+        for descriptor in entries.indices.map(Int32.init) where self[descriptor].isOurs {
+            guard let address = IPAddress(localOf: descriptor), isLost(address) else { continue }
+            self[descriptor].isRetired = true
+            if endRetired(descriptor, isUsed: isUsed) {
+                endedCount += 1
+            } else {
+                usedPorts.append(ccurl_socket_port(descriptor))
+            }
+        }
+        if !usedPorts.isEmpty { hasRetired = true }
+        return (endedCount, usedPorts)
+    }
+
+    /// Shuts down a retired connection if no request uses it. Returns whether the connection was shut down.
+    @discardableResult
+    mutating func endRetired(_ descriptor: Int32, isUsed: (_ origin: String, _ port: Int32) -> Bool) -> Bool {
+        guard descriptor >= 0, Int(descriptor) < entries.count, self[descriptor].isRetired else { return false }
+        return endIfIdle(descriptor, isUsed)
+    }
+
+    @discardableResult
+    private mutating func endIfIdle(_ descriptor: Int32, _ isUsed: (String, Int32) -> Bool) -> Bool {
+        guard self[descriptor].isUnused, isIdle(descriptor, isUsed) else { return false }
+        end(descriptor)
+        return true
+    }
+
+    private func isIdle(_ descriptor: Int32, _ isUsed: (String, Int32) -> Bool) -> Bool {
+        let entry = self[descriptor]
+        return entry.isIdleHTTP1
+            || entry.isOurs && !isUsed(origins.name(of: entry.origin), ccurl_socket_port(descriptor))
+    }
+
+    private mutating func end(_ descriptor: Int32) {
+        // The connection is closed once only.
+        setUnused(descriptor, false)
+        let port = ccurl_socket_port(descriptor)
+        if port > 0, endedPorts.insert(port).inserted { self[descriptor].endedPort = port }
+        shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
     /// Shuts down a connection that libcurl keeps although no request may reuse it. libcurl then finds the connection dead.
@@ -139,7 +280,8 @@ struct SocketTable {
         guard self[descriptor].wanted.isEmpty else { return true }
         if self[descriptor].isIdleHTTP1, ccurl_socket_end_if_unclean(descriptor) {
             // The kernel has forgotten the old socket, and no data arrives on its replacement.
-            self[descriptor].isIdleHTTP1 = false
+            setIdle(descriptor, false)
+            setUnused(descriptor, false)
             self[descriptor].registered = []
             return false
         }
@@ -150,7 +292,8 @@ struct SocketTable {
 
     /// Ends every idle socket that is unclean now, so that libcurl takes only clean connections from its pool.
     mutating func endUnclean(with poller: Poller) {
-        guard openCount > 0 else { return }
+        // The kernel reports every ready socket, of which there are thousands while thousands of requests are in flight.
+        guard idleCount > 0 else { return }
         apply(to: poller)
         poller.lookAtAll(of: openCount) { ready in
             // The other sockets are handled in their turn.

@@ -1,17 +1,18 @@
 /// The gate before libcurl, in which transfers wait for a stream on a shared connection. It belongs to the engine thread.
 ///
 /// libcurl does not tell how many streams a server allows, and opens another connection for each transfer that finds no room. The gate
-/// learns the limit from this: at the moment at which libcurl opens a connection, each existing one is full. It bounds the number of
-/// connections by refusing the socket of one too many, after which the transfer waits for a stream to end. While a connection is being
-/// made, no others are made for the transfers that will find room on it.
+/// learns the limit from this: at the moment at which libcurl opens a connection, each existing one is full. A transfer for which there is
+/// no room gets a place for one more connection from the ``ConnectionBudget`` before libcurl gets the transfer, and otherwise waits for a
+/// stream to end. If libcurl wants to open a connection for a transfer without such a place, the gate refuses the socket, after which the
+/// transfer waits too. While a connection is being made, no others are made for the transfers that will find room on it.
 ///
 /// A limit that is learned can be too low, because a server may raise it, and because libcurl also passes over a connection whose server
 /// has sent GOAWAY. Therefore the gate lets one transfer more than the limit pass from time to time.
 ///
-/// On a new connection, libcurl assumes the limit of ``assumedLimit`` until the server's SETTINGS arrive, which libcurl does not report. If
-/// the server is known to have a lower limit, the gate therefore lets no transfer pass until the first response on the connection, or for
-/// ``settlingTime``.
-final class StreamGate: EngineTimerTarget, @unchecked Sendable {
+/// On a new connection, libcurl assumes the limit of ``SharedOrigin/assumedLimit`` until the server's SETTINGS arrive, which libcurl does
+/// not report. If the server is known to have a lower limit, the gate therefore lets no transfer pass until the first response on the
+/// connection, or for ``SharedOrigin/settlingTime``.
+final class StreamGate: EngineTimerTarget, ConnectionReceiver, @unchecked Sendable {
     // Unchecked: every member except the constants is only accessed on the engine thread.
 
     /// The part of the gate that a transfer is in.
@@ -19,70 +20,27 @@ final class StreamGate: EngineTimerTarget, @unchecked Sendable {
         case none
         /// The transfer waits for a stream.
         case waiting
-        /// The transfer has waited, and is about to be passed to libcurl.
+        /// The transfer has waited, and is about to be passed to libcurl for a stream.
         case released
+        /// The transfer has a place for a connection, and libcurl has not decided yet which connection the transfer uses.
+        case reserved
         /// The transfer makes a connection.
         case connecting
         /// The transfer has a stream.
         case streaming
     }
 
-    /// The number of streams on a connection whose server has named no limit, which is libcurl's own limit.
-    static let assumedLimit = 100
-    /// The time after which the SETTINGS of a new connection are assumed to have arrived.
-    static let settlingTime: Duration = .milliseconds(200)
     /// The time between two transfers that may exceed a limit that was learned.
     private static let probeInterval: Duration = .seconds(1)
-    /// The number of origins without transfers whose limits are kept.
-    private static let rememberedOrigins = 256
-
-    /// A connection that carries streams.
-    private struct Connection {
-        var streams = 0
-        var limit: Int
-        /// The instant at which the server's limit is assumed to be known to libcurl.
-        var settled: EngineInstant
-        var room: Int { max(limit - streams, 0) }
-    }
-
-    /// An origin with shared connections.
-    private final class Origin {
-        let name: String
-        /// The connections in use by their local ports.
-        var connections: [Int32: Connection] = [:]
-        /// The number of connections that are being made.
-        var connecting = 0
-        /// The waiting transfers; those that were cancelled stay until their turn.
-        var line = FIFO<Transfer>()
-        /// The waiting transfers that libcurl had before, which are first.
-        var returned = FIFO<Transfer>()
-        /// The number of transfers in `line` and `returned` that wait.
-        var waitingCount = 0
-        /// The number of transfers that are about to be passed to libcurl.
-        var released = 0
-        /// The number of streams that the server allows on a connection, as far as it was learned.
-        var limit = StreamGate.assumedLimit
-        var nextProbe = EngineInstant(nanoseconds: 0)
-        /// Indicates whether the budget is to resume this origin when a connection of another engine ends.
-        var awaitsBudget = false
-
-        init(_ name: String) { self.name = name }
-
-        /// Indicates whether libcurl may not know the limit of a connection.
-        func isSettling(_ now: EngineInstant) -> Bool {
-            limit < StreamGate.assumedLimit && connections.values.contains { $0.settled > now }
-        }
-
-        var isUnused: Bool { connections.isEmpty && connecting == 0 && waitingCount == 0 && released == 0 }
-        var room: Int { connections.values.reduce(0) { $0 + $1.room } }
-    }
 
     private let executor: EngineExecutor
     private let budget: ConnectionBudget
     /// Indicates whether connections are shared at all.
     private let isUsed: Bool
-    private var origins: [String: Origin] = [:]
-    private var last: Origin?
+    private var origins: [String: SharedOrigin] = [:]
+    /// The number of origins at which the unused ones are removed.
+    private var originLimit = 256
+    private var last: SharedOrigin?
     /// The transfers that have waited, and are to be passed to libcurl.
     private(set) var resumed: [Transfer] = []
     /// The timer for the ends of settling times, and for limits that may have been raised; `nil` if no transfer waits.
@@ -91,85 +49,187 @@ final class StreamGate: EngineTimerTarget, @unchecked Sendable {
     init(executor: EngineExecutor, configuration: EngineConfiguration) {
         self.executor = executor
         budget = configuration.connections
-        isUsed = LibcurlFeatures.current.canMultiplex && configuration.unixSocketPath == nil
+        isUsed = LibcurlFeatures.current.canMultiplex
     }
 
     /// Indicates whether transfers wait.
-    var isBusy: Bool { !resumed.isEmpty || origins.values.contains { $0.waitingCount > 0 } }
+    var isBusy: Bool { !resumed.isEmpty || waitingCount > 0 }
 
     /// The number of waiting transfers.
     var waitingCount: Int { origins.values.reduce(0) { $0 + $1.waitingCount } }
 
-    /// Returns the number of streams that the server of an origin is known to allow on each connection.
-    func streamLimit(_ origin: String) -> Int { origins[origin]?.limit ?? Self.assumedLimit }
+    /// Returns the transfers that have waited, and are to be passed to libcurl.
+    func takeResumed() -> [Transfer] {
+        defer { resumed = [] }
+        return resumed
+    }
 
-    private func origin(_ transfer: Transfer) -> Origin? {
-        guard !origins.isEmpty else { return nil }
-        let name = transfer.options.url.origin
+    // MARK: Origins
+
+    /// Returns the origin of a transfer; `nil` if the transfer's connection is never shared.
+    private func origin(_ transfer: Transfer) -> SharedOrigin? {
+        guard isUsed, transfer.options.mayBeHTTP2, transfer.options.route.parts.socket == nil else { return nil }
+        return knownOrigin(transfer) ?? addOrigin(transfer.options)
+    }
+
+    private func knownOrigin(_ transfer: Transfer) -> SharedOrigin? {
+        let name = transfer.options.pool
         if let last, last.name == name { return last }
-        last = origins[name]
-        return last
+        guard let origin = origins[name] else { return nil }
+        last = origin
+        return origin
+    }
+
+    private func addOrigin(_ options: TransferOptions) -> SharedOrigin {
+        if origins.count >= originLimit {
+            origins = origins.filter { !$0.value.isUnused }
+            originLimit = max(256, 2 * origins.count)
+        }
+        let origin = SharedOrigin(options.pool)
+        if options.isCertainlyHTTP2 { origin.sharing = .shared }
+        origins[origin.name] = origin
+        last = origin
+        return origin
+    }
+
+    /// Returns whether a connection in use has room for a transfer.
+    func hasRoom(for transfer: Transfer) -> Bool {
+        guard isUsed, transfer.options.mayBeHTTP2, let origin = knownOrigin(transfer) else { return false }
+        return origin.sharing == .shared && origin.room > origin.released
+    }
+
+    /// Returns whether streams use the connection to an origin with a local port; `nil` if the gate does not know.
+    func isUsed(_ origin: String, port: Int32) -> Bool? {
+        isUsed ? origins[origin]?.hasStreams(on: port) ?? false : nil
     }
 
     // MARK: Before libcurl
 
-    /// Returns whether a transfer may be passed to libcurl now. Otherwise the transfer waits, and is returned later.
+    /// Returns whether a transfer may be passed to libcurl now. Otherwise the transfer waits, and is resumed later.
     func admits(_ transfer: Transfer) -> Bool {
-        guard isUsed, transfer.options.mayBeHTTP2, let origin = origin(transfer) else { return true }
-        if transfer.streamUse == .released {
-            transfer.streamUse = .none
-            origin.released -= 1
-            // A connection may have been made in the meantime, on which libcurl would send the request at once.
-            guard origin.isSettling(executor.engineLoop.systemNow) else { return true }
-            resumed += wait(transfer)
-            return false
-        }
-        if origin.waitingCount == 0, hasRoom(origin) { return true }
-        transfer.streamUse = .waiting
-        origin.line.append(transfer)
-        origin.waitingCount += 1
+        guard let origin = origin(transfer) else { return true }
+        let hasWaited = transfer.streamUse != .none
+        if hasWaited ? admitsAgain(transfer, origin) : admitsNew(transfer, origin) { return true }
+        origin.enter(transfer, isFirst: hasWaited)
         // The longer line may be worth another connection.
-        resumed += release(origin)
+        release(origin)
         return false
     }
 
-    /// Returns whether a transfer may be passed to libcurl.
-    private func hasRoom(_ origin: Origin) -> Bool {
-        guard !origin.isSettling(executor.engineLoop.systemNow) else { return false }
-        return origin.room > origin.released || mayConnect(origin) || mayProbe(origin)
+    private func admitsNew(_ transfer: Transfer, _ origin: SharedOrigin) -> Bool {
+        guard origin.waitingCount == 0, let use = wayFor(origin) else { return false }
+        if use == .reserved { transfer.streamUse = use }
+        return true
     }
 
-    /// Returns whether one more connection may be made, as far as this engine knows.
-    private func mayConnect(_ origin: Origin) -> Bool {
-        let connecting = origin.connecting + max(origin.released - origin.room, 0)
-        guard origin.connections.count + connecting < budget.perOrigin else { return false }
-        // A connection that is being made has room for the limit of streams, of which one is taken.
-        return origin.waitingCount >= connecting * (origin.limit - 1)
+    /// Returns whether a transfer that has waited may still be passed to libcurl.
+    private func admitsAgain(_ transfer: Transfer, _ origin: SharedOrigin) -> Bool {
+        // A connection may have been made in the meantime, on which libcurl would send the request at once.
+        let isSettling = origin.isSettling(executor.engineLoop.systemNow)
+        if transfer.streamUse == .reserved, !isSettling, origin.excess == 0 { return true }
+        leave(transfer, origin)
+        guard !isSettling || origin.settledRoom > origin.released else { return false }
+        // All streams may have ended in the meantime. libcurl would then use another connection.
+        guard origin.sharing == .shared, origin.connectionCount == 0 else { return true }
+        guard reserve(origin) else { return false }
+        transfer.streamUse = .reserved
+        return true
     }
 
-    private func mayProbe(_ origin: Origin) -> Bool {
+    /// Returns the way in which one more transfer may be passed to libcurl: `released` for a stream, or `reserved` after a place for a
+    /// connection was taken; `nil` if the transfer has to wait.
+    private func wayFor(_ origin: SharedOrigin) -> Use? {
+        if origin.sharing == .exclusive { return .released }
         let now = executor.engineLoop.systemNow
-        guard !origin.connections.isEmpty, origin.limit < Self.assumedLimit, origin.nextProbe <= now else {
-            return false
-        }
+        let isSettling = origin.isSettling(now)
+        // libcurl uses its oldest connection with room, and so a new one only if all others are full.
+        let room = isSettling ? origin.settledRoom : origin.room
+        if room - origin.withheldRoom(now) > origin.released { return .released }
+        guard !isSettling else { return nil }
+        if isWorthConnecting(origin), reserve(origin) { return .reserved }
+        return mayProbe(origin) ? .released : nil
+    }
+
+    /// Returns whether one more connection is to be made, if there is a place for it.
+    private func isWorthConnecting(_ origin: SharedOrigin) -> Bool {
+        // After a failure, the next transfers connect at once instead of one after the other.
+        if origin.hasFailed, origin.connectionCount == 0 { return true }
+        // A connection that is being made has room for the limit of streams, of which one is taken.
+        return origin.waitingCount >= (origin.connecting + origin.reserved) * (origin.limit - 1)
+    }
+
+    private func mayProbe(_ origin: SharedOrigin) -> Bool {
+        let now = executor.engineLoop.systemNow
+        guard origin.connectionCount > 0, origin.owed == 0, origin.limit < SharedOrigin.assumedLimit,
+            origin.nextProbe <= now
+        else { return false }
         origin.nextProbe = now.advanced(by: Self.probeInterval)
         return true
     }
 
-    /// Returns the transfers for which there is room now.
-    private func release(_ origin: Origin) -> [Transfer] {
-        var transfers: [Transfer] = []
-        while origin.waitingCount > 0, hasRoom(origin), let transfer = next(origin) { transfers.append(transfer) }
+    /// Lets the transfers pass for which there is room now.
+    private func release(_ origin: SharedOrigin) {
+        while origin.waitingCount > 0, let use = wayFor(origin), let transfer = origin.next() {
+            transfer.streamUse = use
+            if hasLimit(origin) { transfer.waitEnd = executor.now }
+            if use == .released { origin.released += 1 }
+            if origin.precedingCount > 0 { origin.precedingCount -= 1 }
+            resumed.append(transfer)
+        }
         setTimer(for: origin)
-        return transfers
+    }
+
+    // MARK: Places
+
+    /// Takes a place for a connection. Returns `false` if there is none; the origin then gets one later.
+    private func reserve(_ origin: SharedOrigin) -> Bool {
+        if origin.granted > 0 {
+            origin.granted -= 1
+        } else {
+            guard !origin.awaitsPlace, origin.excess == 0 else { return false }
+            guard budget.begin(origin.name, for: self) else {
+                origin.awaitsPlace = true
+                return false
+            }
+        }
+        origin.reserved += 1
+        return true
+    }
+
+    func grantConnection(to origin: String) { executor.submit { self.connectionWasGranted(to: origin) } }
+
+    private func connectionWasGranted(to name: String) {
+        guard let origin = origins[name] else { return budget.end(name, for: self) }
+        origin.awaitsPlace = false
+        origin.granted += 1
+        if origin.excess == 0 { release(origin) }
+        // The transfers that waited for the place may have left.
+        while origin.granted > 0 {
+            origin.granted -= 1
+            endPlace(origin)
+        }
+    }
+
+    private func endPlace(_ origin: SharedOrigin) {
+        budget.end(origin.name, for: self)
+        if origin.excess > 0 { origin.excess -= 1 }
+        if origin.owed > 0 { origin.owe(budget.owedCount(origin.name, by: self)) }
+    }
+
+    func requestConnections(of origin: String) { executor.submit { self.connectionsAreRequested(of: origin) } }
+
+    private func connectionsAreRequested(of name: String) {
+        guard let origin = origins[name] else { return }
+        origin.owe(budget.owedCount(name, by: self))
+        release(origin)
     }
 
     // MARK: Time
 
-    private func setTimer(for origin: Origin) {
-        guard origin.waitingCount > 0, origin.limit < Self.assumedLimit else { return }
+    private func setTimer(for origin: SharedOrigin) {
+        guard origin.waitingCount > 0, origin.limit < SharedOrigin.assumedLimit || origin.owed > 0 else { return }
         let isSettling = origin.isSettling(executor.engineLoop.systemNow)
-        let deadline = executor.now.advanced(by: isSettling ? Self.settlingTime : Self.probeInterval)
+        let deadline = executor.now.advanced(by: isSettling ? SharedOrigin.settlingTime : Self.probeInterval)
         if let timer, timer.deadline.map({ $0 <= deadline }) ?? false { return }
         let timer = timer ?? EngineTimer(self)
         self.timer = timer
@@ -179,18 +239,7 @@ final class StreamGate: EngineTimerTarget, @unchecked Sendable {
     /// Lets transfers pass that wait for a connection to settle, or for a limit that may have been raised.
     func timerIsDue() {
         timer = nil
-        for origin in origins.values where origin.waitingCount > 0 { resumed += release(origin) }
-    }
-
-    private func next(_ origin: Origin) -> Transfer? {
-        while let transfer = origin.returned.popFirst() ?? origin.line.popFirst() {
-            guard transfer.streamUse == .waiting else { continue }
-            transfer.streamUse = .released
-            origin.waitingCount -= 1
-            origin.released += 1
-            return transfer
-        }
-        return nil
+        for origin in origins.values where origin.waitingCount > 0 { release(origin) }
     }
 
     // MARK: In libcurl
@@ -198,131 +247,111 @@ final class StreamGate: EngineTimerTarget, @unchecked Sendable {
     /// Returns whether libcurl may make a connection for a transfer. Otherwise the transfer ends with a failure to connect, and then waits
     /// (``wait(_:)``).
     func mayConnect(_ transfer: Transfer) -> Bool {
-        guard isUsed, transfer.options.mayBeHTTP2, let origin = origin(transfer) else { return true }
+        guard let origin = origin(transfer) else { return true }
         // libcurl may try several addresses.
         guard transfer.streamUse != .connecting else { return true }
-        let fullest = origin.connections.values.map(\.streams).max()
-        if let fullest {
-            origin.limit = min(fullest, Self.assumedLimit)
-            for (port, connection) in origin.connections { origin.connections[port]?.limit = connection.streams }
-        }
-        guard mayConnect(origin), beginConnection(origin) else { return false }
-        if fullest != nil || origin.connecting > 0 {
+        if transfer.attempts == 0 { origin.learnLimit() }
+        // libcurl sends the request again, on another connection.
+        if transfer.streamUse == .streaming { leave(transfer, origin, isRepeated: true) }
+        if transfer.streamUse == .reserved, origin.excess > 0 { leave(transfer, origin) }
+        if origin.sharing == .exclusive, transfer.streamUse == .none { return true }
+        guard transfer.streamUse == .reserved || isWorthConnecting(origin) && reserve(origin) else { return false }
+        if origin.connectionCount + origin.connecting > 0 {
             transfer.addedConnection = AddedConnection(
-                number: origin.connections.count + origin.connecting + 1, streamLimit: origin.limit)
+                number: origin.connectionCount + origin.connecting + 1, streamLimit: origin.limit)
         }
         transfer.streamUse = .connecting
+        origin.reserved -= 1
         origin.connecting += 1
+        release(origin)
         return true
     }
 
-    private func beginConnection(_ origin: Origin) -> Bool {
-        let name = origin.name
-        let whenFree = origin.awaitsBudget ? nil : resumption(of: name)
-        guard !budget.begin(name, whenFree: whenFree) else { return true }
-        origin.awaitsBudget = true
-        return false
-    }
-
-    private func resumption(of name: String) -> @Sendable () -> Void {
-        { [self] in executor.submit { self.budgetHasRoom(name) } }
-    }
-
-    private func budgetHasRoom(_ name: String) {
-        guard let origin = origins[name] else { return }
-        origin.awaitsBudget = false
-        resumed += release(origin)
-    }
-
-    /// Returns the transfers that have waited, and are to be passed to libcurl.
-    func takeResumed() -> [Transfer] {
-        defer { resumed = [] }
-        return resumed
-    }
-
-    /// Records the connection on which a request is about to be sent. Returns the transfers for which there is room now.
-    func isConnected(_ transfer: Transfer) -> [Transfer] {
-        guard isUsed, transfer.options.mayBeHTTP2 else { return [] }
+    /// Records the connection on which a request is about to be sent.
+    func isConnected(_ transfer: Transfer) {
+        guard let origin = origin(transfer) else { return }
         // libcurl may send a request again, on another connection.
-        var released = transfer.streamUse == .streaming ? didEnd(transfer) : []
+        if transfer.streamUse == .streaming { leave(transfer, origin, isRepeated: true) }
         let port = transfer.localPort
-        guard transfer.hadStreams, port > 0 else { return released + didEnd(transfer) }
-        let origin = origin(transfer) ?? addOrigin(transfer.options.url.origin)
-        let isNew = transfer.streamUse == .connecting
-        if isNew { origin.connecting -= 1 }
-        if origin.connections[port] == nil {
-            if !isNew { budget.add(origin.name) }
-            let now = executor.engineLoop.systemNow
-            let settled = transfer.hasOpenedSocket ? now.advanced(by: Self.settlingTime) : now
-            origin.connections[port] = Connection(limit: origin.limit, settled: settled)
-        } else if isNew {
-            budget.end(origin.name)
+        if transfer.hadStreams, port > 0 {
+            beginStream(transfer, on: port, origin)
+        } else {
+            // A repetition over HTTP/1 may concern only this request (HTTP_1_1_REQUIRED).
+            if transfer.attempts == 1, origin.connectionCount == 0 { origin.sharing = .exclusive }
+            origin.hasFailed = false
+            leave(transfer, origin)
         }
+        release(origin)
+    }
+
+    private func beginStream(_ transfer: Transfer, on port: Int32, _ origin: SharedOrigin) {
+        origin.sharing = .shared
+        origin.hasFailed = false
+        let hasPlace = transfer.streamUse == .connecting || transfer.streamUse == .reserved
+        if transfer.streamUse == .connecting { origin.connecting -= 1 }
+        if transfer.streamUse == .reserved { origin.reserved -= 1 }
+        let takesPlace = origin.beginStream(
+            on: port, isNew: transfer.hasOpenedSocket, now: executor.engineLoop.systemNow)
+        if takesPlace, !hasPlace, !budget.add(origin.name, for: self) { origin.excess += 1 }
+        if hasPlace, !takesPlace { endPlace(origin) }
         transfer.streamUse = .streaming
         transfer.streamPort = port
-        origin.connections[port]?.streams += 1
-        if let connection = origin.connections[port], connection.streams > connection.limit,
-            connection.settled <= executor.engineLoop.systemNow
-        {
-            origin.connections[port]?.limit = connection.streams
-            origin.limit = min(max(origin.limit, connection.streams), Self.assumedLimit)
-            origin.nextProbe = EngineInstant(nanoseconds: 0)
-        }
-        released += release(origin)
-        return released
     }
 
-    /// Records the first bytes of a response, before which the server's SETTINGS have arrived. Returns the transfers for which there is
-    /// room now.
-    func isAnswered(_ transfer: Transfer) -> [Transfer] {
-        guard let origin = origin(transfer), let connection = origin.connections[transfer.streamPort],
-            connection.settled.nanoseconds > 0
-        else { return [] }
-        origin.connections[transfer.streamPort]?.settled = EngineInstant(nanoseconds: 0)
-        return release(origin)
-    }
-
-    private func addOrigin(_ name: String) -> Origin {
-        if origins.count >= Self.rememberedOrigins { origins = origins.filter { !$0.value.isUnused } }
-        let origin = Origin(name)
-        origins[name] = origin
-        last = origin
-        return origin
+    /// Records the first bytes of a response, before which the server's SETTINGS have arrived.
+    func isAnswered(_ transfer: Transfer) {
+        guard let origin = knownOrigin(transfer), origin.settle(transfer.streamPort) else { return }
+        release(origin)
     }
 
     // MARK: Leaving
 
-    /// Lets a transfer wait whose connection was refused. Returns the transfers for which there is room now.
-    func wait(_ transfer: Transfer) -> [Transfer] {
-        guard let origin = origin(transfer) else { return [] }
-        transfer.streamUse = .waiting
-        origin.returned.append(transfer)
-        origin.waitingCount += 1
-        setTimer(for: origin)
-        // The last stream may have ended in the meantime, so that nothing else would end the wait.
-        return origin.connections.isEmpty && origin.connecting == 0 && !origin.awaitsBudget ? release(origin) : []
+    /// Returns whether streams use a connection with one of these local ports.
+    func hasStreams(on ports: [Int32]) -> Bool {
+        origins.values.contains { origin in ports.contains(where: origin.hasStreams(on:)) }
     }
 
-    /// Removes a transfer that has ended. Returns the transfers for which there is room now.
-    func didEnd(_ transfer: Transfer) -> [Transfer] {
+    /// Records that libcurl uses none of its present connections for further streams.
+    func leaveConnections() {
+        for origin in origins.values {
+            origin.leaveConnections()
+            release(origin)
+        }
+    }
+
+    /// Lets a transfer wait whose connection was refused.
+    func wait(_ transfer: Transfer) {
+        guard let origin = origin(transfer) else { return }
+        origin.enter(transfer, isFirst: true)
+        // The last stream may have ended in the meantime, so that nothing else would end the wait.
+        release(origin)
+    }
+
+    /// Removes a transfer that has ended.
+    func didEnd(_ transfer: Transfer) {
+        guard transfer.streamUse != .none, let origin = knownOrigin(transfer) else { return }
+        let hadPlace = transfer.streamUse == .connecting || transfer.streamUse == .reserved
+        if hadPlace, transfer.attempts == 0, !transfer.isCancelled, !transfer.mustStartAgain { origin.hasFailed = true }
+        leave(transfer, origin)
+        release(origin)
+    }
+
+    private func leave(_ transfer: Transfer, _ origin: SharedOrigin, isRepeated: Bool = false) {
         let use = transfer.streamUse
-        guard use != .none, let origin = origin(transfer) else { return [] }
         transfer.streamUse = .none
         switch use {
         case .none: break
-        case .waiting: origin.waitingCount -= 1
+        case .waiting: origin.leave(transfer)
         case .released: origin.released -= 1
+        case .reserved:
+            origin.reserved -= 1
+            endPlace(origin)
         case .connecting:
             origin.connecting -= 1
-            budget.end(origin.name)
+            endPlace(origin)
         case .streaming:
-            origin.connections[transfer.streamPort]?.streams -= 1
-            if origin.connections[transfer.streamPort]?.streams == 0 {
-                origin.connections[transfer.streamPort] = nil
-                budget.end(origin.name)
-            }
+            if origin.endStream(on: transfer.streamPort, isRepeated: isRepeated) { endPlace(origin) }
         }
-        return release(origin)
     }
 
     /// Ends the use of all connections because libcurl ends. Returns the transfers that waited.
@@ -330,8 +359,8 @@ final class StreamGate: EngineTimerTarget, @unchecked Sendable {
         var waiting = resumed
         resumed = []
         for origin in origins.values {
-            for _ in 0..<(origin.connections.count + origin.connecting) { budget.end(origin.name) }
-            while let transfer = next(origin) { waiting.append(transfer) }
+            for _ in 0..<origin.placeCount { budget.end(origin.name, for: self) }
+            while let transfer = origin.next() { waiting.append(transfer) }
         }
         for transfer in waiting { transfer.streamUse = .none }
         origins = [:]
@@ -342,18 +371,26 @@ final class StreamGate: EngineTimerTarget, @unchecked Sendable {
 
     // MARK: Errors
 
+    /// Returns whether a transfer waits because of a limit, and not for another request that is connecting.
+    func isHeldByLimit(_ transfer: Transfer) -> Bool {
+        guard transfer.streamUse == .waiting, let origin = knownOrigin(transfer) else { return false }
+        return hasLimit(origin)
+    }
+
+    private func hasLimit(_ origin: SharedOrigin) -> Bool { origin.connectionCount > 0 || origin.awaitsPlace }
+
     /// Returns the reason why a transfer waits, for errors; `nil` if it does not wait here.
     func reason(for transfer: Transfer) -> String? {
-        guard transfer.streamUse == .waiting, let origin = origin(transfer) else { return nil }
-        let connections = "all \(origin.connections.count + origin.connecting) connections to \(origin.name)"
-        return "\(connections) carry as many requests as the server allows (\(origin.limit) each)"
+        guard transfer.streamUse == .waiting, let origin = knownOrigin(transfer) else { return nil }
+        let count = origin.connectionCount + origin.connecting + origin.reserved
+        if origin.awaitsPlace, origin.connectionCount == 0 {
+            return budget.inUseCount(origin.name) >= budget.perOrigin
+                ? "all connections to the origin that the limit allows (\(budget.perOrigin)) are in use"
+                : "all connections of the session (\(budget.total)) are in use"
+        }
+        guard origin.connectionCount > 0 else { return "another request is connecting to \(origin.name)" }
+        let connections =
+            count == 1 ? "the connection to \(origin.name) carries" : "all \(count) connections to \(origin.name) carry"
+        return "\(connections) as many requests as the server or libcurl allows (\(origin.limit) each)"
     }
-}
-
-/// A connection that was opened because every other connection to the origin carries as many streams as the server allows.
-package struct AddedConnection: Hashable, Sendable {
-    /// The number of connections to the origin in use, including this one.
-    package let number: Int
-    /// The number of streams that the server allows on each.
-    package let streamLimit: Int
 }

@@ -29,6 +29,7 @@ struct StreamRefusal {
             self = StreamRefusal()
             stream = number
         } else if unsafe line.hasPrefix("recveived GOAWAY, ") || line.hasPrefix("received GOAWAY, ") {
+            // libcurl 7.88 misspells the word.
             guard let end = unsafe line.end(of: ", last_stream="), let number = unsafe line.number(at: end) else {
                 return .other
             }

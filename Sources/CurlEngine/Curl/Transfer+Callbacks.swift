@@ -13,10 +13,10 @@ extension Transfer {
             switch try unsafe parser.parse(line) {
             case .more: break
             case .informational:
-                if streamUse == .streaming { engine.streamIsAnswered(self) }
+                if streamUse == .streaming { engine.streams.isAnswered(self) }
                 unsafe delegate?.transferDidReceiveInformational(parser.takeHead())
             case .final:
-                if streamUse == .streaming { engine.streamIsAnswered(self) }
+                if streamUse == .streaming { engine.streams.isAnswered(self) }
                 if unsafe parser.hasTransferEncoding, unsafe parser.contentLength != nil { easy?.closeAfterwards() }
                 let head = unsafe parser.takeHead()
                 delegate?.transferDidReceiveHead(head)
@@ -65,8 +65,10 @@ extension Transfer {
     func mayOpenSocket() -> Bool {
         if lookup == .leading { engine.lookupDidEnd(self, isResolved: true) }
         hasOpenedSocket = true
-        guard !isCancelled, !mustWaitForStream else { return false }
-        if engine.streams.mayConnect(self) { return true }
+        guard !isCancelled, !mustWaitForStream, failure == nil else { return false }
+        if engine.streams.mayConnect(self) {
+            return true
+        }
         mustWaitForStream = true
         return false
     }
@@ -78,15 +80,21 @@ extension Transfer {
         // Without a socket of its own, the transfer uses an existing connection.
         if lookup == .leading { engine.lookupDidEnd(self, isResolved: false) }
         guard !isCancelled else { return CURL_PREREQFUNC_ABORT }
+        if attempts == 0, !hasOpenedSocket, engine.hasEnded(port: port) {
+            // libcurl does not check connections that were used a moment ago.
+            easy?.closeAfterwards()
+            mustStartAgain = true
+            return CURL_PREREQFUNC_ABORT
+        }
         attempts += 1
-        guard attempts == 1 || mayRepeat() else { return CURL_PREREQFUNC_ABORT }
+        guard attempts == 1 || mayRepeat(), acceptsCertificates() else { return CURL_PREREQFUNC_ABORT }
         // The refusal of the previous attempt does not apply to this one.
         refusal = StreamRefusal()
         localPort = port
         activity = (engine.now, engine.now)
         if options.mayBeHTTP2 {
             noteStreams()
-            engine.streamBegins(self)
+            engine.streams.isConnected(self)
         }
         easy?.isConnected(for: options)
         watchStream()
@@ -99,9 +107,19 @@ extension Transfer {
         return CURL_PREREQFUNC_OK
     }
 
+    /// Delivers the certificates of the connection to the delegate. Returns `false` if the delegate has cancelled the transfer; the
+    /// connection is then closed, unless other transfers have streams on it.
+    private func acceptsCertificates() -> Bool {
+        guard options.readsCertificates else { return true }
+        delegate?.transferDidReceiveCertificates(easy?.chain)
+        guard isCancelled else { return true }
+        easy?.closeAfterwards()
+        return false
+    }
+
     /// Returns the end of the transfer for libcurl's result.
     func end(_ code: CURLcode) -> TransferEnd {
-        let report = report
+        let report = measurements
         var cause = failure
         if cause == nil, code != CURLE_OK, !mustStartAgain, !isCleanEnd(code) {
             cause = considerRefusal(
@@ -112,6 +130,9 @@ extension Transfer {
         if cause == nil, unsafe !parser.hasFinalHead { cause = EngineFailure(kind: .head(.cutShort), message: "") }
         return unsafe TransferEnd(failure: cause, trailers: parser.trailers, report: report)
     }
+
+    /// Indicates whether the request was passed to libcurl for sending, and must not be sent a second time.
+    private var wasSentOnce: Bool { attempts > 0 && !options.mayBeReplayed }
 
     /// Returns the failure with the kind that fits the progress of the exchange, because libcurl uses the same code for different failures.
     private func clarify(_ failure: EngineFailure) -> EngineFailure {
@@ -129,6 +150,10 @@ extension Transfer {
         case .receive where hasHead && isHTTP2: failure.as(.http2)
         // libcurl would have sent the request again, which is not allowed.
         case .bodyNotReplayable where !options.mayBeReplayed: failure.as(.replayRefused)
+        // The request was sent on a reused connection that died, and the connection for sending it again could not be made.
+        case .connect where wasSentOnce, .nameResolution where wasSentOnce, .tlsHandshake where wasSentOnce,
+            .proxy where wasSentOnce:
+            failure.as(.replayRefused)
         // The arguments of the request were valid if the request was sent, so the response must be the cause.
         case .internalError where attempts > 0 && failure.code == Int(CURLE_BAD_FUNCTION_ARGUMENT.rawValue):
             failure.as(.malformedResponse)

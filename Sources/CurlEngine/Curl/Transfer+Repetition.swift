@@ -31,6 +31,24 @@ extension Transfer {
         return false
     }
 
+    /// Returns whether the request may wait for a stream, after libcurl got no connection for it. libcurl itself may have sent the request
+    /// before; then the request starts again from its beginning, or fails.
+    func mayWaitForStream() -> Bool {
+        guard attempts > 0 else { return true }
+        if !options.mayBeReplayed, !isRefused {
+            failure = EngineFailure(kind: .replayRefused, message: "")
+        } else if hasReadBody {
+            let cause = EngineFailure(kind: .bodyNotReplayable, message: "part of the body was already sent")
+            failure = isRefused ? cause.unprocessed : cause
+        } else if restarts >= Self.maximumRestarts {
+            failure = EngineFailure(kind: .receive, message: "the connection failed \(restarts + 1) times")
+        } else {
+            prepareToStartAgain()
+            return true
+        }
+        return false
+    }
+
     /// Resets the state of the transfer to the beginning, before the transfer is passed to libcurl again.
     func prepareToStartAgain() {
         mustStartAgain = false

@@ -16,7 +16,7 @@ extension Transfer {
     /// received since `instant`.
     func mayBeDead(since instant: EngineInstant) -> Bool {
         guard appliedPause & 1 == 0, let easy else { return false }
-        return easy.hasWords || log != nil && activity.last >= instant
+        return easy.hasWords || log != nil && times.last >= instant
     }
 
     /// Records an event of the connection that a line of libcurl's log reports.

@@ -6,8 +6,8 @@ package final class Transfer: @unchecked Sendable {
     // so are libcurl's callbacks.
     let engine: CurlEngine
     let options: TransferOptions
-    /// The receiver of the transfer's events, until the end or the cancellation, which break the reference cycle. A weak reference would
-    /// slow down every other reference to the delegate.
+    /// The receiver of the transfer's events, until the end or the cancellation, which break a reference cycle. A weak reference would slow
+    /// down every other reference to the receiver.
     var delegate: (any TransferDelegate)?
     /// The easy handle while the transfer is in libcurl.
     var easy: EasyHandle?
@@ -42,8 +42,12 @@ package final class Transfer: @unchecked Sendable {
     var streamUse = StreamGate.Use.none
     /// The local port of the connection on which the transfer has a stream.
     var streamPort: Int32 = 0
+    /// The instant at which the transfer's last wait for a stream ended; `nil` if the transfer has not waited.
+    var waitEnd: EngineInstant?
     /// Indicates whether a socket was opened for the transfer, so that its connection is new.
     var hasOpenedSocket = false
+    /// The number of requests for a tunnel, if they are counted.
+    var tunnelRequests = 0
     /// Indicates whether libcurl was not allowed to open a connection, so that the transfer waits for a stream.
     var mustWaitForStream = false
     /// The connection that was opened for the transfer beside others; `nil` if there is none.
@@ -142,10 +146,12 @@ package final class Transfer: @unchecked Sendable {
     }
 
     /// The number of body bytes received, before decoding.
-    package var receivedBodyBytes: Int64 { receivedBytes }
+    package var receivedCount: Int64 { receivedBytes }
 
     /// The instants at which bytes last moved in either direction, and at which bytes were last sent.
-    package var times: (last: EngineInstant, lastSend: EngineInstant) { activity }
+    package var times: (last: EngineInstant, lastSend: EngineInstant) {
+        unsafe (max(activity.last, parser.lastLine), activity.lastSend)
+    }
 
     /// Indicates whether other transfers can have streams on the transfer's connection, as soon as there is a connection.
     package var sharesConnection: Bool {
@@ -156,9 +162,13 @@ package final class Transfer: @unchecked Sendable {
         }
     }
 
-    /// The lookup because of which the transfer is not connected yet; `nil` if there is none.
+    /// The reason why the transfer is not connected yet: a lookup, or a wait for a stream; `nil` if neither is the reason.
     package var reasonForWaiting: String? { engine.reasonForWaiting(self) }
 
+    /// The instant from which the connecting counts, which is now while the transfer waits for a stream on a connection of others; `nil` if
+    /// the transfer has not waited.
+    package var connectStart: EngineInstant? { engine.streams.isHeldByLimit(self) ? engine.now : waitEnd }
+
     /// The present measurements of libcurl, for errors that libcurl does not report.
-    package var report: TransferReport { easy?.report(of: self) ?? TransferReport() }
+    package var measurements: TransferReport { easy?.report(of: self) ?? TransferReport() }
 }

@@ -1,6 +1,10 @@
 /// The receiver of a transfer's events. Every call is made on the engine thread, mostly from inside libcurl; changes to the transfer that
 /// the delegate makes during such a call take effect after libcurl has returned.
 package protocol TransferDelegate: AnyObject {
+    /// Delivers the certificates of the server, before any byte of the request is sent on the connection; `nil` if they are not known.
+    /// Called for transfers that read certificates, each time that libcurl is about to send the request. If the delegate cancels the
+    /// transfer, nothing is sent.
+    func transferDidReceiveCertificates(_ chain: CertificateChain?)
     /// Notifies the delegate that the connection is ready, including TLS, and that the request is being sent.
     func transferIsConnected()
     /// Delivers a head with a status of 1xx.
@@ -28,6 +32,8 @@ package struct TransferEnd: Sendable {
 }
 
 extension TransferDelegate {
+    /// Does nothing: every server that the handshake has accepted is trusted.
+    package func transferDidReceiveCertificates(_ chain: CertificateChain?) {}
     /// Does nothing: the count is optional.
     package func transferDidSendBody(_ count: Int) {}
 }

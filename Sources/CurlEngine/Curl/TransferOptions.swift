@@ -26,6 +26,10 @@ package final class TransferOptions: Sendable {
 
     /// The URL of the request.
     package let url: WireURL
+    /// The way to the server.
+    package let route: TransferRoute
+    /// The rules of TLS.
+    package let trust: TransferTrust
     /// The method of the request.
     package let method: String
     /// The header lines of the request; if `nil`, those of the engine's configuration.
@@ -47,15 +51,23 @@ package final class TransferOptions: Sendable {
     /// Indicates whether connecting may take longer than libcurl's own limit of 300 seconds. libcurl keeps a timer for another limit, so
     /// that only the transfers that need one have it.
     package let mayConnectForLong: Bool
+    /// Indicates whether the delegate gets the certificates of the server before the request is sent. Connections for such transfers resume
+    /// no TLS session, because the validated chain is known only after a complete handshake.
+    package let readsCertificates: Bool
 
     /// Creates the settings of a transfer.
     package init(
-        url: WireURL, method: String, headerLines: HeaderLines? = nil, body: Body = .none,
+        url: WireURL, route: TransferRoute = .direct, trust: TransferTrust = .system, method: String,
+        headerLines: HeaderLines? = nil,
+        body: Body = .none,
         version: Version = .http2OverTLS,
         mayBeReplayed: Bool = false, decodesContent: Bool = true, receiveBufferSize: Int = 16 << 10,
-        sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10, mayConnectForLong: Bool = false
+        sendPieceSize: Int = .max, maximumHeaderBytes: Int = 64 << 10, mayConnectForLong: Bool = false,
+        readsCertificates: Bool = false
     ) {
         self.url = url
+        self.route = route
+        self.trust = trust
         self.method = method
         self.headerLines = headerLines
         self.body = body
@@ -66,15 +78,22 @@ package final class TransferOptions: Sendable {
         self.sendPieceSize = sendPieceSize
         self.maximumHeaderBytes = maximumHeaderBytes
         self.mayConnectForLong = mayConnectForLong
+        self.readsCertificates = readsCertificates
     }
+
+    /// The name of the pool of connections that the transfer can use: the origin, the route if it is not direct, and the number of the
+    /// rules of TLS if they are not the first ones.
+    package var pool: String { trust.pool(route.pool(to: url.origin)) }
 
     /// The same options without the header line `Expect: 100-continue`.
     package var withoutExpectation: TransferOptions {
         TransferOptions(
-            url: url, method: method, headerLines: headerLines?.without("Expect: 100-continue"), body: body,
+            url: url, route: route, trust: trust, method: method,
+            headerLines: headerLines?.without("Expect: 100-continue"),
+            body: body,
             version: version, mayBeReplayed: mayBeReplayed, decodesContent: decodesContent,
             receiveBufferSize: receiveBufferSize, sendPieceSize: sendPieceSize, maximumHeaderBytes: maximumHeaderBytes,
-            mayConnectForLong: mayConnectForLong)
+            mayConnectForLong: mayConnectForLong, readsCertificates: readsCertificates)
     }
 
     /// Indicates whether the transfer uses HTTP/2 or HTTP/3 from the first byte.
@@ -99,6 +118,15 @@ package struct HeaderLines: Hashable, Sendable {
 
     /// Creates an empty list of lines.
     package init() { bytes.reserveCapacity(256) }
+
+    /// Creates a list of one line.
+    init(line: String) { self.init(lines: [line]) }
+
+    /// Creates a list of lines.
+    init(lines: [String]) {
+        for line in lines { bytes += line.utf8 + [0] }
+        count = lines.count
+    }
 
     /// Adds a field. Returns `false`, without adding the field, if a byte would end the line early (NUL, LF or CR).
     package mutating func append(name: String, value: String) -> Bool { append(name, value.utf8) }

@@ -31,16 +31,26 @@ extension TransferReport {
         let peer = unsafe peer ?? Peer(of: easy)
         let isReused = unsafe ccurl_get_long(easy, CURLINFO_NUM_CONNECTS) == 0
         func time(_ info: CURLINFO) -> Int64 { unsafe Int64(ccurl_get_offset(easy, info)) }
+        let lookup = isReused ? 0 : time(CURLINFO_NAMELOOKUP_TIME_T)
+        let connect = isReused ? 0 : time(CURLINFO_CONNECT_TIME_T)
         let headBytes = unsafe transfer.parser.receivedBytes
         self.init(
-            nameLookup: isReused ? 0 : time(CURLINFO_NAMELOOKUP_TIME_T),
-            connect: isReused ? 0 : time(CURLINFO_CONNECT_TIME_T),
+            nameLookup: lookup, connect: connect == 0 && Self.waitsForProxy(transfer) ? lookup + 1 : connect,
             tls: isReused ? 0 : time(CURLINFO_APPCONNECT_TIME_T),
             // Newer versions of libcurl report a time although no byte has arrived.
             firstByte: headBytes > 0 ? time(CURLINFO_STARTTRANSFER_TIME_T) : 0,
             bytesSent: unsafe Self.bytesSent(easy, transfer.options.body),
             bytesReceived: Int64(headBytes) + transfer.receivedBytes,
             reusedConnection: isReused && !peer.address.isEmpty, peerAddress: peer.address, peerPort: peer.port)
+    }
+
+    /// Returns whether a transfer is connected to its proxy, and waits for its tunnel: libcurl tells the time of such a
+    /// connection only later.
+    private static func waitsForProxy(_ transfer: Transfer) -> Bool {
+        guard transfer.attempts == 0, transfer.options.route.proxy != nil, let socket = transfer.easy?.socket else {
+            return false
+        }
+        return ccurl_socket_is_connected(socket)
     }
 
     /// Returns the size of the request as sent. The size that libcurl reports is that of the head. From 8.8 on it includes the complete

@@ -1,4 +1,5 @@
 import CCurl
+private import Glibc
 
 /// The version of HTTP that carried a response.
 package enum WireVersion: UInt8, Hashable, Sendable {
@@ -42,13 +43,23 @@ package struct WireFields: Hashable, Sendable {
     package init() {}
 
     /// Creates fields from lines.
-    fileprivate init(bytes: [UInt8], count: Int) {
+    init(bytes: [UInt8], count: Int) {
         self.bytes = bytes
         self.count = count
     }
 
-    /// Calls `body` with the bytes of each name and value, in order.
-    package func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
+    /// The parts of a field line: the name from its start to `nameEnd`, the value from `valueStart` to its end.
+    package struct Parts {
+        /// The end of the name.
+        package let nameEnd: Int
+        /// The start of the value.
+        package let valueStart: Int
+        /// A hash of the whole line.
+        package let hash: UInt64
+    }
+
+    /// Calls `body` with the line of each field, in order, without its line feed.
+    package func forEachLine(_ body: (_ line: Span<UInt8>, _ parts: Parts) -> Void) {
         let span = bytes.span
         var start = 0
         var field = ccurl_field()
@@ -58,69 +69,54 @@ package struct WireFields: Hashable, Sendable {
             }
             guard length > 0 else { return }
             body(
-                span.extracting(start..<start + field.name_length),
-                span.extracting(start + field.value_start..<start + field.value_end))
+                span.extracting(start..<start + field.value_end),
+                Parts(nameEnd: field.name_length, valueStart: field.value_start, hash: field.hash))
             start += length
+        }
+    }
+
+    /// Returns the values of the fields with a name, which is in lower case, in order.
+    package func values(of name: String) -> [[UInt8]] {
+        guard count > 0, !name.isEmpty else { return [] }
+        var name = name
+        return name.withUTF8 { name in
+            unsafe bytes.withUnsafeBytes { lines in
+                guard let lines = lines.baseAddress, let text = name.baseAddress else { return [] }
+                var values: [[UInt8]] = []
+                var (start, field) = (0, ccurl_field())
+                while true {
+                    start = unsafe ccurl_field_find(lines, bytes.count, start, text, name.count, &field)
+                    guard start > 0 else { return values }
+                    let value = unsafe UnsafeRawBufferPointer(
+                        start: lines + field.value_start, count: field.value_end - field.value_start)
+                    unsafe values.append([UInt8](value))
+                }
+            }
+        }
+    }
+
+    /// Calls `body` with the bytes of each name and value, in order.
+    package func forEach(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
+        forEachLine { line, parts in
+            body(line.extracting(..<parts.nameEnd), line.extracting(parts.valueStart...))
         }
     }
 }
 
-/// The lines of fields while a head arrives, in memory that is freed when the head is complete. An array of the exact size follows then,
-/// which a response may keep for long.
-@safe
-struct FieldLines: ~Copyable {
-    private var start: UnsafeMutableRawPointer?
-    private var capacity = 0
-    private var length = 0
-    /// The number of fields.
-    private(set) var count = 0
-
-    init() { unsafe start = nil }
-
-    deinit { unsafe start?.deallocate() }
-
-    /// The fields of the lines.
-    var fields: WireFields {
-        let bytes = unsafe UnsafeRawBufferPointer(start: start, count: length)
-        return unsafe WireFields(bytes: [UInt8](bytes), count: count)
-    }
-
-    /// Adds a field from a line.
-    mutating func append(_ line: UnsafeRawBufferPointer, _ field: ccurl_field) {
-        unsafe append(line, field.value_end)
-        count += 1
-    }
-
-    /// Continues the last value after a line fold (RFC 9112, section 5.2).
-    mutating func continueLast(with value: UnsafeRawBufferPointer) {
-        guard let start = unsafe start, length > 0 else { return }
-        unsafe start.storeBytes(of: UInt8(ascii: " "), toByteOffset: length - 1, as: UInt8.self)
-        unsafe append(value, value.count)
-    }
-
-    mutating func removeAll() {
-        unsafe start?.deallocate()
-        unsafe start = nil
-        (capacity, length, count) = (0, 0, 0)
-    }
-
-    /// Adds the first bytes of a line, and a line feed.
-    private mutating func append(_ line: UnsafeRawBufferPointer, _ size: Int) {
-        let end = length + size + 1
-        if end > capacity { grow(to: max(end, 2 * capacity, 512)) }
-        guard let target = unsafe start?.advanced(by: length), let source = line.baseAddress else { return }
-        unsafe target.copyMemory(from: source, byteCount: size)
-        unsafe target.storeBytes(of: UInt8(ascii: "\n"), toByteOffset: size, as: UInt8.self)
-        length = end
-    }
-
-    private mutating func grow(to size: Int) {
-        let grown = UnsafeMutableRawPointer.allocate(byteCount: size, alignment: 1)
-        if let start = unsafe start {
-            unsafe grown.copyMemory(from: start, byteCount: length)
-            unsafe start.deallocate()
+extension Span<UInt8> {
+    /// Returns whether the bytes are those of another span.
+    package func hasSameBytes(as other: Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        return unsafe withUnsafeBytes { bytes in
+            unsafe other.withUnsafeBytes { other in
+                guard let one = bytes.baseAddress, let two = other.baseAddress else { return true }
+                return unsafe memcmp(one, two, bytes.count) == 0
+            }
         }
-        unsafe start = grown
-        capacity = size
+    }
+
+    /// Returns whether the bytes are those of an array.
+    package func hasSameBytes(as other: [UInt8]) -> Bool {
+        hasSameBytes(as: other.span)
     }
 }

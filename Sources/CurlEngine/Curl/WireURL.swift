@@ -1,9 +1,10 @@
 import CCurl
+private import Synchronization
 
 /// A URL as libcurl parses it, so that the same parser decides on the host of the connection and on the URL to send.
 @safe
 package final class WireURL: @unchecked Sendable {
-    // Unchecked: nothing changes after `init`; libcurl only copies from the handle.
+    // Unchecked: nothing changes after `init` but an atomic; libcurl only copies from the handle.
     let handle: OpaquePointer?
     /// The complete URL: absolute, normalised and percent-encoded, without fragment and user information.
     package let text: String
@@ -19,6 +20,13 @@ package final class WireURL: @unchecked Sendable {
     package let origin: String
     /// Indicates whether the host is an IP address, which needs no lookup.
     let isAddress: Bool
+    /// The index of the origin in the queue of the session that requested the URL last. Another session, or another origin, may have that
+    /// index now.
+    package var queueHint: Int {
+        get { hint.load(ordering: .relaxed) }
+        set { hint.store(newValue, ordering: .relaxed) }
+    }
+    private let hint = Atomic(-1)
     /// The user name of `user:password@`, percent-decoded.
     package let user: String?
     /// The password of `user:password@`, percent-decoded.

@@ -13,7 +13,7 @@ extension EngineExecutor {
     private func delay(_ end: @escaping @Sendable (_ now: EngineInstant) -> EngineInstant) async throws -> Bool {
         let delay = EngineDelay()
         let outcome = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withContinuation { continuation in
                 guard delay.begin(continuation) else { return }
                 submit { [self] in delay.setTimer(on: engineLoop, end) }
             }

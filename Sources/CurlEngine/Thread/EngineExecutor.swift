@@ -79,6 +79,9 @@ import CCurl
     /// Indicates whether the caller is on the engine thread.
     package var isCurrent: Bool { EngineThread.isCurrent(self) }
 
+    /// Indicates whether the engine thread takes no work at present. The engine thread itself takes work, however long its turn lasts.
+    package var isStuck: Bool { meter.isStuck && !isCurrent }
+
     /// Indicates whether the caller is on the engine thread, for the runtime.
     @usableFromInline package func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
@@ -106,7 +109,7 @@ import CCurl
 
     /// Ends the thread after the work that is queued now has run, and waits until the thread has ended.
     package func shutDown() async {
-        await withCheckedContinuation { continuation in stop { continuation.resume() } }
+        await withContinuation { continuation in stop { continuation.resume() } }
     }
 
     /// Ends the thread like ``shutDown()``, without waiting. `whenEnded` is called when the thread has ended.
@@ -129,6 +132,7 @@ import CCurl
             if isLate { runLateWork() } else { run() }
         }
         guard code != 0 else { return }
+        if !isLate { meter.threadIsRefused() }
         Task(executorPreference: globalConcurrentExecutor) {
             try? await Task.sleep(for: Self.restartDelay)
             self.startThread(isLate: isLate)
@@ -211,6 +215,7 @@ import CCurl
         while position < batch.count {
             let work = batch[position]
             position += 1
+            if position & 63 == 0 { meter.turnContinues() }
             run(work)
         }
         guard position > 0 else { return }

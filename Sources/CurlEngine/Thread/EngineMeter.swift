@@ -38,7 +38,8 @@ package final class EngineMeter: Sendable {
         return .nanoseconds(Int64(clamping: max(time, sampledTime.load(ordering: .relaxed))))
     }
 
-    /// Indicates whether one turn of the loop has lasted for more than 100 ms, for example because libcurl has not returned from a call.
+    /// Indicates whether one turn of the loop has lasted for more than 100 ms, for example because libcurl has not returned from a call, or
+    /// whether the thread cannot start at present.
     package var isStuck: Bool {
         let start = turnStart.load(ordering: .relaxed)
         guard start > 0 else { return false }
@@ -51,6 +52,9 @@ package final class EngineMeter: Sendable {
         wakeUps.add(1, ordering: .relaxed)
         if CallingThread.isEngine { wakeUpsByEngines.add(1, ordering: .relaxed) }
     }
+
+    /// Records that the system has refused the thread: the engine counts as stuck until the thread has started.
+    func threadIsRefused() { turnStart.store(1, ordering: .relaxed) }
 
     // MARK: Calls from the engine thread
 
@@ -73,6 +77,12 @@ package final class EngineMeter: Sendable {
 
     /// Records that the thread is about to sleep.
     func willSleep() { turnStart.store(0, ordering: .relaxed) }
+
+    /// Records that a turn of the loop, which has run many calls, continues: a long queue does not make the engine stuck.
+    func turnContinues() {
+        guard turnStart.load(ordering: .relaxed) > 0 else { return }
+        turnStart.store(MonotonicClock.now().nanoseconds, ordering: .relaxed)
+    }
 
     /// Records that a turn of the loop begins.
     func turnBegins(at now: EngineInstant) {

@@ -17,7 +17,9 @@ enum EngineThread {
     static func start(for engine: AnyObject, _ body: @escaping @Sendable () -> Void) -> Int32 {
         let start = Start { [engine] in
             unsafe ccurl_thread_set_tag(Unmanaged.passUnretained(engine).toOpaque())
+            ccurl_memory_begin()
             body()
+            ccurl_memory_end()
             ccurl_thread_set_tag(nil)
         }
         let context = unsafe Unmanaged.passRetained(start)

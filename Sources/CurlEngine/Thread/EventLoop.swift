@@ -37,6 +37,8 @@ package final class EventLoop {
     /// The current instant on the engine's clock, read once per turn.
     package var now: EngineInstant { presentInstant }
     private var presentInstant: EngineInstant
+    /// The current instant on the engine's clock, read now.
+    package var latest: EngineInstant { clock.now() }
     /// The current instant on the system's clock, read once per turn.
     private(set) var systemNow: EngineInstant
 
@@ -130,31 +132,36 @@ package final class EventLoop {
         var batch = unsafe spareDeliveries
         unsafe spareDeliveries = []
         unsafe swap(&batch, &deliveries)
-        for delivery in batch { delivery.deliver() }
+        for (index, delivery) in batch.enumerated() {
+            if index & 63 == 63 { meter.turnContinues() }
+            delivery.deliver()
+        }
         batch.removeAll(keepingCapacity: batch.count <= Self.maximumSpareCapacity)
         unsafe spareDeliveries = batch
     }
 
-    private var readySockets: [ReadySocket] = []
+    // Exclusivity is unchecked: only ``wait(maySleep:isAwake:)`` uses the array.
+    @exclusivity(unchecked) private var readySockets: [ReadySocket] = []
 
     private func wait(maySleep: () -> Bool, isAwake: () -> Void) -> [ReadySocket]? {
         guard let poller else { return nil }
         client?.flush(now: systemNow, poller: poller)
         let limit = unsafe isStopping || !deliveries.isEmpty ? 0 : sleepLimit()
         let sleeps = limit != 0 && maySleep()
-        readySockets.removeAll(keepingCapacity: true)
+        unsafe readySockets.removeAll(keepingCapacity: true)
         if sleeps { meter.willSleep() }
-        poller.wait(nanoseconds: sleeps ? limit : 0) { readySockets.append($0) }
+        poller.wait(nanoseconds: sleeps ? limit : 0) { unsafe readySockets.append($0) }
         if sleeps { isAwake() }
         readClocks()
         meter.turnBegins(at: systemNow)
-        return readySockets
+        return unsafe readySockets
     }
 
     /// Reads the clocks for all work up to the next turn.
     func readClocks() {
         systemNow = MonotonicClock.now()
         presentInstant = usesSystemClock ? systemNow : clock.now()
+        ccurl_thread_set_now(presentInstant.nanoseconds)
     }
 
     private func sleepLimit() -> UInt64? {
@@ -171,7 +178,12 @@ package final class EventLoop {
     }
 
     private func fireTimers() {
-        while let timer = unsafe timers.popDue(at: now) { timer.target?.timerIsDue() }
+        var count = 0
+        while let timer = unsafe timers.popDue(at: now) {
+            count += 1
+            if count & 63 == 0 { meter.turnContinues() }
+            timer.target?.timerIsDue()
+        }
     }
 
     // MARK: End

@@ -8,6 +8,9 @@ struct FIFO<Element> {
 
     var count: Int { elements.count - first }
 
+    /// The first element; `nil` if the queue is empty.
+    var peek: Element? { first < elements.count ? elements[first] : nil }
+
     /// Adds an element at the end.
     mutating func append(_ element: Element) { elements.append(element) }
 
@@ -25,6 +28,11 @@ struct FIFO<Element> {
             first = 0
         }
         return element
+    }
+
+    /// Returns whether an element meets a condition.
+    func contains(where condition: (Element) -> Bool) -> Bool {
+        elements[first...].contains { $0.map(condition) ?? false }
     }
 
     /// Removes the elements that meet a condition.

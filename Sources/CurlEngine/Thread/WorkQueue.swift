@@ -26,7 +26,7 @@ struct WorkQueue {
     /// The number of threads that are about to signal the wake-up descriptor, which must stay open for them.
     var signallers = 0
 
-    /// Adds work. Returns the step that the caller must take next. If `wakes` is `false`, a sleeping thread is not woken.
+    /// Adds work. Returns the step that the caller must take next.
     mutating func add(_ work: EngineWork) -> RequiredAction {
         pending.append(work)
         switch thread {

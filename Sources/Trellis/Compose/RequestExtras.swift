@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 /// The properties that few requests have, stored apart so that the other requests stay small and quick to copy.
@@ -6,6 +7,16 @@ struct RequestExtras: Sendable {
     var expectContinueTimeout: Duration?
     /// The value of ``Request/bandwidth``.
     var bandwidth = BandwidthLimits()
+    /// The value of ``Request/proxy``.
+    var proxy: ProxyConfiguration?
+    /// The value of ``Request/collectsServerTrust``.
+    var collectsServerTrust: Bool?
+    /// The value of ``Request/route``.
+    var route: Route?
+    /// The proxy that was selected for the exchange, and the addresses that were found; `nil` if the rules themselves name them.
+    var selected: SelectedProxy?
+    /// The alternative service to which the exchange is sent; `nil` if it is sent to the origin.
+    var alternative: AlternativeService?
 
     /// The immutable reference to the extras of a request.
     final class Box: Sendable {
@@ -37,6 +48,42 @@ extension Request {
         set { changeExtras { $0.bandwidth = newValue } }
     }
 
+    /// The proxies of the request; `nil`, the default, if the session's apply (``SessionConfiguration/proxy``). Requests of different
+    /// proxies share no connections.
+    public var proxy: ProxyConfiguration? {
+        get { extras?.extras.proxy }
+        set { changeExtras { $0.proxy = newValue } }
+    }
+
+    /// Indicates whether the response and the error of the request have the certificates of the server (``Metrics/serverTrust``); `nil`,
+    /// the default, if the session's choice applies (``SessionConfiguration/collectsServerTrust``). Requests that collect certificates
+    /// resume no TLS session on a new connection, because only a complete handshake shows the validated chain.
+    public var collectsServerTrust: Bool? {
+        get { extras?.extras.collectsServerTrust }
+        set { changeExtras { $0.collectsServerTrust = newValue } }
+    }
+
+    /// The way of the request to its server, in place of the session's as a whole; `nil`, the default, if the session's applies
+    /// (``SessionConfiguration/route``). Requests of different routes share no connections.
+    public var route: Route? {
+        get { extras?.extras.route }
+        set { changeExtras { $0.route = newValue } }
+    }
+
+    /// Returns a copy that is sent through a proxy, to addresses that were looked up for it.
+    func through(_ proxy: Proxy, _ decision: ProxyDecision, _ addresses: FoundAddresses) -> Request {
+        var request = self
+        request.changeExtras { $0.selected = SelectedProxy(proxy: proxy, decision: decision, addresses: addresses) }
+        return request
+    }
+
+    /// Returns a copy that is sent to an alternative service, or to its origin if that is `nil`.
+    func sent(to alternative: AlternativeService?) -> Request {
+        var request = self
+        request.changeExtras { $0.alternative = alternative }
+        return request
+    }
+
     /// The time that the body waits for the server's permission: ``expectContinueTimeout``, or one second if the expectation was written
     /// as a field. `nil` if the body does not wait, or the request has no body (RFC 9110, section 10.1.1).
     var bodyWait: Duration? {
@@ -58,10 +105,36 @@ extension Request {
         setting(\.expectContinueTimeout, to: wait)
     }
 
+    /// Returns a copy with other proxies: see ``proxy``. `nil` means the session's.
+    public func withProxy(_ proxy: ProxyConfiguration?) -> Request { setting(\.proxy, to: proxy) }
+
+    /// Returns a copy whose response has the certificates of the server: see ``collectsServerTrust``.
+    public func collectingServerTrust(_ collects: Bool? = true) -> Request {
+        setting(\.collectsServerTrust, to: collects)
+    }
+
+    /// Returns a copy with another way to its server: see ``route``. `nil` means the session's.
+    public func withRoute(_ route: Route?) -> Request { setting(\.route, to: route) }
+
     /// Returns a copy with limits on the speed of its bodies: see ``bandwidth``.
     public func withBandwidth(upload: BandwidthLimit? = nil, download: BandwidthLimit? = nil) -> Request {
         setting(\.bandwidth, to: BandwidthLimits(upload: upload, download: download))
     }
+}
+
+/// The proxy of an exchange, with the decision that it comes from.
+struct SelectedProxy: Sendable {
+    let proxy: Proxy
+    let decision: ProxyDecision
+    let addresses: FoundAddresses
+}
+
+/// The addresses that a resolver has found for an exchange.
+struct FoundAddresses: Sendable {
+    /// The addresses of the host to which the connection is made; `nil` if the resolver was not asked.
+    var server: [IPAddress]?
+    /// The addresses of the proxy that is connected first; `nil` if the resolver was not asked.
+    var proxy: [IPAddress]?
 }
 
 /// An object that another part of the framework keeps with a request, opaque to the request itself.

@@ -42,7 +42,8 @@ public struct Timeouts: Sendable, Hashable {
         set { named.collectedTotal = newValue }
     }
 
-    /// The time from leaving the queue until the connection is ready: name resolution, TCP and TLS. 10 seconds by default.
+    /// The time from leaving the queue until the connection is ready: name resolution, TCP and TLS. 10 seconds by default. The wait for a
+    /// stream on HTTP/2 or HTTP/3 connections that carry as many requests as allowed does not count.
     public var connect: Duration? {
         get { named.connect.named(or: .seconds(10)) }
         set { named.connect = newValue }

@@ -16,11 +16,25 @@ final class CheckpointWriter: Sendable {
         var failure: FileReader.Failure?
     }
 
+    /// The work of ``save(_:)``.
+    private struct Saving: Sendable {
+        /// The task that writes checkpoints; `nil` if there is nothing to write.
+        var task: Task<Void, Never>?
+        /// The checkpoint to write after the present one; `nil` if there is none.
+        var next: ResumeData?
+
+        /// Takes the next checkpoint. If there is none, the task is over, and a later checkpoint needs another one.
+        mutating func takeNext() -> ResumeData? {
+            defer { next = nil }
+            if next == nil { task = nil }
+            return next
+        }
+    }
+
     private let file: DownloadFile
     /// The state under a lock, which every thread that writes a checkpoint holds.
     private let state = Locked(State())
-    /// The synchronization that is under way; `nil` if there is none.
-    private let saving = Locked<Task<Void, Never>?>(nil)
+    private let saving = Locked(Saving())
 
     init(_ file: DownloadFile) { self.file = file }
 
@@ -54,14 +68,19 @@ final class CheckpointWriter: Sendable {
         }
     }
 
-    /// Writes a checkpoint of the bytes that were written before the call, as soon as they are on the disk. Returns at once, and
-    /// does nothing while the disk is still busy with the last checkpoint.
+    /// Writes a checkpoint of the bytes that were written before the call, as soon as they are on the disk. Returns at once.
+    ///
+    /// While the disk is busy with a checkpoint, only the newest of the later ones waits for it: the bytes of a download that then
+    /// stalls are in a checkpoint too.
     func save(_ data: ResumeData) {
         saving.withLock { saving in
-            guard saving == nil else { return }
-            saving = Task(executorPreference: DiskExecutor.shared) { [self] in
-                _ = write(data)
-                self.saving.withLock { $0 = nil }
+            guard saving.task == nil else { return saving.next = data }
+            saving.task = Task(executorPreference: DiskExecutor.shared) { [self] in
+                var next: ResumeData? = data
+                while let data = next {
+                    _ = write(data)
+                    next = self.saving.withLock { $0.takeNext() }
+                }
             }
         }
     }
@@ -111,6 +130,6 @@ final class CheckpointWriter: Sendable {
     /// Closes the writer as ``close()`` does, and waits for the synchronization that is under way.
     func end() async {
         close()
-        await saving.withLock { $0 }?.value
+        await saving.withLock { $0.task }?.value
     }
 }

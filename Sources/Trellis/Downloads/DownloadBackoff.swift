@@ -1,10 +1,13 @@
 import FoundationEssentials
 
 /// The limits and delays of further attempts after interruptions, as a value: no limit while bytes arrive, a few attempts in a row
-/// without any, and two, at short intervals, if no bytes can be kept.
+/// without any, and two, at short intervals, if no bytes can be kept. Attempts without a network are not counted for a while.
 struct DownloadBackoff: Hashable, Sendable {
     /// The number of further attempts if no bytes can be kept: enough to find out whether the server ever sends the complete file.
     private static let limitWithoutKeptBytes = 2
+
+    /// The time for which failures without a network are not counted.
+    private static let offlineLimit = Duration.seconds(120)
 
     /// The number of failures in a row after which a further attempt is allowed.
     private let limit: Int
@@ -12,6 +15,10 @@ struct DownloadBackoff: Hashable, Sendable {
     private let isBounded: Bool
     /// The number of failures in a row without any bytes in between.
     private var failures = 0
+    /// The number of failures in a row without a network, which are not counted.
+    private var offlineFailures = 0
+    /// The sum of the delays after failures that were not counted, since the last bytes.
+    private var offlineTime = Duration.zero
     /// The number of bytes that could be kept since the last failure.
     private var keptBytes: Int64 = 0
     /// The number of times that the file began again.
@@ -50,14 +57,25 @@ struct DownloadBackoff: Hashable, Sendable {
     /// - Parameters:
     ///   - random: A number from 0 up to 1.
     ///   - canKeepBytes: Indicates whether bytes that arrive can be kept.
-    mutating func delay(random: Double, canKeepBytes: Bool = true) -> Duration? {
+    ///   - isOffline: Indicates whether the network is missing.
+    mutating func delay(random: Double, canKeepBytes: Bool = true, isOffline: Bool = false) -> Duration? {
         defer { keptBytes = 0 }
-        if keptBytes > 0 { failures = 0 }
+        if keptBytes > 0 { (failures, offlineFailures, offlineTime) = (0, 0, .zero) }
+        if isOffline, !isBounded, limit > 0, offlineTime < Self.offlineLimit {
+            offlineFailures += 1
+            let delay = Self.delay(after: offlineFailures, random: random)
+            offlineTime += delay
+            return delay
+        }
+        offlineFailures = 0
         failures += 1
         guard failures <= (canKeepBytes || isBounded ? limit : min(limit, Self.limitWithoutKeptBytes)) else {
             return nil
         }
-        if keptBytes >= 16 << 10 { return .zero }
+        return keptBytes >= 16 << 10 ? .zero : Self.delay(after: failures, random: random)
+    }
+
+    private static func delay(after failures: Int, random: Double) -> Duration {
         let span = min(0.1 * Double(sign: .plus, exponent: 2 * min(failures - 1, 10), significand: 1), 30)
         return .milliseconds(Int(1000 * span * (1 - random / 2)))
     }

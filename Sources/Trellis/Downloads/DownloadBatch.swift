@@ -120,7 +120,7 @@ private final class DownloadBatchWork: Sendable {
         if Task.isCancelled { cancel() }
         fill()
         return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withContinuation { continuation in
                 let outcome = state.withLock { state -> DownloadOutcome?? in
                     if state.isCancelled { return .some(nil) }
                     if !state.outcomes.isEmpty { return state.outcomes.removeFirst() }

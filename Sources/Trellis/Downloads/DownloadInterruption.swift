@@ -21,11 +21,13 @@ extension Error {
 extension DownloadBackoff {
     /// Returns the time to wait after an error; `nil` if no further attempt is allowed.
     ///
-    /// - Parameter canKeepBytes: Indicates whether bytes that arrive can be kept.
+    /// - Parameters:
+    ///   - canKeepBytes: Indicates whether bytes that arrive can be kept.
+    ///   - isOffline: Indicates whether the network is missing.
     /// - Throws: The error, if another attempt cannot help.
-    mutating func delay(after error: any Error, canKeepBytes: Bool) throws -> Duration? {
+    mutating func delay(after error: any Error, canKeepBytes: Bool, isOffline: Bool) throws -> Duration? {
         guard error.mayBeMended else { throw error.cause }
-        return delay(random: .random(in: 0..<1), canKeepBytes: canKeepBytes)
+        return delay(random: .random(in: 0..<1), canKeepBytes: canKeepBytes, isOffline: isOffline)
     }
 }
 
@@ -40,16 +42,35 @@ extension Request {
 }
 
 extension Session {
+    /// Returns whether an attempt of a download failed because the network is missing.
+    func isOffline(after error: any Error, of request: Request) async -> Bool {
+        guard OfflineRetrier.mayBeOffline(after: error.cause, to: request.url) else { return false }
+        return await configuration.reachability.status == .notReachable
+    }
+
     /// Waits on the session's clock before a download resumes: for `duration`, or longer if the server asks for that.
     ///
+    /// - Parameter isOffline: Indicates whether the wait also ends when the network is back.
     /// - Throws: The error, if the deadline is first, or if the server asks for more than a minute.
-    func wait(_ duration: Duration, after error: any Error, within deadline: CallDeadline) async throws {
+    func wait(
+        _ duration: Duration, after error: any Error, within deadline: CallDeadline, isOffline: Bool
+    ) async throws {
         let fields = (error.cause as? TrellisError)?.response?.headers
         let asked = fields.flatMap { RetryAfter.delay(in: $0, now: .now) } ?? .zero
         let duration = max(duration, asked)
         if asked > .seconds(60) { throw error.cause }
         if let remaining = deadline.remaining, remaining <= duration { throw error.cause }
         guard duration > .zero else { return }
-        guard try await engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
+        guard isOffline else { return try await wait(duration) }
+        try await withThrowingTaskGroup { group in
+            group.addTask { try await self.wait(duration) }
+            group.addTask { try await self.configuration.reachability.waitUntilReachable() }
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private func wait(_ duration: Duration) async throws {
+        guard try await timekeeper.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
     }
 }

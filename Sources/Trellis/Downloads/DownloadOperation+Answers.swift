@@ -17,11 +17,12 @@ extension DownloadOperation {
 
     /// Waits before a further attempt after an interruption. Throws the error if no attempt is allowed.
     private mutating func pause(after error: any Error) async throws {
+        let isOffline = await session.isOffline(after: error, of: request)
         guard hasBegun, canResume, !isExhausted,
-            let duration = try backoff.delay(after: error, canKeepBytes: canKeepBytes),
+            let duration = try backoff.delay(after: error, canKeepBytes: canKeepBytes, isOffline: isOffline),
             run.report.mayResume(atMost: options.maximumInterruptions)
         else { throw error.cause }
-        try await session.wait(duration, after: error, within: deadline)
+        try await session.wait(duration, after: error, within: deadline, isOffline: isOffline)
         run.report.interrupt()
     }
 

@@ -204,7 +204,7 @@ struct DownloadOperation {
 
     /// Waits while the download is suspended, at most until its deadline.
     func waitWhileSuspended() async throws {
-        try await run.waitWhileSuspended(until: deadline, on: session.engine)
+        try await run.waitWhileSuspended(until: deadline, on: session.timekeeper)
     }
 
     /// Indicates whether the partial file has any bytes.

@@ -11,7 +11,9 @@ public struct DownloadOptions: Sendable, Hashable {
     /// The number of further attempts in a row after interruptions, without any bytes in between that can be kept; 5 unless set.
     /// Bytes that can be kept begin the count again. Each of several ``connections`` has its own count. With 0, an interruption
     /// is an error. If no bytes can be kept, because the server has no strong validator or serves no ranges, there are at most
-    /// two. Before the first accepted response there is none.
+    /// two. Before the first accepted response there is none. Attempts that fail while ``NetworkReachability`` has the status
+    /// ``NetworkReachability/Status/notReachable`` are not counted for two minutes, and the wait for the next one ends when the
+    /// network is back.
     public var maximumFailures: Int
     /// The number of further attempts in all, with or without bytes in between. Unless set, ``maximumFailures`` decides; if set,
     /// this limit alone does. With 0, an interruption is an error.

@@ -94,7 +94,7 @@ final class DownloadParts: Sendable {
             try await waitWhileSuspended()
             let (id, isWhole) = segments.withLock { ($0.take() ?? stealing.take(from: &$0), $0.isWhole) }
             if id != nil || isWhole { return id }
-            guard try await session.engine.delay(for: SegmentStealing.interval) else {
+            guard try await session.timekeeper.delay(for: SegmentStealing.interval) else {
                 throw TrellisError(.cancelled(.sessionShutDown))
             }
         }
@@ -122,11 +122,13 @@ final class DownloadParts: Sendable {
                 }
             } catch {
                 // Before the first accepted response a failure is final for its worker; the others continue.
-                guard let duration = try backoff.delay(after: error, canKeepBytes: true), run.isAnswered,
+                let isOffline = await session.isOffline(after: error, of: request)
+                guard let duration = try backoff.delay(after: error, canKeepBytes: true, isOffline: isOffline),
+                    run.isAnswered,
                     run.report.mayResume(atMost: options.maximumInterruptions)
                 else { return error.cause }
                 do {
-                    try await session.wait(duration, after: error, within: deadline)
+                    try await session.wait(duration, after: error, within: deadline, isOffline: isOffline)
                     run.report.interrupt()
                 } catch {
                     // The wait is too long for this worker; the others may not have to wait.
@@ -226,7 +228,7 @@ final class DownloadParts: Sendable {
 
     /// Waits while the download is suspended, at most until its deadline.
     private func waitWhileSuspended() async throws {
-        try await run.waitWhileSuspended(until: deadline, on: session.engine)
+        try await run.waitWhileSuspended(until: deadline, on: session.timekeeper)
     }
 
     /// Indicates whether no bytes are missing for a fetch.

@@ -43,6 +43,9 @@ public struct DownloadRequest: Sendable {
     /// The source of the progress, which a batch reads without starting the download.
     var broadcaster: ProgressBroadcaster { run.progress }
 
+    /// The record of the requests up to now; for tests.
+    var report: DownloadReport { run.report }
+
     /// Leaves the start of the download to a batch.
     func joinBatch() { run.joinBatch() }
 

@@ -199,7 +199,7 @@ final class DownloadTask: SessionOperation {
         let reader = state.withLock { $0.nextWaiter() }
         do {
             return try await withTaskCancellationHandler {
-                try await withCheckedThrowingContinuation { continuation in
+                try await withThrowingContinuation { continuation in
                     let known = state.withLock { state in
                         if state[keyPath: result] == nil { state[keyPath: waiters][reader] = continuation }
                         return state[keyPath: result]
@@ -304,7 +304,7 @@ final class DownloadTask: SessionOperation {
     private func waitForResumption() async throws {
         let id = state.withLock { $0.nextWaiter() }
         await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withContinuation { continuation in
                 let isHeld = state.withLock { state in
                     // The cancellation handler finds the continuation, if the task is cancelled later.
                     guard state.call == .suspended, !Task.isCancelled else { return false }

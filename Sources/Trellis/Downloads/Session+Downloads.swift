@@ -98,7 +98,7 @@ extension Session {
                 request: try request.get(), destination: destination, checksum: checksum, options: options,
                 resumeData: resumeData)
             var operation = try DownloadOperation(call, session: self, run: run)
-            guard await actor.begin(run) else { throw TrellisError(.cancelled(.sessionShutDown)) }
+            guard await actor.begin(run) else { throw TrellisError.sessionIsShutDown }
             defer { actor.submit { $0.didEnd(run) } }
             return try await operation.download()
         }

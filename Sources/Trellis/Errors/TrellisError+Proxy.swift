@@ -1,20 +1,26 @@
 import HTTPTypes
 
 extension TrellisError {
-    /// The reason why a request cannot pass the session's proxy. The proxy is named by host and port, such as `proxy.example:3128`.
+    /// The reason why a request cannot pass its proxy. The proxy is named by host and port, such as `proxy.example:3128`,
+    /// or by the path of its socket.
     public enum ProxyFailure: Sendable, Hashable {
         /// The name of the proxy could not be resolved.
         case nameResolution(proxy: String, why: String)
         /// The proxy refused the connection, or could not be reached.
         case unreachable(proxy: String, why: String)
-        /// The proxy requires authentication (407; from some proxies, such as tinyproxy, 401): ``SessionConfiguration/proxy`` has
-        /// no credentials for the proxy, or ones that the proxy does not accept, or the proxy wants another
-        /// ``ProxyConfiguration/Authentication``.
+        /// The proxy requires authentication (407; from some proxies, such as tinyproxy, 401): the ``Proxy`` has no
+        /// credentials, or ones that the proxy does not accept, or the proxy wants another ``Proxy/Authentication``.
         case unauthorized(proxy: String, status: Int, hasCredentials: Bool)
         /// The proxy opened no tunnel to the server, and sent a status other than 401 and 407.
         case refused(proxy: String, status: Int)
+        /// The SOCKS proxy asks for credentials, or does not accept those that it got.
+        case socksUnauthorized(proxy: String, hasCredentials: Bool)
+        /// The SOCKS proxy reports that it makes no connection to the server (RFC 1928, section 6).
+        case socksRefused(proxy: String, why: String, mayBeTransient: Bool)
         /// The proxy sent no response to the request for a tunnel, or one that is not a proxy's.
         case noTunnel(proxy: String, why: String)
+        /// The ``PACScript`` could not be fetched or read, has an error, or did not return in time.
+        case script(String, mayBeTransient: Bool)
     }
 }
 
@@ -31,7 +37,12 @@ extension TrellisError.ProxyFailure: CustomStringConvertible {
         case .refused(let proxy, let status):
             "the proxy \(proxy) makes no tunnel to the server: \(status)"
                 + (TrellisError.phrase(of: status).map { " (\($0))" } ?? "")
+        case .socksUnauthorized(let proxy, hasCredentials: false):
+            "the proxy \(proxy) asks for credentials, and the session has none for it"
+        case .socksUnauthorized(let proxy, hasCredentials: true): "the proxy \(proxy) does not accept the credentials"
+        case .socksRefused(let proxy, let why, _): "the proxy \(proxy) makes no connection to the server: \(why)"
         case .noTunnel(let proxy, let why): "the proxy \(proxy) did not answer the request for a tunnel: \(why)"
+        case .script(let why, _): "the PAC script names no proxies: \(why)"
         }
     }
 
@@ -39,7 +50,8 @@ extension TrellisError.ProxyFailure: CustomStringConvertible {
     var isTransient: Bool {
         switch self {
         case .nameResolution, .unreachable, .noTunnel: true
-        case .unauthorized: false
+        case .unauthorized, .socksUnauthorized: false
+        case .socksRefused(_, _, let mayBeTransient), .script(_, let mayBeTransient): mayBeTransient
         // The statuses mean what they mean for servers: RFC 9110, section 15.
         case .refused(_, let status): HTTPResponse.Status(code: status).isTransient
         }

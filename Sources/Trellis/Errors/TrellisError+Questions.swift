@@ -13,10 +13,14 @@ extension TrellisError {
         case connect
         /// The proxy could not be reached, or did not let the request pass.
         case proxy
-        /// The TLS handshake failed.
+        /// The TLS handshake failed, or the client certificate cannot be used or is not accepted.
         case tls
         /// The certificate of the server is not trusted.
         case untrusted
+        /// The server has none of the pins of an evaluator (``PublicKeysTrustEvaluator``, ``PinnedCertificatesTrustEvaluator``).
+        case pinMismatch = "pin_mismatch"
+        /// The evaluator of the server's host does not trust it (``ServerTrustManager``).
+        case trustRefused = "trust_refused"
         /// The limit ``Timeouts/connect`` was reached.
         case connectTimeout = "timeout_connect"
         /// The limit ``Timeouts/idle`` or ``Timeouts/responseHead`` was reached.
@@ -63,7 +67,7 @@ extension TrellisError {
         case resumeData = "resume_data"
         /// The downloaded file does not have the expected ``Checksum``.
         case checksumMismatch = "checksum_mismatch"
-        /// A file cannot be read or written: of a body, a download or the certificate authorities.
+        /// A file cannot be read or written: of a body, a download, a client certificate or the certificate authorities.
         case file
         /// Any other failure, such as an error of the source of a body.
         case other
@@ -77,9 +81,12 @@ extension TrellisError {
         case .connectionFailed(.nameResolution): .dns
         case .connectionFailed(.unreachable): .connect
         case .proxyFailed: .proxy
-        case .securityFailed(.handshake): .tls
+        case .securityFailed(.clientIdentity(let failure)) where failure.isOfFile: .file
+        case .securityFailed(.handshake), .securityFailed(.version), .securityFailed(.clientIdentity): .tls
         case .securityFailed(.untrusted): .untrusted
-        case .securityFailed(.certificateAuthorityFile): .file
+        case .securityFailed(.pinMismatch): .pinMismatch
+        case .securityFailed(.serverTrustEvaluationFailed): .trustRefused
+        case .securityFailed(.certificateAuthorityFile), .securityFailed(.keyLogFile): .file
         case .timedOut(.connect): .connectTimeout
         case .timedOut(.idle), .timedOut(.responseHead): .idleTimeout
         case .timedOut(.total): .deadline
@@ -117,8 +124,10 @@ extension TrellisError {
     /// for all of them.
     public var isConnectionFailure: Bool {
         switch reason {
-        case .connectionFailed, .proxyFailed, .securityFailed(.handshake), .securityFailed(.untrusted),
-            .timedOut(.connect):
+        case .connectionFailed, .proxyFailed, .securityFailed(.handshake), .securityFailed(.version),
+            .securityFailed(.untrusted), .securityFailed(.clientIdentity(.required)),
+            .securityFailed(.clientIdentity(.refused)), .securityFailed(.pinMismatch),
+            .securityFailed(.serverTrustEvaluationFailed), .timedOut(.connect):
             true
         default: false
         }

@@ -52,6 +52,17 @@ extension TrellisError {
         case parameters(String)
         /// The ``Checksum`` has no hexadecimal digits, or the wrong length.
         case checksum(String)
+        /// The proxy cannot be used: the combination of proxies or its credentials are not possible, or a variable of the environment does
+        /// not name one.
+        case proxy(String)
+        /// The text is not a ``HostPattern``.
+        case hostPattern(String)
+        /// The evaluator of the trust in servers, or a part of it such as a pin or a certificate, cannot be created.
+        case trustEvaluator(String)
+        /// The settings of ``TLSConfiguration`` are not possible.
+        case tls(String)
+        /// The ``Route`` cannot be used: one of its parts is malformed, or does not go with the URL.
+        case route(String)
         /// A validator was added after the request had started.
         case lateValidator
     }
@@ -62,16 +73,6 @@ extension TrellisError {
         case nameResolution(String)
         /// The server refused the connection, or could not be reached.
         case unreachable(String)
-    }
-
-    /// The reason why a trusted TLS connection could not be established.
-    public enum SecurityFailure: Sendable, Hashable {
-        /// The handshake failed, or the peer does not use TLS.
-        case handshake(String)
-        /// The server's certificate is not trusted: expired, for another host, or from an unknown authority.
-        case untrusted(String)
-        /// A file of certificate authorities cannot be read.
-        case certificateAuthorityFile(String)
     }
 
     /// The time limit that was reached.
@@ -206,13 +207,16 @@ extension TrellisError.Reason: CustomStringConvertible {
         case .invalidRequest(.body(let why)): "the body cannot be sent: \(why)"
         case .invalidRequest(.parameters(let why)): "the parameters cannot be encoded: \(why)"
         case .invalidRequest(.checksum(let why)): "the checksum is invalid: \(why)"
+        case .invalidRequest(.proxy(let why)), .invalidRequest(.route(let why)): why
+        case .invalidRequest(.hostPattern(let text)):
+            "\"\(text)\" is not a pattern of hosts, such as example.com, *.example.com, **.example.com or an address"
+        case .invalidRequest(.trustEvaluator(let why)): why
+        case .invalidRequest(.tls(let why)): "the settings of TLS are not possible: \(why)"
         case .invalidRequest(.lateValidator): "a validator was added after the request had started"
         case .connectionFailed(.nameResolution(let why)): "the host name could not be resolved: \(why)"
         case .connectionFailed(.unreachable(let why)): "no connection to the server: \(why)"
         case .proxyFailed(let failure): failure.description
-        case .securityFailed(.handshake(let why)): "the TLS handshake failed: \(why)"
-        case .securityFailed(.untrusted(let why)): "the server's certificate is not trusted: \(why)"
-        case .securityFailed(.certificateAuthorityFile(let why)): "the certificate authorities cannot be read: \(why)"
+        case .securityFailed(let failure): failure.description
         case .timedOut(let timeout): "timed out (\(timeout.rawValue))"
         case .cancelled(.explicitly): "the request was cancelled"
         case .cancelled(.sessionShutDown): "the session was shut down"

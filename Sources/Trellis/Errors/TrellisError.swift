@@ -21,6 +21,8 @@ public struct TrellisError: Error, Sendable {
     public internal(set) var detail: String?
     /// Indicates whether the request waited for something other than a connection, such as a rate limit.
     var isHeldByLimit = false
+    /// Indicates whether the session was shut down before the request was made.
+    var isRefused = false
     /// The error that caused this one, for example an error that a body's source threw.
     public internal(set) var underlying: (any Error)?
     /// The response that was not accepted or could not be read; `nil` if the failure is another one.
@@ -93,8 +95,12 @@ enum EarlierTraffic: UInt8, Sendable, Comparable {
 extension TrellisError: CustomStringConvertible {
     /// The failure as a sentence for people.
     public var description: String {
-        var text = reason.description
-        if isTimeout || phase == .queued && !isLimit { text += " after \(elapsed.rounded) \(activity)" }
+        var text = isRefused ? "the session is shut down" : reason.description
+        if isCancellation {
+            if phase == .queued { text += " after \(subject) had waited \(elapsed.rounded) for \(waitedFor)" }
+        } else if isTimeout || phase == .queued && !isLimit {
+            text += " after \(elapsed.rounded) \(activity)"
+        }
         if let detail { text += ": \(detail)" }
         if let underlying, !reason.tellsCause { text += " (\(underlying))" }
         if let line = bodyExcerpt?.line { text += "; the body: \(line)" }
@@ -105,6 +111,18 @@ extension TrellisError: CustomStringConvertible {
 
 extension TrellisError {
     private var isLimit: Bool { if case .limited = reason { true } else { false } }
+
+    /// The error of a request that is made after the shutdown of its session.
+    static var sessionIsShutDown: TrellisError {
+        var error = TrellisError(.cancelled(.sessionShutDown))
+        error.isRefused = true
+        return error
+    }
+
+    /// The request, in a sentence that may have named it already.
+    private var subject: String { reason == .cancelled(.explicitly) ? "it" : "the request" }
+
+    private var waitedFor: String { isHeldByLimit ? "its turn" : "a connection" }
 
     private var activity: String {
         if isHeldByLimit { return "waiting for its turn" }

@@ -140,6 +140,8 @@ struct EventSourceConnection: Sendable {
 
     /// Waits on the session's clock. Throws an error if the session is shut down.
     func wait(_ duration: Duration) async throws {
-        guard try await session.engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
+        guard try await session.timekeeper.delay(for: duration) else {
+            throw TrellisError(.cancelled(.sessionShutDown))
+        }
     }
 }

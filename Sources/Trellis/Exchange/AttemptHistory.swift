@@ -1,4 +1,5 @@
 import CurlEngine
+import HTTPTypes
 
 /// The history of a call before an exchange: its earlier attempts and redirects, with the call's observer and limits.
 final class AttemptHistory: Sendable {
@@ -18,6 +19,8 @@ final class AttemptHistory: Sendable {
     let starts: StartCount?
     /// The reasons for which a direct call continues after the exchange; `nil` if the call is not direct.
     private let continuation: DirectContinuation?
+    /// The direct call whose adapters may have changed the request; `nil` if there is no such call.
+    var adaptedCall: (any ListedCall)? { continuation?.adaptedCall }
     /// The permit of the host's limits; `nil` if the host has no limits.
     private let permission: (any StartPermission)?
 
@@ -74,6 +77,18 @@ struct DirectContinuation: Sendable {
     let hasRetriers: Bool
     /// The conditions of the call's reader; `nil` if the reader accepts any response.
     let conditions: ReadingConditions?
+    /// The call, if it has adapters; `nil` if the exchange has the request of the call.
+    let adaptedCall: (any ListedCall)?
+}
+
+/// A call as the list of a session's requests shows it.
+protocol ListedCall: AnyObject, Sendable {
+    /// The method that the call was made with.
+    var method: HTTPRequest.Method { get }
+    /// The URL that the call was made with, completed by the session.
+    var completeURL: String { get }
+    /// The error with which the call was cancelled while it had neither an actor nor an exchange; `nil` if it was not.
+    var cancellation: (any Error)? { get }
 }
 
 /// The permit of a limit to send a request. The limit is notified when the request is sent.

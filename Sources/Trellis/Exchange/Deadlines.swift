@@ -6,12 +6,22 @@ struct Deadlines: Sendable {
     /// The instant at which the call was made; ``Timeouts/total`` is measured from here.
     let start: EngineInstant
     /// The instant at which the attempt got its slot.
-    var attemptStart: EngineInstant
+    var attemptStart: EngineInstant { didSet { connectStart = attemptStart } }
+    /// The instant from which ``Timeouts/connect`` is measured: that of the slot, or of the end of a wait for a stream on a connection of
+    /// others.
+    var connectStart: EngineInstant
 
     init(limits: TimeLimits, start: EngineInstant) {
         self.limits = limits
         self.start = start
         attemptStart = start
+        connectStart = start
+    }
+
+    /// Returns whether the limit in total is reached.
+    func isTotalOver(at now: EngineInstant) -> Bool {
+        guard let total = limits.total else { return false }
+        return start.advanced(byNanoseconds: total) <= now
     }
 
     /// A time limit and the instant at which it is reached.
@@ -39,7 +49,7 @@ struct Deadlines: Sendable {
         consider(.total, limits.total, from: start)
         switch progress {
         case .parked, .queued: break
-        case .connecting: consider(.connect, limits.connect, from: attemptStart)
+        case .connecting: consider(.connect, limits.connect, from: connectStart)
         case .sending where !isHeld:
             if let lastSend { consider(.responseHead, limits.responseHead, from: lastSend) }
             consider(.idle, limits.idle, from: lastMove)

@@ -33,8 +33,15 @@ extension ExchangeActor {
 
     /// Notifies the registry of the first engine that the exchange has ended.
     func recordEnd(isFollowed: Bool) {
-        guard hasMoved else { return first.registry.didEnd(self, isFollowed: isFollowed) }
-        first.executor.submit { [self] in first.registry.didEnd(self, isFollowed: isFollowed) }
+        let wasAdded = isRegistered
+        guard hasMoved else { return first.registry.didEnd(self, wasAdded: wasAdded, isFollowed: isFollowed) }
+        first.executor.submit { [self] in first.registry.didEnd(self, wasAdded: wasAdded, isFollowed: isFollowed) }
+    }
+
+    /// Notifies the registry of the first engine that nothing waits for the response of the exchange any more.
+    @inline(never)
+    func recordAbandonment() {
+        first.executor.submit { [self] in first.registry.willNotFollow(self) }
     }
 
     /// Notifies the registry of the first engine that a call will follow the redirect with which the exchange was answered.
@@ -43,23 +50,49 @@ extension ExchangeActor {
         first.executor.submit { [self] in first.registry.willFollow(self) }
     }
 
+    // MARK: The list
+
+    /// The position in the list of the first engine; -1 outside of the list.
+    nonisolated var listPosition: Int {
+        get { position.load(ordering: .relaxed) }
+        set { position.store(newValue, ordering: .relaxed) }
+    }
+
     // MARK: The slot
 
     /// Requests a slot.
-    func enterQueue() {
-        guard place != nil || first.registry.add(self, isPartOfCall: isPartOfCall) else {
-            // Submitted, because the exchange is still handling the event that led here.
-            return submit { $0.cancel(TrellisError(.cancelled(.sessionShutDown))) }
+    ///
+    /// - Parameter ticket: The earlier number in the queue if the exchange has lost its turn; `nil` otherwise.
+    func enterQueue(ticket: Int? = nil) {
+        if place == nil {
+            guard first.registry.add(self, isPartOfCall: isPartOfCall) else {
+                // Submitted, because the exchange is still handling the event that led here.
+                return submit { $0.cancel(TrellisError.sessionIsShutDown) }
+            }
+            isRegistered = true
+            if listPosition < 0 { _ = first.list.add(self, from: nil) }
+            if hasHistory, let error = prepared.history?.adaptedCall?.cancellation {
+                return submit { $0.cancel(error) }
+            }
+            // The adapters of the call may have taken all of its time. The timer, which is set next, ends the exchange.
+            if deadlines.isTotalOver(at: executor.now) { return }
         }
-        let entry = admission.enter(self)
+        // An exchange that is about to be cancelled takes no slot.
+        if mustEnd.load(ordering: .relaxed) { return }
+        let entry = admission.enter(self, ticket: ticket)
         place = entry.place
-        if case .admitted(let isProbing) = entry.result { admit(on: home, isProbing: isProbing) }
+        switch entry.result {
+        case .admitted(let isProbing): admit(on: home, isProbing: isProbing)
+        case .waiting(let ticket): self.ticket = ticket
+        }
     }
 
-    /// Grants the exchange a slot. If the slot is on another engine, the exchange moves there.
+    /// Grants the exchange a slot. If the slot is on another engine, the exchange moves there. An exchange that has ended, or is about to,
+    /// passes the slot on.
     ///
     /// - Parameter isProbing: Indicates whether other requests wait until the connection of this one shows whether it can be shared.
     func didGetSlot(on engine: ExchangeEngine, isProbing: Bool) {
+        failIfOverdue()
         guard state.progress == .queued else {
             // The exchange no longer waits: it releases this slot, and keeps the slot that it may already have.
             let used = slotEngine
@@ -67,6 +100,7 @@ extension ExchangeActor {
             handle(.admit)
             return slotEngine = used
         }
+        if mustEnd.load(ordering: .relaxed) { return passOn(engine) }
         guard engine !== home else { return admit(on: engine, isProbing: isProbing) }
         if let timer { executor.engineLoop.cancel(timer) }
         timer = nil
@@ -74,18 +108,28 @@ extension ExchangeActor {
         _ = moved.storeIfNil(engine)
         isMoved.store(true, ordering: .releasing)
         submitDirectly { exchange in
-            exchange.admit(on: engine, isProbing: isProbing)
+            exchange.didGetSlot(on: engine, isProbing: isProbing)
             exchange.updateTimer()
         }
     }
 
-    /// Requests a slot again, because the engine of the exchange was stuck when it was the exchange's turn.
+    /// Requests a slot again, because the engine of the exchange was stuck when it was the exchange's turn. The exchange keeps its number
+    /// in the queue. If it was suspended and resumed since, it has requested a slot already.
     func didLoseTurn() {
-        guard state.progress == .queued else { return }
-        enterQueue()
+        guard state.progress == .queued, admission.hasLostTurn(self) else { return }
+        enterQueue(ticket: ticket)
+    }
+
+    /// Passes a slot on to the next exchange that waits.
+    private func passOn(_ engine: ExchangeEngine) {
+        guard let place else { return }
+        admission.release(self, at: place, on: engine, isShared: nil)
     }
 
     private func admit(on engine: ExchangeEngine, isProbing: Bool) {
+        // Either the exchange sees here that it must end, or the thread that ends it sees that it has started.
+        hasStarted.store(true, ordering: .sequentiallyConsistent)
+        if mustEnd.load(ordering: .sequentiallyConsistent) { return passOn(engine) }
         self.isProbing = isProbing
         slotEngine = engine
         engine.countAdmitted()

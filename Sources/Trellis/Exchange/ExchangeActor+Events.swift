@@ -6,7 +6,9 @@ extension ExchangeActor {
         guard let history = prepared.history, history.observer != nil, state.progress != progress else { return }
         switch event {
         case .resume, .suspend:
-            if state.progress == .queued { history.tell(.queued(prepared.request)) }
+            guard state.progress == .queued else { return }
+            if let decision = prepared.proxyDecision { history.tell(.proxySelected(decision)) }
+            history.tell(.queued(prepared.request))
         case .admit: history.tell(.admitted)
         case .connect:
             if task?.sharesConnection == true, let added = (task as? any WaitingTransportTask)?.addedConnection {
@@ -15,8 +17,9 @@ extension ExchangeActor {
             history.tell(.connected)
         case .head: if let head { history.tell(.head(head)) }
         case .complete, .discardRest, .fail, .cancel:
-            guard progress != nil else { return }
-            history.tell(.attemptEnded(finalMetrics, failure))
+            // An exchange that has only brought the certificates is not reported.
+            guard progress != nil, (failure as? TrellisError)?.pendingTrust == nil else { return }
+            history.tell(.exchangeEnded(finalMetrics, failure))
         }
     }
 }

@@ -63,7 +63,7 @@ extension ExchangeActor {
         task = nil
         isReceivingPaused = false
         // The transport is in a callback, and cannot start another attempt before the callback has returned.
-        submit { $0.startWithoutExpectation() }
+        submitDirectly { $0.startWithoutExpectation() }
     }
 
     private func startWithoutExpectation() {

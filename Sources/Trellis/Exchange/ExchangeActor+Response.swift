@@ -10,13 +10,19 @@ extension ExchangeActor {
             redirects: prepared.history?.redirects ?? [], isBodyCut: isBodyCut)
     }
 
+    /// Indicates whether the call makes a further attempt, or follows a redirect.
+    var isContinuedByCall: Bool {
+        prepared.history?.isContinued(after: failure, head: head, of: prepared) ?? false
+    }
+
     var finalMetrics: Metrics { metrics(report) }
 
-    func metrics(_ report: TransportReport?) -> Metrics {
+    func metrics(_ report: consuming TransportReport?) -> Metrics {
         let hasAttempt = deadlines.attemptStart != deadlines.start || task != nil || self.report != nil
         return Metrics(
             report, start: deadlines.start, attemptStart: hasAttempt ? deadlines.attemptStart : nil,
-            now: executor.now, version: head?.version, history: prepared.history, callID: prepared.callID)
+            now: executor.now, version: head?.version, history: prepared.history, callID: prepared.callID,
+            proxyURL: prepared.proxyURL, serverTrust: serverTrust)
     }
 }
 

@@ -32,7 +32,29 @@ extension ExchangeActor {
         if awaitsSource { lastMove = executor.now }
         guard let progress = state.progress, let expiry = nextExpiry(progress) else { return }
         guard expiry.instant <= executor.now else { return updateTimer() }
-        var error = TrellisError(.timedOut(expiry.timeout))
+        if expiry.timeout == .connect, let start = (task as? any WaitingTransportTask)?.connectStart,
+            start > deadlines.connectStart
+        {
+            // The attempt has waited for a stream, which is no time of connecting. The timer is not moved at every such wait.
+            deadlines.connectStart = start
+            return updateTimer()
+        }
+        fail(after: expiry.timeout)
+    }
+
+    /// Fails an exchange that gets its slot when its limit in total is reached, although its timer has not fired. The clock is read again,
+    /// because many slots can be passed on in one turn of the loop.
+    func failIfOverdue() {
+        guard state.progress == .queued, isClockRunning, prepared.limits.total != nil else { return }
+        guard deadlines.isTotalOver(at: executor.engineLoop.latest) else { return }
+        var error = TrellisError(.timedOut(.total))
+        // The exchange is not in the queue any more, which cannot tell why it waited.
+        error.detail = "its turn came only then"
+        fail(error)
+    }
+
+    private func fail(after timeout: TrellisError.Timeout) {
+        var error = TrellisError(.timedOut(timeout))
         error.detail = reasonForWaiting
         fail(error)
     }
@@ -54,11 +76,7 @@ extension ExchangeActor {
     ///   because the exchange of a handle may have started later.
     func end(_ error: any Error, isOverdue: Bool) -> ExchangeEnd {
         let wasInProgress = !state.isEnded
-        if isOverdue {
-            var error = TrellisError(.timedOut(.total))
-            error.detail = reasonForWaiting
-            fail(error)
-        }
+        if isOverdue { fail(after: .total) }
         cancel(error)
         return ExchangeEnd(failure: failure, metrics: finalMetrics, wasInProgress: wasInProgress)
     }

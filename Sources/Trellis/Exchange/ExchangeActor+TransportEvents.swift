@@ -21,7 +21,7 @@ extension ExchangeActor: TransportEvents {
 
 /// The receiver of the transport's events for the attempt that is sent without the expectation, after the first attempt was dropped.
 final class LaterAttempt: TransportEvents {
-    private let request: ExchangeActor
+    let request: ExchangeActor
 
     init(_ request: ExchangeActor) { self.request = request }
 
@@ -75,7 +75,13 @@ extension ExchangeActor {
     }
 
     fileprivate nonisolated func ended(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
-        guard executor.isCurrent else { return submitDirectly { $0.didEnd(end, in: attempt) } }
+        guard executor.isCurrent else { return submitEnd(end, in: attempt) }
         onEngineThread.didEnd(end, in: attempt)
+    }
+
+    /// Separate, because a closure copies the end even where it is not made.
+    @inline(never)
+    private nonisolated func submitEnd(_ end: TransportEnd, in attempt: ExchangeState.Attempt) {
+        submitDirectly { $0.didEnd(end, in: attempt) }
     }
 }

@@ -12,14 +12,15 @@ import Synchronization
 actor ExchangeActor: EngineActor {
     /// The engine on which the exchange was created.
     nonisolated let first: ExchangeEngine
-    /// The engine to which the exchange has moved; `nil` if it has not. Set once, on the thread of the first engine, by an exchange that
-    /// waits for its slot and touches none of its state afterwards.
+    /// The engine to which the exchange has moved; `nil` if it has not moved. Set once, on the thread of the first engine, by an exchange
+    /// that waits for its slot and touches none of its state afterwards.
     nonisolated let moved = AtomicLazyReference<ExchangeEngine>()
     /// Indicates whether ``moved`` is set. Reading a flag is far cheaper than reading the reference, and is done at every entry.
     nonisolated let isMoved = Atomic(false)
     /// Indicates whether the task of the exchange prefers the executor of the first engine.
     nonisolated let prefersEngine: Bool
     nonisolated let prepared: PreparedRequest
+    let hasHistory: Bool
     /// The readers of a response in memory, if they validate the head.
     nonisolated let readers: (any HeadValidator)?
     /// Indicates whether the request belongs to a call or a download in flight, and so may still be sent while the session drains.
@@ -27,10 +28,25 @@ actor ExchangeActor: EngineActor {
     let admission: ConnectionAdmission
     /// The place of the exchange in the queue; `nil` before it has requested a slot.
     var place: ConnectionAdmission.Place?
+    /// The number of the exchange in the queue since it last began to wait.
+    var ticket = 0
     /// The engine on which the exchange has its slot; `nil` before it has one.
     var slotEngine: ExchangeEngine?
     /// Indicates whether the exchange has ended, for other threads.
     nonisolated let hasEnded = Atomic(false)
+    /// The position in the list of the first engine, which guards it by its lock; -1 outside of the list.
+    nonisolated let position = Atomic(-1)
+    /// Indicates whether the exchange was cancelled before it was in the list. Guarded by the lock of the list.
+    nonisolated let wasCancelledEarly = Atomic(false)
+    /// Indicates whether the tasks that wait for the exchange were resumed because its engine was stuck. Guarded by the lock of the list.
+    nonisolated let wasAbandoned = Atomic(false)
+    /// Indicates whether the exchange must end, so that it does not start any more. Set under the lock of the list, before the
+    /// exchange is cancelled.
+    nonisolated let mustEnd = Atomic(false)
+    /// Indicates whether the exchange was about to start with its slot.
+    nonisolated let hasStarted = Atomic(false)
+    /// Indicates whether the registry counts the exchange.
+    var isRegistered = false
     private(set) var state = ExchangeState()
 
     // The work in progress.
@@ -41,6 +57,9 @@ actor ExchangeActor: EngineActor {
     var deadlines: Deadlines
     /// Indicates whether the time limits apply. For a deferred handle, they apply from the first resumption.
     var isClockRunning: Bool
+
+    /// The certificates of the server, if they were received.
+    var serverTrust: ServerTrust?
 
     // The response so far.
     var head: ResponseHead?
@@ -82,12 +101,12 @@ actor ExchangeActor: EngineActor {
     var lastMove: EngineInstant
 
     // The replies to the tasks that wait.
-    private var whenCollected: Reply<CollectedResponse>?
+    var whenCollected: Reply<CollectedResponse>?
     /// The replies to further tasks; `nil` if there are none, as in almost every exchange.
-    private var whenCollectedToo: [Reply<CollectedResponse>]?
-    private var collected: Result<CollectedResponse, any Error>?
-    private var whenHead: Reply<Response>?
-    private var headToDeliver: Response?
+    var whenCollectedToo: [Reply<CollectedResponse>]?
+    private(set) var collected: Result<CollectedResponse, any Error>?
+    var whenHead: Reply<Response>?
+    var headToDeliver: Result<Response, any Error>?
 
     init(
         _ prepared: PreparedRequest, engine: ExchangeEngine, prefersEngine: Bool, admission: ConnectionAdmission,
@@ -95,6 +114,7 @@ actor ExchangeActor: EngineActor {
     ) {
         isPartOfCall = isInFlight
         self.prepared = prepared
+        hasHistory = prepared.history != nil
         self.readers = readers
         self.flow = flow
         first = engine
@@ -109,14 +129,22 @@ actor ExchangeActor: EngineActor {
 
     /// Starts the exchange, and resumes `reply` with the response and its complete body.
     func begin(collecting reply: Reply<CollectedResponse>) {
-        if let collected { return reply.resume(with: collected) }
+        if let collected {
+            if first.list.remove(self) { reply.resume(with: collected) }
+            return
+        }
+        if isAbandoned() { return }
         if whenCollected == nil { whenCollected = reply } else { whenCollectedToo = (whenCollectedToo ?? []) + [reply] }
         if !state.isSuspended { handle(.resume) }
     }
 
     /// Starts the exchange, resumes `reply` with the head, and appends the body to `inbox`.
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
-        if let failure, state.isEnded { return reply.resume(with: .failure(failure)) }
+        if let failure, state.isEnded {
+            if first.list.remove(self) { reply.resume(with: .failure(failure)) }
+            return
+        }
+        if isAbandoned() { return }
         sink = .stream(inbox)
         whenHead = reply
         if !state.isSuspended { handle(.resume) }
@@ -156,9 +184,9 @@ actor ExchangeActor: EngineActor {
         let effects = next.handle(event)
         state = next
         if event == .cancel || event == .fail { failedPhase = TrellisError.Phase(progress) }
-        if prepared.history != nil, !next.isEnded { tell(event, after: progress) }
+        if hasHistory, !next.isEnded { tell(event, after: progress) }
         if !effects.isEmpty { perform(effects) }
-        if prepared.history != nil, next.isEnded { tell(event, after: progress) }
+        if hasHistory, next.isEnded { tell(event, after: progress) }
         // An effect has led to a further event, which has set the timer.
         if state.phase != next.phase { return }
         if event == .resume || event == .suspend {
@@ -201,7 +229,7 @@ actor ExchangeActor: EngineActor {
 
     private func startTransport() {
         deadlines.attemptStart = executor.now
-        prepared.history?.begin()
+        if hasHistory { prepared.history?.begin() }
         startAttempt()
     }
 
@@ -226,12 +254,12 @@ actor ExchangeActor: EngineActor {
             return task = nil
         }
         if flow != nil { pauseForBandwidth() }
-        if state.expectation != .awaited { startPump() }
+        if state.expectation != .awaited, !waitsForTrust { startPump() }
     }
 
     private func reportHead() {
         guard whenHead != nil else { return }
-        headToDeliver = response(metrics: metrics(report ?? task?.report))
+        headToDeliver = .success(response(metrics: metrics(report ?? task?.report)))
         executor.engineLoop.deliverSoon(self)
     }
 
@@ -249,8 +277,9 @@ actor ExchangeActor: EngineActor {
             self.timer = nil
         }
         hasEnded.store(true, ordering: .releasing)
-        let isContinued = prepared.history?.isContinued(after: failure, head: head, of: prepared) ?? false
+        let isContinued = hasHistory && isContinuedByCall
         if isContinued { recordRedirect() }
+        if whenCollected == nil, whenHead == nil { first.list.remove(self) }
         recordEnd(isFollowed: failure == nil || isFollowed || isContinued)
         deliver(outcome())
     }
@@ -263,7 +292,7 @@ actor ExchangeActor: EngineActor {
         guard var error = failure as? TrellisError else { return .failure(failure) }
         error.method = prepared.method
         error.url = URLRedaction.redact(prepared.url)
-        error.phase = failedPhase
+        error.phase = error.isRefused ? .composing : failedPhase
         error.metrics = finalMetrics
         error.followed = prepared.history?.redirects ?? []
         self.failure = error
@@ -276,29 +305,15 @@ actor ExchangeActor: EngineActor {
             // Breaks the retain cycle: the inbox retains its exchange.
             sink = .memory
         }
-        if headToDeliver == nil, let reply = whenHead {
-            whenHead = nil
-            reply.resume(with: outcome)
+        // Put off, so that observers know of the end of the exchange before the call's task continues.
+        if headToDeliver == nil, whenHead != nil {
+            headToDeliver = outcome
+            executor.engineLoop.deliverSoon(self)
         }
         // A handle that is kept must not keep the partial body of a request that failed.
         if case .failure = outcome { body = ByteAccumulator() }
         collected = outcome.map { (body.take(), $0) }
         if whenCollected != nil { executor.engineLoop.deliverSoon(self) }
-    }
-
-    /// Resumes the waiters for the head and for the complete response.
-    func deliverNow() {
-        if let response = headToDeliver, let reply = whenHead {
-            whenHead = nil
-            headToDeliver = nil
-            reply.resume(with: .success(response))
-        }
-        guard let collected, let reply = whenCollected else { return }
-        whenCollected = nil
-        reply.resume(with: collected)
-        guard let others = whenCollectedToo else { return }
-        whenCollectedToo = nil
-        for reply in others { reply.resume(with: collected) }
     }
 
     // MARK: Calls from the transport
@@ -315,20 +330,6 @@ actor ExchangeActor: EngineActor {
         handle(.fail)
     }
 
-    func isConnected(in attempt: ExchangeState.Attempt) {
-        guard isPresent(attempt) else { return }
-        lastMove = executor.now
-        if state.expectation == .awaited { beginContinueWait() }
-        if isProbing { reportConnection(isShared: task?.sharesConnection ?? false) }
-        handle(.connect)
-    }
-
-    /// Reports whether the first connection to an origin can be shared, so that the requests that wait for this result continue.
-    private func reportConnection(isShared: Bool) {
-        isProbing = false
-        if let place { admission.didProbe(self, at: place, isShared: isShared) }
-    }
-
     func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt) {
         guard isPresent(attempt), !state.isEnded, applyFinalHeadToBody(head) else { return }
         self.head = head
@@ -337,7 +338,7 @@ actor ExchangeActor: EngineActor {
         // Some transports do not report that they are connected.
         if isProbing { reportConnection(isShared: usedSharedConnection ?? false) }
         lastMove = executor.now
-        if head.status.isRedirect, prepared.history == nil, !isPartOfCall { recordRedirect() }
+        if !hasHistory, head.status.isRedirect, !isPartOfCall { recordRedirect() }
         handle(.head)
     }
 
@@ -384,8 +385,4 @@ actor ExchangeActor: EngineActor {
         }
         handle(.complete)
     }
-}
-
-extension ExchangeActor: DeferredDelivery {
-    nonisolated func deliver() { onEngineThread.deliverNow() }
 }

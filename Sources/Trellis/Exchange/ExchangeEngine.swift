@@ -9,17 +9,23 @@ final class ExchangeEngine: Sendable {
     let executorReference: ExecutorReference
     /// The transport that performs the exchanges on the engine.
     let transport: any Transport
-    /// The record of the exchanges that began on the engine.
+    /// The record of the exchanges that began on the engine, with the calls to which they belong.
     let registry: any ExchangeRegistry
+    /// The exchanges that began on the engine.
+    let list: ExchangeList
     /// The number of exchanges that got a slot on the engine.
     private let admitted = Atomic<Int>(0)
 
-    init(index: Int, executor: EngineExecutor, transport: any Transport, registry: any ExchangeRegistry) {
+    init(
+        index: Int, executor: EngineExecutor, transport: any Transport, registry: any ExchangeRegistry,
+        list: ExchangeList
+    ) {
         self.index = index
         self.executor = executor
         executorReference = executor.executorReference
         self.transport = transport
         self.registry = registry
+        self.list = list
     }
 
     /// The number of exchanges that got a slot on the engine so far.
@@ -50,6 +56,10 @@ protocol ExchangeRegistry: AnyObject, Sendable {
     func willFollow(_ exchange: ExchangeActor)
     /// Removes an exchange that has ended.
     ///
-    /// - Parameter isFollowed: Indicates whether a call follows a redirect with which the exchange was answered.
-    func didEnd(_ exchange: ExchangeActor, isFollowed: Bool)
+    /// - Parameters:
+    ///   - wasAdded: Indicates whether the exchange was added.
+    ///   - isFollowed: Indicates whether a call follows a redirect with which the exchange was answered.
+    func didEnd(_ exchange: ExchangeActor, wasAdded: Bool, isFollowed: Bool)
+    /// Records that no call follows the redirect with which the exchange was answered.
+    func willNotFollow(_ exchange: ExchangeActor)
 }

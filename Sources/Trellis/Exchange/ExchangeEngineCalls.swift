@@ -6,6 +6,7 @@ protocol ExchangeEngineCalls: AnyObject, Sendable {
     func endContinueWait(_ condition: ExchangeState.Condition)
     func begin(awaitingHead reply: Reply<Response>, inbox: BodyInbox)
     func cancel(_ error: any Error)
+    func evaluate(_ chain: CertificateChain?, in attempt: ExchangeState.Attempt)
     func isConnected(in attempt: ExchangeState.Attempt)
     func receive(_ head: ResponseHead, in attempt: ExchangeState.Attempt)
     func receiveInformational(_ head: ResponseHead, in attempt: ExchangeState.Attempt)

@@ -3,11 +3,14 @@ import CurlEngine
 extension Metrics {
     /// Creates metrics from the report of a transport, whose times are measured from the start of its attempt; `nil` if there is none.
     init(
-        _ report: TransportReport?, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
-        version: HTTPVersion?, history: AttemptHistory? = nil, callID: UInt64 = 0
+        _ report: consuming TransportReport?, start: EngineInstant, attemptStart: EngineInstant?, now: EngineInstant,
+        version: HTTPVersion?, history: AttemptHistory? = nil, callID: UInt64 = 0, proxyURL: String? = nil,
+        serverTrust: ServerTrust? = nil
     ) {
         self.init()
         self.callID = callID
+        if let proxyURL { self.proxyURL = proxyURL }
+        if let serverTrust { self.serverTrust = serverTrust }
         let queueStart = history?.start ?? start
         attemptCount = history?.earlierAttempts ?? 0
         totalTime = now.nanoseconds(since: start)

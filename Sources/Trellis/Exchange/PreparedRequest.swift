@@ -41,11 +41,16 @@ final class PreparedRequest: TransportRequest, @unchecked Sendable {
     let expectContinueTimeout: UInt64?
     /// The earlier attempts and redirects of the call; `nil` if this is the first exchange of a call without steps.
     let history: AttemptHistory?
+    /// The decision about the proxies; `nil` if there was none to make.
+    let proxyDecision: ProxyDecision?
+    /// The evaluation of the server's certificates; `nil` if there is none.
+    let trustEvaluation: HostTrust?
 
     init(
         request: Request, defaultFields: HTTPFields?, wire: TransferOptions, streamedBody: StreamedBody?,
         limits: TimeLimits, maximumBodySize: ByteLimit, start: EngineInstant, isDeferred: Bool = false,
-        expectContinueTimeout: UInt64? = nil, history: AttemptHistory? = nil, callID: UInt64 = 0
+        expectContinueTimeout: UInt64? = nil, history: AttemptHistory? = nil, callID: UInt64 = 0,
+        proxyDecision: ProxyDecision? = nil, trustEvaluation: HostTrust? = nil
     ) {
         self.streamedBody = streamedBody
         self.limits = limits
@@ -55,15 +60,27 @@ final class PreparedRequest: TransportRequest, @unchecked Sendable {
         self.expectContinueTimeout = expectContinueTimeout
         self.history = history
         self.callID = callID
+        self.proxyDecision = proxyDecision
+        self.trustEvaluation = trustEvaluation
         super.init(source: request, defaultFields: defaultFields, wire: wire)
     }
 
     var origin: String { wire.url.origin }
 
+    /// The URL of the proxy, without credentials; `nil` if there is none.
+    var proxyURL: String? {
+        guard let proxyDecision else { return nil }
+        let proxy = source.extras?.extras.selected?.proxy ?? proxyDecision.proxies.first
+        return proxy.flatMap { $0 == .direct ? nil : $0.url }
+    }
+
     /// The name of the queue whose requests share connections and limits: an origin, with the protocols that may be used. An HTTP/1.1
     /// request must not be counted as a stream of the HTTP/2 connections to the same origin.
-    var queue: String {
-        switch wire.version {
+    var queue: String { Self.queue(of: wire.pool, wire.version) }
+
+    /// Returns the name of the queue of requests to an origin.
+    static func queue(of origin: String, _ version: TransferOptions.Version) -> String {
+        switch version {
         case .http2OverTLS, .http3WithFallback: origin
         case .http1: origin + " HTTP/1.1"
         case .http2PriorKnowledge: origin + " HTTP/2"

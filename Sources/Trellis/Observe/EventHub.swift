@@ -105,7 +105,7 @@ final class EventHub: Sendable {
             observer.finish()
             remove(observer.id)
         }
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
             let waiter = Locked<CheckedContinuation<Void, Never>?>(continuation)
             let resume = { @Sendable in
                 waiter.withLock { waiter in

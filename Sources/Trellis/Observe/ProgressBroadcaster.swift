@@ -163,7 +163,7 @@ package final class ProgressBroadcaster: Sendable {
             return state.nextWaiter
         }
         await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
+            await withContinuation { continuation in
                 let (mustWait, mustFlush) = state.withLock { state in
                     guard state.version <= version, !state.isFinished, !Task.isCancelled else { return (false, false) }
                     state.waiters[id] = continuation

@@ -80,7 +80,7 @@ package struct ProgressMeter: Sendable {
         let elapsed = (end ?? now).nanoseconds(since: start)
         let average = moved > 0 && elapsed > 0 ? Double(moved) * 1e9 / Double(elapsed) : nil
         return TransferProgress(
-            completedBytes: completed, totalBytes: total, bytesPerSecond: end == nil ? rate : average,
-            elapsed: .nanoseconds(elapsed))
+            completedBytes: completed, transferredBytes: moved, totalBytes: total,
+            bytesPerSecond: end == nil ? rate : average, elapsed: .nanoseconds(elapsed))
     }
 }

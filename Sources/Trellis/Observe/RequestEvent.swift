@@ -5,21 +5,27 @@ import Synchronization
 ///
 /// | a call that | brings, in this order |
 /// |---|---|
-/// | succeeds | `created`, `adapted` per adapter, then the attempt, `finished` |
-/// | … the attempt | `queued`, `admitted`, `connected`, `informational` per head of 1xx, `head`, `attemptEnded` |
-/// | is redirected | … `attemptEnded`, `redirected`, `queued` … |
-/// | is retried | … `attemptEnded`, `retrying`, `adapted` … |
+/// | succeeds | `created`, `adapted` per adapter, then an exchange for each hop, `finished` |
+/// | … an exchange | `queued`, `admitted`, `connected`, `informational` per head of 1xx, `head`, `exchangeEnded` |
+/// | goes to a host that asks for https | `created`, `upgraded`, `adapted` per adapter … |
+/// | goes to an alternative service | … `adapted`, `alternativeSelected`, `queued` …; `alternativeFailed` if it goes to the origin then |
+/// | has a rule for proxies | … `adapted`, `proxySelected`, `queued` … |
+/// | is the first to notice changed files of certificates | … `adapted`, `trustFilesChanged`, `queued` … |
+/// | is redirected | … `exchangeEnded`, `redirected`, `queued` … |
+/// | is retried | … `exchangeEnded`, `validated` per condition of its reader, `retrying`, `adapted` … |
 /// | needs another HTTP/2 or HTTP/3 connection | … `admitted`, `connectionAdded`, `connected` … |
+/// | goes to a server whose evaluator only reports a deviation | … `admitted`, `serverTrustReported`, `connected` … |
+/// | goes to a server whose evaluator is the user's own | … `admitted`, `evaluatingServerTrust`, `queued`, `admitted`, `connected` … |
 /// | is delayed by a rate limit | `created`, `rateLimited`, `queued` … |
-/// | opens the circuit of its host, or closes it | … `attemptEnded`, `circuitOpened` or `circuitClosed` … |
+/// | opens the circuit of its host, or closes it | … `exchangeEnded`, `circuitOpened` or `circuitClosed` … |
 /// | is hedged | … `connected`, `hedging`, and then the events of two attempts, distinguished by their number |
 /// | shares the response of another call | `created`, `coalesced`, `finished` |
 /// | reads its response as a value | … `finished`, `validated` per condition, `serialized` |
-/// | is cancelled | … `attemptEnded` if an attempt was under way, `failed` |
-/// | fails | … `attemptEnded` if an attempt was under way, `failed` |
+/// | is cancelled | … `exchangeEnded` if an exchange was under way, `failed` |
+/// | fails | … `exchangeEnded` if an exchange was under way, `failed` |
 ///
 /// A response that is read several times is validated and serialized as many times. `resumed` and `suspended` occur whenever a
-/// handle is resumed or suspended. A stream is `finished` when its head is passed on; its `attemptEnded` follows, at the
+/// handle is resumed or suspended. A stream is `finished` when its head is passed on; its `exchangeEnded` follows, at the
 /// end of its body. A call that ends at its deadline or is cancelled has `failed` before the circuit of its host is informed.
 public struct RequestEvent: Sendable {
     /// The identifier of the call, unique in its process; later calls have higher identifiers.
@@ -71,13 +77,32 @@ public struct RequestEvent: Sendable {
         case suspended
         /// The return of an adapter, with the request that the adapter made.
         case adapted(Request)
+        /// The change of a URL from `http` to `https`, because its host is to be reached over https alone (``SessionConfiguration/hsts``),
+        /// with the changed request. Like a redirect within the client; ``redirected(_:)`` of a changed redirect precedes the event.
+        case upgraded(Request)
+        /// The decision to send the request to an alternative service of its origin (``SessionConfiguration/alternativeServices``).
+        case alternativeSelected(AlternativeService)
+        /// The failure of the alternative service. The service is not used for a while. If no connection to it was made, or it does not
+        /// serve the origin (421), the request goes to the origin now.
+        case alternativeFailed(AlternativeService, because: any Error)
+        /// The decision about the proxy of a hop, if there are proxies for some requests. The first of its proxies is tried now.
+        case proxySelected(ProxyDecision)
+        /// A change of the files of ``TLSConfiguration``, which this request is the first to notice. Requests use the new contents from now
+        /// on, or the earlier ones if the new ones cannot be used because of an error.
+        case trustFilesChanged([String], (any Error)?)
         /// The beginning of the wait for a connection slot, with the request completed by the session's defaults.
         case queued(Request)
         /// The assignment of a connection slot: a connection is being made or found.
         case admitted
-        /// The opening of another connection to the origin, because the server allows `streamLimit` requests at once on each connection,
-        /// and all of them were in use. `number` counts the connections to the origin that are in use, including the new one.
+        /// The opening of another connection to the origin, because all others carry `streamLimit` requests: as many as the server allows,
+        /// as far as its limit is known, and at most 100, which is libcurl's own limit. `number` counts the connections to the origin that
+        /// are in use, including the new one.
         case connectionAdded(number: Int, streamLimit: Int)
+        /// A deviation of the server's certificates that an evaluator has reported and does not enforce (``PinEnforcement``).
+        case serverTrustReported(ServerTrustReport)
+        /// The beginning of the evaluation of certificates that the server has not shown before, by an evaluator of the user's own. If the
+        /// evaluator trusts the server, the request is queued again, and sent on a connection with the same certificates.
+        case evaluatingServerTrust(ServerTrust)
         /// The readiness of the connection: the request is being sent.
         case connected
         /// The arrival of an informational response head (1xx).
@@ -85,7 +110,7 @@ public struct RequestEvent: Sendable {
         /// The arrival of the final response head.
         case head(ResponseHead)
         /// The end of the request on the wire, with an error or with its complete response.
-        indirect case attemptEnded(Metrics, (any Error)?)
+        indirect case exchangeEnded(Metrics, (any Error)?)
         /// A redirect response that is followed.
         case redirected(Redirect)
         /// The failure of an attempt, after which another attempt follows with a delay.

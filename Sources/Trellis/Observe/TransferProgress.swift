@@ -8,6 +8,9 @@
 public struct TransferProgress: Sendable, Hashable {
     /// The number of completed bytes, including those of an earlier part of a resumed transfer.
     public let completedBytes: Int64
+    /// The number of bytes that this transfer has moved: ``completedBytes`` without those of an earlier part. After a new beginning,
+    /// bytes that are moved again are counted again.
+    public let transferredBytes: Int64
     /// The total number of bytes; `nil` if it is unknown.
     public let totalBytes: Int64?
     /// The speed of the transfer in bytes per second: a moving average over about two seconds, and in the last value the average
@@ -16,9 +19,13 @@ public struct TransferProgress: Sendable, Hashable {
     /// The time since the transfer began.
     public let elapsed: Duration
 
-    /// Creates the progress at one moment.
-    public init(completedBytes: Int64, totalBytes: Int64?, bytesPerSecond: Double? = nil, elapsed: Duration = .zero) {
+    /// Creates the progress at one moment. Without `transferredBytes`, all completed bytes are those of this transfer.
+    public init(
+        completedBytes: Int64, transferredBytes: Int64? = nil, totalBytes: Int64?, bytesPerSecond: Double? = nil,
+        elapsed: Duration = .zero
+    ) {
         self.completedBytes = completedBytes
+        self.transferredBytes = transferredBytes ?? completedBytes
         self.totalBytes = totalBytes
         self.bytesPerSecond = bytesPerSecond
         self.elapsed = elapsed

@@ -5,13 +5,17 @@ extension HTTPFields {
     /// Creates fields from the wire. Bytes beyond ASCII are kept as they are.
     package init(_ wire: WireFields) {
         self.init()
-        reserveCapacity(wire.count)
-        FieldNames.shared.withLock { names in
-            wire.forEach { name, value in
-                guard let name = names.name(name) else { return }
-                append(HTTPField(name, value))
+        var fields: [HTTPField] = []
+        fields.reserveCapacity(wire.count)
+        FieldCache.shared.withLock { cache in
+            wire.forEachLine { line, parts in
+                if let field = cache.field(line, parts) { fields.append(field) }
             }
         }
+        // Assigning all fields at once costs a tenth of appending them one by one. The name has no effect: there are no fields of that name
+        // to be replaced, and every field keeps its own.
+        reserveCapacity(fields.count)
+        self[fields: .date] = fields
     }
 }
 
@@ -25,35 +29,65 @@ extension HTTPField {
     }
 }
 
-/// A cache of the field names that were received last. Servers send the same names repeatedly, and making a name costs more than
-/// finding one.
-private struct FieldNames {
-    static let shared = Locked(FieldNames())
+/// A cache of the fields that were received last, and of their names.
+///
+/// Most fields of a server's responses are the same in each of them, and making a field costs about twenty times as much as finding one.
+private struct FieldCache {
+    static let shared = Locked(FieldCache())
 
-    private static let slotCount = 256
-    /// The maximum length of a cached name in bytes. Longer names are rare, and are not cached.
-    private static let maximumLength = 64
-    private var slots = [(bytes: [UInt8], name: HTTPField.Name)?](repeating: nil, count: slotCount)
+    /// A field, with the line from which it was made.
+    private final class Known {
+        let hash: UInt64
+        let line: [UInt8]
+        let field: HTTPField
 
-    /// Returns the name with these bytes, from the cache if possible; `nil` if the bytes are not a valid name.
-    mutating func name(_ bytes: Span<UInt8>) -> HTTPField.Name? {
-        guard bytes.count <= Self.maximumLength else { return HTTPField.Name(Self.text(bytes)) }
+        init(_ hash: UInt64, _ line: [UInt8], _ field: HTTPField) {
+            self.hash = hash
+            self.line = line
+            self.field = field
+        }
+    }
+
+    /// A name, with the bytes from which it was made.
+    private struct KnownName {
+        let bytes: [UInt8]
+        let name: HTTPField.Name
+        /// Indicates whether the fields of this name hold secrets, or URLs that may hold them.
+        let isSecret: Bool
+    }
+
+    private static let slotCount = 512
+    /// The maximum length of a cached line in bytes. Longer lines are rare, and are not cached.
+    private static let maximumLength = 256
+    private var fields = [Known?](repeating: nil, count: slotCount)
+    private var names = [KnownName?](repeating: nil, count: slotCount)
+
+    /// Returns the field of a line, from the cache if possible; `nil` if its name is not valid.
+    mutating func field(_ line: Span<UInt8>, _ parts: WireFields.Parts) -> HTTPField? {
+        let slot = Int(truncatingIfNeeded: parts.hash % UInt64(Self.slotCount))
+        if let known = fields[slot], known.hash == parts.hash, line.hasSameBytes(as: known.line) { return known.field }
+        guard let known = name(line.extracting(..<parts.nameEnd)) else { return nil }
+        let field = HTTPField(known.name, line.extracting(parts.valueStart...))
+        // Secrets, such as cookies, do not stay in memory after their response, and mostly differ from one response to the next.
+        if line.count <= Self.maximumLength, !known.isSecret {
+            fields[slot] = Known(parts.hash, Self.bytes(line), field)
+        }
+        return field
+    }
+
+    private mutating func name(_ bytes: Span<UInt8>) -> KnownName? {
         var hash: UInt32 = 2_166_136_261
         for index in bytes.indices { hash = (hash ^ UInt32(bytes[index])) &* 16_777_619 }
         let slot = Int(hash % UInt32(Self.slotCount))
-        if let known = slots[slot], Self.isEqual(known.bytes.span, bytes) { return known.name }
+        if let known = names[slot], bytes.hasSameBytes(as: known.bytes) { return known }
         guard let name = HTTPField.Name(Self.text(bytes)) else { return nil }
-        slots[slot] = (bytes.indices.map { bytes[$0] }, name)
-        return name
+        let isSecret = name == .location || SecretFields.isSecret(HTTPField(name: name, value: ""))
+        let known = KnownName(bytes: Self.bytes(bytes), name: name, isSecret: isSecret)
+        if bytes.count <= Self.maximumLength { names[slot] = known }
+        return known
     }
 
-    private static func isEqual(_ known: Span<UInt8>, _ bytes: Span<UInt8>) -> Bool {
-        guard known.count == bytes.count else { return false }
-        for index in bytes.indices where known[index] != bytes[index] { return false }
-        return true
-    }
+    private static func bytes(_ span: Span<UInt8>) -> [UInt8] { span.indices.map { span[$0] } }
 
-    private static func text(_ bytes: Span<UInt8>) -> String {
-        String(decoding: bytes.indices.map { bytes[$0] }, as: UTF8.self)
-    }
+    private static func text(_ bytes: Span<UInt8>) -> String { String(decoding: Self.bytes(bytes), as: UTF8.self) }
 }

@@ -45,8 +45,41 @@ public struct Metrics: Sendable, Hashable {
         guard !peerHost.isEmpty else { return nil }
         return peerHost.utf8.contains(UInt8(ascii: ":")) ? "[\(peerHost)]:\(peerPort)" : "\(peerHost):\(peerPort)"
     }
+    /// The URL of the proxy that the request went through, without credentials; `nil` if there was none.
+    public package(set) var proxyURL: String? {
+        get { rare?.proxyURL }
+        set { rare = Rare(proxyURL: newValue, serverTrust: rare?.serverTrust) }
+    }
+    /// The certificates of the server; `nil` unless the session has a ``ServerTrustManager``, or the request or its session collects them
+    /// (``Request/collectsServerTrust``).
+    public package(set) var serverTrust: ServerTrust? {
+        get { rare?.serverTrust }
+        set { rare = Rare(proxyURL: rare?.proxyURL, serverTrust: newValue) }
+    }
     /// The number of times that the request was started.
     public var attemptCount = 0
+
+    /// The values that few requests have, behind one reference.
+    private final class Rare: Sendable, Hashable {
+        let proxyURL: String?
+        let serverTrust: ServerTrust?
+
+        init(proxyURL: String?, serverTrust: ServerTrust?) {
+            self.proxyURL = proxyURL
+            self.serverTrust = serverTrust
+        }
+
+        static func == (one: Rare, other: Rare) -> Bool {
+            one.proxyURL == other.proxyURL && one.serverTrust == other.serverTrust
+        }
+
+        func hash(into hasher: inout Hasher) {
+            hasher.combine(proxyURL)
+            hasher.combine(serverTrust)
+        }
+    }
+
+    private var rare: Rare?
 
     // Stored in nanoseconds: every request has metrics, few are read, and a `Duration` costs a multiplication of 128 bits.
     var queuedTime: Int64 = 0

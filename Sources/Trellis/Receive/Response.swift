@@ -67,6 +67,9 @@ public struct Response: Sendable {
     /// The number of the call in its process: ``RequestEvent/callID`` of the events that belong to it. Later calls have higher numbers.
     public var callID: UInt64 { metrics.callID }
 
+    /// The certificates of the server: ``Metrics/serverTrust``.
+    public var serverTrust: ServerTrust? { metrics.serverTrust }
+
     /// The redirects that led to this response, in their order.
     public var redirects: [Redirect] { storage.redirects }
 

@@ -31,10 +31,10 @@ public struct ResponseHead: Sendable {
     /// Returns the values of the fields with a name exactly as they were received, as ``OctetText``.
     ///
     /// An `HTTPField` has blanks in place of the control characters that were received, which cannot be recognized any more.
-    func texts(of name: HTTPField.Name) -> [String] { storage.texts(of: name) }
+    func texts(of name: HTTPField.Name) -> [String] { octets(of: name).map { OctetText.text($0.span) } }
 
-    /// Returns whether the values of the fields with a name are these octets; `nil` if there are no such fields.
-    func hasValues(of name: HTTPField.Name, _ values: [[UInt8]]) -> Bool? { storage.hasValues(of: name, values) }
+    /// Returns the octets of the values of the fields with a name, exactly as they were received.
+    func octets(of name: HTTPField.Name) -> [[UInt8]] { storage.octets(of: name) }
 }
 
 extension HTTPResponse.Status {
@@ -92,48 +92,9 @@ private final class HeadStorage: Sendable {
         return parsed.storeIfNil(Parsed(HTTPFields(wire))).fields
     }
 
-    /// Returns the values of the fields with a name as ``OctetText``, or as parsed if the fields were given parsed.
-    func texts(of name: HTTPField.Name) -> [String] {
-        guard wire.count > 0 else { return fields[values: name] }
-        var texts: [String] = []
-        wire.forEach { bytes, value in
-            guard bytes.hasSameLetters(as: name) else { return }
-            texts.append(OctetText.text(value))
-        }
-        return texts
-    }
-
-    /// Returns whether the values of the fields with a name are these octets; `nil` if there are no such fields.
-    func hasValues(of name: HTTPField.Name, _ values: [[UInt8]]) -> Bool? {
-        guard wire.count > 0 else {
-            let known = fields[values: name]
-            return known.isEmpty ? nil : known.map { Array($0.utf8) } == values
-        }
-        var (count, isSame) = (0, true)
-        wire.forEach { bytes, value in
-            guard bytes.hasSameLetters(as: name) else { return }
-            if count >= values.count || !value.hasSameBytes(as: values[count]) { isSame = false }
-            count += 1
-        }
-        return count == 0 ? nil : isSame && count == values.count
-    }
-}
-
-extension Span<UInt8> {
-    /// Returns whether the bytes are those of an array.
-    fileprivate func hasSameBytes(as other: [UInt8]) -> Bool {
-        guard count == other.count else { return false }
-        for index in indices where self[index] != other[index] { return false }
-        return true
-    }
-
-    /// Returns whether the bytes are a name, without regard to case.
-    fileprivate func hasSameLetters(as name: HTTPField.Name) -> Bool {
-        let canonical = name.canonicalName.utf8.span
-        guard count == canonical.count else { return false }
-        for index in indices where self[index] != canonical[index] {
-            guard self[index] | 0x20 == canonical[index], 0x61...0x7a ~= canonical[index] else { return false }
-        }
-        return true
+    /// Returns the octets of the values of the fields with a name, as they were received or given.
+    func octets(of name: HTTPField.Name) -> [[UInt8]] {
+        guard wire.count > 0 else { return fields[values: name].map { Array($0.utf8) } }
+        return wire.values(of: name.canonicalName)
     }
 }

@@ -17,35 +17,52 @@ public struct LiveRequest: Sendable, Hashable, CustomStringConvertible {
         "\(method.rawValue) \(url) \(Int64(elapsed / .milliseconds(1))) ms (call \(callID))"
     }
 
-    init(_ request: RequestActor, now: EngineInstant) {
-        let call = request.call
+    init(_ call: Call, now: EngineInstant) {
         callID = call.id
-        method = call.request.method
-        url = URLRedaction.redact(request.completeURL)
+        method = call.method
+        url = URLRedaction.redact(call.completeURL)
         elapsed = .nanoseconds(now.nanoseconds(since: call.deadline.start))
     }
 
     init(_ prepared: PreparedRequest, now: EngineInstant) {
         callID = prepared.callID
-        method = prepared.method
-        url = URLRedaction.redact(prepared.url)
+        // Adapters add secrets.
+        let call = prepared.history?.adaptedCall
+        method = call?.method ?? prepared.method
+        url = URLRedaction.redact(call?.completeURL ?? prepared.url)
         elapsed = .nanoseconds(now.nanoseconds(since: prepared.start))
     }
 }
 
+extension Call: ListedCall {
+    var method: HTTPRequest.Method { request.method }
+    var completeURL: String { (sender as? Session)?.completeURL(of: request) ?? request.url }
+}
+
 extension Session {
     /// The requests of the session that have not ended, in the order of their creation. The list includes requests that wait for a
-    /// connection, a limit or a step, but not handles that were not started.
+    /// connection, a limit or a step, but not handles that were not started. No engine is asked, so that an engine that is stuck does not
+    /// delay the list.
     public var liveRequests: [LiveRequest] {
         get async {
-            var requests: [LiveRequest] = []
-            for engine in engines.started { requests += await engine.actor.liveRequests }
-            return requests.sorted { $0.callID < $1.callID }
+            let (now, engines) = (clock.now(), engines.all)
+            var live: [UInt64: LiveRequest] = [:]
+            for engine in engines {
+                for call in engine.actor.calls.direct { live[call.call.id] = LiveRequest(call.call, now: now) }
+                for call in engine.actor.calls.all { live[call.call.id] = LiveRequest(call.call, now: now) }
+            }
+            for exchange in engines.flatMap(\.site.list.all) where live[exchange.prepared.callID] == nil {
+                live[exchange.prepared.callID] = LiveRequest(exchange.prepared, now: now)
+            }
+            return live.values.sorted { $0.callID < $1.callID }
         }
     }
 
     /// Cancels all requests of the session that have not ended, including downloads. The session stays open for new requests.
     ///
-    /// The readers of a cancelled request get an error of kind ``TrellisError/Kind/cancelled``.
+    /// The readers of a cancelled request get an error of kind ``TrellisError/Kind/cancelled``. No request that waits for a connection is
+    /// sent any more. Returns when the requests have ended, however many there are. An engine is an exception if its thread is blocked for
+    /// more than 100 ms, for example by a task on ``executor`` that waits: then its verbs throw without it, and its connections are closed
+    /// when its thread is free again.
     public func cancelAllRequests() async { await engines.cancelAll(TrellisError(.cancelled(.explicitly))) }
 }

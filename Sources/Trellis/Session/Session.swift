@@ -24,9 +24,12 @@ public final class Session: Sendable {
     let hub: EventHub
     /// The configuration's steps.
     let steps: AttachedSteps
+    /// Indicates whether calls consist of more than an exchange.
     let hasSteps: Bool
     /// The bandwidth limits that all transfers share; `nil` if the configuration has none.
     private let flow: SessionBandwidth?
+    /// The observation of the machine's network; `nil` if nothing depends on it.
+    private let network: (any NetworkStatusObservation)?
 
     /// Creates a session that uses libcurl.
     public convenience init(configuration: SessionConfiguration = SessionConfiguration()) {
@@ -59,46 +62,55 @@ public final class Session: Sendable {
         self.clock = clock
         self.preparation = preparation
         steps = AttachedSteps(configuration.steps)
-        hasSteps = !configuration.steps.isEmpty
+        hasSteps = !configuration.steps.isEmpty || configuration.hasUpgrades
         hub = EventHub(monitors: configuration.eventMonitors, bufferSize: configuration.eventBufferSize)
         let life = life
         engines = SessionEngines(configuration.engines, limits: configuration.limits) { index, onSample in
             let executor = EngineExecutor(clock: clock, onSample: onSample)
-            return SessionEngine(index, executor: executor, transport: transport(executor), life: life)
+            return SessionEngine(index, executor: executor, transport: transport(executor), life: life, clock: clock)
         }
-        flow = SessionBandwidth(configuration.bandwidth, executor: engines.first.executor)
+        flow = SessionBandwidth(configuration.bandwidth)
+        network = configuration.observeNetwork()
     }
 
     deinit {
-        for engine in engines.all { engine.executor.stop() }
+        for engine in engines.all {
+            engine.executor.stop()
+            engine.site.list.stopLooking()
+        }
     }
 
-    /// The first engine thread, as an executor. Timers and operations that belong to no request use it.
+    /// The first engine thread, as an executor.
     var engine: EngineExecutor { engines.first.executor }
+
+    /// The engine thread whose timers serve operations that belong to no request, as an executor. Read at the beginning of each wait.
+    var timekeeper: EngineExecutor { engines.timekeeper.executor }
 
     /// The actor of the first engine, which knows the operations of several calls.
     var actor: SessionActor { engines.first.actor }
 
     /// Returns the bandwidth limits of a request, including those of its session; `nil` if there are none.
-    func flow(of request: Request, on executor: EngineExecutor) -> TransferBandwidth? {
+    func flow(of request: Request) -> TransferBandwidth? {
         guard flow != nil || request.extras != nil else { return nil }
-        return SessionBandwidth.flow(of: request, in: flow, executor: executor)
+        return SessionBandwidth.flow(of: request, in: flow)
     }
 
     /// The thread of an engine of the session as an executor. A task that prefers this executor needs no thread switch on its way into the
-    /// session and back, which makes small requests faster:
+    /// session and back:
     ///
     /// ```swift
     /// try await withTaskExecutorPreference(session.executor) { … }
     /// ```
     ///
-    /// Everything else that such a task does delays all other requests of the engine. Keep it short, and never block. If the session has
-    /// several engines, each access returns the executor of another one, in turn. The requests of the task stay on that engine, unless the
-    /// limit on connections to their origin is reached and another engine has an idle one.
+    /// Everything else that such a task does delays all other requests of the engine. Keep it short, and never block. Each access returns
+    /// the executor of the next of the engines that get new requests at present, so read it once for a task. The requests of the task stay
+    /// on that engine, unless the limit on connections to their origin is reached and another engine has an idle one.
     public var executor: any TaskExecutor { engines.next.executor }
 
     /// The threads of all engines that the session may have (``SessionConfiguration/engines``) as executors, for example for a server with
-    /// a group of tasks on each core. Everything else is as for ``executor``.
+    /// a group of tasks on each core. Everything else is as for ``executor``. Reading this property creates all of these engines; their
+    /// threads start with their first work. After the shutdown, no engine is added, and the executors still run tasks, on threads that
+    /// start for them and end with them.
     public var executors: [any TaskExecutor] { engines.complete.map(\.executor) }
 
     /// Ends the session: refuses new requests, lets requests in flight continue for `grace`, and then ends them with an error of kind
@@ -107,10 +119,16 @@ public final class Session: Sendable {
     /// session's threads have ended, and the event monitors have handled their events, for which they have two seconds. The monitors get no
     /// events of calls that are made later.
     ///
+    /// A task that blocks the thread of an engine (``executor``) delays the shutdown until it has returned, because the thread must end.
+    /// The readers of that engine's requests get their errors at the end of the grace if another engine's thread is free, and otherwise
+    /// when the task has returned.
+    ///
     /// - Parameter grace: The time for which requests in flight may continue. The default is zero.
     public func shutdown(drainingFor grace: Duration = .zero) async {
         await engines.drain(for: grace, life)
-        for engine in engines.all { await engine.executor.shutDown() }
+        await engines.shutDown()
+        network?.end()
+        await configuration.saveUpgrades()
         await hub.finishMonitors(within: .seconds(2))
     }
 }
@@ -118,16 +136,13 @@ public final class Session: Sendable {
 extension EngineConfiguration {
     fileprivate init(_ configuration: SessionConfiguration, _ preparation: RequestPreparation) {
         self.init()
-        trust =
-            configuration.tls.isInsecure
-            ? .nothing : .system(additionalFile: configuration.tls.additionalCertificateAuthorityFile)
         idleLifetimeSeconds = Int(configuration.limits.idleLifetime.components.seconds)
         maximumLifetimeSeconds = Int(configuration.limits.maximumLifetime.components.seconds)
-        maximumConnections = configuration.limits.total
-        connections = ConnectionBudget(perOrigin: configuration.limits.perOrigin)
-        unixSocketPath = configuration.unixSocketPath
-        proxy = configuration.proxy?.engine
+        maximumConnections = configuration.limits.usable.total
+        connections = ConnectionBudget(
+            perOrigin: configuration.limits.perOrigin, total: configuration.limits.total)
         defaultHeaderLines = preparation.defaultLines
+        followsNetworkChanges = configuration.followsNetworkChanges
     }
 }
 

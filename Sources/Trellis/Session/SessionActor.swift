@@ -4,44 +4,31 @@ import CurlEngine
 actor SessionActor: EngineActor {
     nonisolated let executor: EngineExecutor
     nonisolated let executorReference: ExecutorReference
-    /// The exchanges that have requested a slot and have not ended.
-    private var requests: [ObjectIdentifier: ExchangeActor] = [:]
+    /// The exchanges that began on the engine and have not ended.
+    nonisolated let list: ExchangeList
+    /// The calls and operations that have begun and have not ended.
+    nonisolated let calls = CallList()
     private let life: SessionLife
+    /// The number of exchanges that have requested a slot and have not ended.
+    private(set) var requestCount = 0
     /// Indicates whether the actor accepts no new requests, although other engines of the session may still do.
     private var isClosed = false
     /// The number of exchanges, calls and operations that have begun.
     private var entryCount = 0
-    /// The calls with steps that have started and have not ended, including calls whose step is running while no exchange is in progress.
-    private var calls: [ObjectIdentifier: RequestActor] = [:]
     /// The requests without steps whose response was a redirect, and whose calls that follow the redirect are about to start.
     private var redirected: Set<ObjectIdentifier> = []
     /// The errors of the requests that were cancelled after a redirect, before the calls that follow it have started.
     private(set) var cancelledRedirects: [ObjectIdentifier: TrellisError] = [:]
-    /// The errors of the requests on other engines that are being cancelled. Their responses may come before that.
-    private var cancelledElsewhere: [ObjectIdentifier: TrellisError] = [:]
-    /// The operations made of several calls that have started and have not ended, even if none of their requests is in progress.
-    private var work: [ObjectIdentifier: any SessionOperation] = [:]
+    /// The errors of the requests that are being cancelled. Their responses may come before that.
+    private var beingCancelled: [ObjectIdentifier: TrellisError] = [:]
     /// The continuations of ``waitUntilEmpty()``, resumed when no request or operation is left.
     private var whenEmpty: [CheckedContinuation<Void, Never>] = []
 
-    init(executor: EngineExecutor, life: SessionLife) {
+    init(executor: EngineExecutor, life: SessionLife, list: ExchangeList) {
         self.life = life
+        self.list = list
         self.executor = executor
         executorReference = executor.executorReference
-    }
-
-    /// The number of exchanges that have not ended.
-    var requestCount: Int { requests.count }
-
-    /// The requests that have not ended, in the order of their creation.
-    var liveRequests: [LiveRequest] {
-        let now = executor.now
-        var live = Dictionary(
-            uniqueKeysWithValues: calls.values.map { ($0.call.id, LiveRequest($0, now: now)) })
-        for exchange in requests.values where live[exchange.prepared.callID] == nil {
-            live[exchange.prepared.callID] = LiveRequest(exchange.prepared, now: now)
-        }
-        return live.values.sorted { $0.callID < $1.callID }
     }
 
     /// Indicates whether new requests are refused.
@@ -53,35 +40,43 @@ actor SessionActor: EngineActor {
     func add(_ exchange: ExchangeActor, isPartOfCall: Bool) -> Bool {
         guard !isRefusing || isPartOfCall else { return false }
         entryCount += 1
-        requests[ObjectIdentifier(exchange)] = exchange
+        requestCount += 1
         return true
     }
 
     /// Removes an exchange that has ended.
-    func didEnd(_ request: ExchangeActor, isFollowed: Bool) {
-        let id = ObjectIdentifier(request)
-        requests[id] = nil
+    func didEnd(_ request: ExchangeActor, wasAdded: Bool, isFollowed: Bool) {
+        if wasAdded { requestCount -= 1 }
         // No call follows an exchange that has failed; its identity may be a later exchange's.
-        cancelledElsewhere[id] = nil
-        if !isFollowed {
-            redirected.remove(id)
-            cancelledRedirects[id] = nil
-        }
+        if !beingCancelled.isEmpty { beingCancelled[ObjectIdentifier(request)] = nil }
+        if !isFollowed { forgetRedirect(of: request) }
         resumeIfEmpty()
     }
 
-    private var isEmpty: Bool { requests.isEmpty && calls.isEmpty && redirected.isEmpty && work.isEmpty }
+    /// Records that no call follows the redirect with which an exchange was answered.
+    func willNotFollow(_ request: ExchangeActor) {
+        forgetRedirect(of: request)
+        resumeIfEmpty()
+    }
+
+    private func forgetRedirect(of request: ExchangeActor) {
+        redirected.remove(ObjectIdentifier(request))
+        cancelledRedirects[ObjectIdentifier(request)] = nil
+    }
+
+    private var isEmpty: Bool { requestCount == 0 && redirected.isEmpty && calls.isEmpty }
 
     private func resumeIfEmpty() {
         guard !whenEmpty.isEmpty, isEmpty else { return }
-        for continuation in whenEmpty { continuation.resume() }
+        let waiting = whenEmpty
         whenEmpty = []
+        for continuation in waiting { continuation.resume() }
     }
 
     /// Records that the response to a request without steps was a redirect, and that a call will follow the redirect.
     func willFollow(_ request: ExchangeActor) {
         let id = ObjectIdentifier(request)
-        if let error = cancelledElsewhere[id] { cancelledRedirects[id] = error } else { redirected.insert(id) }
+        if let error = beingCancelled[id] { cancelledRedirects[id] = error } else { redirected.insert(id) }
     }
 
     // MARK: Calls
@@ -96,16 +91,16 @@ actor SessionActor: EngineActor {
         let isInFlight = request.map { redirected.remove(ObjectIdentifier($0)) != nil } ?? false
         guard !isRefusing || isInFlight && !life.hasDrained || call.isInFlight && !life.hasDrained else {
             resumeIfEmpty()
-            return TrellisError(.cancelled(.sessionShutDown))
+            return TrellisError.sessionIsShutDown
         }
         entryCount += 1
-        calls[ObjectIdentifier(call)] = call
+        calls.add(call)
         return nil
     }
 
     /// Removes a call that has ended.
     func didEnd(_ call: RequestActor) {
-        calls[ObjectIdentifier(call)] = nil
+        calls.remove(call)
         resumeIfEmpty()
     }
 
@@ -115,13 +110,13 @@ actor SessionActor: EngineActor {
     func begin(_ new: any SessionOperation) -> Bool {
         guard !isRefusing else { return false }
         entryCount += 1
-        work[ObjectIdentifier(new)] = new
+        calls.add(new)
         return true
     }
 
     /// Removes an operation made of several calls that has ended.
     func didEnd(_ ended: any SessionOperation) {
-        work[ObjectIdentifier(ended)] = nil
+        calls.remove(ended)
         resumeIfEmpty()
     }
 
@@ -132,7 +127,7 @@ actor SessionActor: EngineActor {
 
     /// Waits until no request, call or operation is left.
     func waitUntilEmpty() async {
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
             // The last request may have ended before the continuation was created.
             if isEmpty { continuation.resume() } else { whenEmpty.append(continuation) }
         }
@@ -141,38 +136,45 @@ actor SessionActor: EngineActor {
     /// The number of exchanges, calls and operations that have begun; `nil` if one of them has not ended.
     var entryCountIfEmpty: Int? { isEmpty ? entryCount : nil }
 
-    /// Returns after everything that was submitted earlier has run.
-    func settle() {}
-
     /// Sets a timer. The engine's loop releases it when the loop ends.
-    func set(_ timer: EngineTimer, after time: Duration) {
-        executor.engineLoop.set(timer, at: executor.now.advanced(by: time))
+    func setTimer(of target: any EngineTimerTarget & Sendable, after time: Duration) {
+        executor.engineLoop.set(EngineTimer(target), at: executor.now.advanced(by: time))
     }
 
-    /// Ends all requests, calls and operations.
-    func cancelAll(_ error: TrellisError) {
+    /// The number of requests that are cancelled in one turn of the engine's loop.
+    private static let batchSize = 256
+
+    /// Ends all requests, calls and operations, a bounded number of them in each turn, and then calls `body`.
+    func cancelAll(_ error: TrellisError, then body: @escaping @Sendable () -> Void = {}) {
         for id in redirected { cancelledRedirects[id] = error }
         redirected = []
         // An operation may have to wait for disks; the session does not wait for them.
-        for one in work.values { one.cancel(error) }
-        work = [:]
-        for call in calls.values { call.onEngineThread.cancel(error) }
-        for request in requests.values {
-            if request.hasMoved { cancelledElsewhere[ObjectIdentifier(request)] = error }
-            request.perform { $0.cancel(error) }
+        calls.cancelOperations(error)
+        let requests = list.all
+        for request in requests { beingCancelled[ObjectIdentifier(request)] = error }
+        cancel(calls.all, requests, error, then: body)
+    }
+
+    private func cancel(
+        _ calls: [RequestActor], _ requests: [ExchangeActor], _ error: TrellisError,
+        then body: @escaping @Sendable () -> Void
+    ) {
+        let (someCalls, otherCalls) = (calls.prefix(Self.batchSize), calls.dropFirst(Self.batchSize))
+        for call in someCalls { call.onEngineThread.cancel(error) }
+        let count = Self.batchSize - someCalls.count
+        for request in requests.prefix(count) { request.perform { $0.cancel(error) } }
+        let otherRequests = requests.dropFirst(count)
+        guard otherCalls.isEmpty, otherRequests.isEmpty else {
+            let (calls, requests) = (Array(otherCalls), Array(otherRequests))
+            return submit { $0.cancel(calls, requests, error, then: body) }
         }
         resumeIfEmpty()
+        body()
     }
 }
 
 /// Exchanges call the registry on the engine thread, on which the actor lives too.
 extension SessionActor: @preconcurrency ExchangeRegistry {}
-
-/// An operation made of several calls, such as a download. A session that shuts down waits for its end.
-protocol SessionOperation: AnyObject, Sendable {
-    /// Ends the operation with an error.
-    func cancel(_ error: any Error)
-}
 
 /// The entry for calls into the session from code on its engine thread. Every method traps on any other thread.
 protocol CallRegistry: AnyObject, Sendable {

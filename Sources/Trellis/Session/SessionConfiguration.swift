@@ -3,9 +3,9 @@ public import HTTPTypes
 
 /// The settings that all requests of a session share. Every default is safe and finite.
 public struct SessionConfiguration: Sendable {
-    /// The time limits.
+    /// The time limits; see ``Timeouts`` for the defaults.
     public var timeouts = Timeouts()
-    /// The limits on connections.
+    /// The limits on connections: 256 in total and 64 to one origin by default.
     public var limits = ConnectionLimits()
     /// The number of engines, which are threads with their own connections. The default is ``EngineCount/automatic``: one engine, and more
     /// while their threads are busy.
@@ -13,10 +13,32 @@ public struct SessionConfiguration: Sendable {
     /// The limits on the bandwidth of all transfers together. The default is no limit. Transfers in progress share the bandwidth fairly;
     /// see also ``Request/bandwidth``.
     public var bandwidth = BandwidthLimits()
-    /// The certificates that TLS trusts.
+    /// The rules of TLS. By default, the system's certificate authorities are trusted.
     public var tls = TLSConfiguration()
-    /// The protocol versions that may be used.
+    /// The evaluators of servers, such as pins; if `nil`, the default, only the TLS handshake decides whether a server is trusted. A
+    /// session with a manager resumes no TLS sessions.
+    public var serverTrustManager: ServerTrustManager?
+    /// Indicates whether responses and errors have the certificates of their servers (``Metrics/serverTrust``). The default is `false`. A
+    /// session that collects them resumes no TLS sessions, because only a complete handshake shows the validated chain.
+    public var collectsServerTrust = false
+    /// The rules of TLS for some hosts, in place of ``tls``. The most specific pattern that matches the host of the URL, or of an HTTPS
+    /// proxy, applies. The default is none.
+    public var tlsForHosts: [HostPattern: TLSConfiguration] = [:]
+    /// The protocol versions that may be used. The default is ``HTTPVersionPolicy/automatic``.
     public var httpVersion = HTTPVersionPolicy.automatic
+    /// Indicates whether the session stops using connections from a local address that this machine has lost: an idle one is closed, and
+    /// one in use gets no further request. No request is ended, and connections from other addresses are not touched. The default is
+    /// `true`.
+    ///
+    /// The kernel keeps such connections but sends nothing on them, so that requests on them would wait until their time is over. The
+    /// kernel notifies each engine of lost addresses on a netlink socket, without polling and without special rights. If the system permits
+    /// no such socket, the connections remain in use.
+    ///
+    /// A session with ``alternativeServices`` also forgets those that are not said to persist when the machine's default routes, or its
+    /// addresses on their links, change.
+    public var followsNetworkChanges = true
+    /// The reachability according to which downloads wait.
+    package var reachability = NetworkReachability.shared
     /// The base URL of requests with relative URLs, for example `"https://api.example.com/v2/"`; if `nil`, a relative URL is an error. The
     /// base is converted once, when the session is created. A base that cannot be converted, or is not absolute itself, makes each request
     /// with a relative URL fail.
@@ -53,19 +75,28 @@ public struct SessionConfiguration: Sendable {
     /// The limit on a response's head in bytes. The default is 64 KiB. It also applies to all informational heads of a response together,
     /// and to its trailers.
     public var maximumHeaderSize = 64 << 10
-    /// Indicates whether compressed bodies are requested (`Accept-Encoding`) and decoded, as far as the running libcurl supports it.
+    /// Indicates whether compressed bodies are requested (`Accept-Encoding`) and decoded, as far as the running libcurl supports it. The
+    /// default is `true`.
     public var decodesContent = true
-    /// The steps around the attempts of every request. The default is none.
+    /// The steps around the calls, attempts and hops of every request. The default is none.
     public var steps = Steps()
     /// The monitors that receive the events of the session; see also ``Session/requestEvents``.
     public var eventMonitors: [any EventMonitor] = []
     /// The number of events that are stored for each observer; beyond that, the oldest are dropped. The default is 4,096.
     public var eventBufferSize = 4096
-    /// The path of a Unix domain socket to which all requests go, regardless of the host in their URL. It takes precedence over ``proxy``.
-    public var unixSocketPath: String?
-    /// The HTTP proxy through which all requests go, without exception, including requests to this machine; `nil` if there is none. The
-    /// proxy settings of the environment (such as `http_proxy` and `no_proxy`) are never used.
-    public var proxy: ProxyConfiguration?
+    /// The way of requests without one of their own (``Request/route``): sockets, the own address, the addresses of names. The default has
+    /// no restrictions.
+    public var route = Route()
+    /// The source of the addresses of names; `nil`, the default, if the system's is asked. Literal addresses, `localhost`, sockets and
+    /// names with ``Route/addresses`` need none. Names that a proxy looks up are not asked for.
+    public var resolver: (any NameResolver)?
+    /// The proxies that requests go through. The default is ``ProxyConfiguration/direct``: the variables of the environment (such as
+    /// `http_proxy` and `no_proxy`) apply only with ``ProxyConfiguration/environment``.
+    public var proxy = ProxyConfiguration.direct
+    /// The store of the hosts that are to be reached over https alone; if `nil`, the default, URLs are requested as they are.
+    public var hsts: HSTSStore?
+    /// The store of alternative services, such as HTTP/3 on the same host; if `nil`, the default, requests go to their origins.
+    public var alternativeServices: AlternativeServiceStore?
 
     /// Creates a configuration with the default values.
     public init() {}

@@ -20,6 +20,8 @@ final class Call: Sendable {
     let limit: UInt64?
     /// The session's engine thread, with the clock on which steps wait.
     let engine: EngineExecutor
+    /// Indicates whether the call began without an actor, and so without an engine of its own: each wait chooses one.
+    private let isDirect: Bool
     let clock: any EngineClock
     /// The call's session; `nil` if the steps are called without one.
     let sender: (any RequestSender)?
@@ -40,13 +42,15 @@ final class Call: Sendable {
     init(
         _ request: Request, id: UInt64 = Call.nextID(), delivery: Delivery, start: EngineInstant?, limit: UInt64?,
         engine: EngineExecutor, clock: any EngineClock, sender: (any RequestSender)? = nil,
-        observer: CallObserver? = nil, isHedged: Bool = false, record: Locked<CallRecord>? = nil
+        observer: CallObserver? = nil, isHedged: Bool = false, isDirect: Bool = false,
+        record: Locked<CallRecord>? = nil
     ) {
         self.id = id
         self.request = request
         self.delivery = delivery
         self.limit = limit
         self.engine = engine
+        self.isDirect = isDirect
         self.clock = clock
         self.sender = sender
         self.observer = observer
@@ -54,6 +58,9 @@ final class Call: Sendable {
         starts = isHedged ? StartCount() : nil
         if let record { _ = lazyRecord.storeIfNil(record) }
     }
+
+    /// The engine thread for a wait of the call's steps.
+    var waitingEngine: EngineExecutor { isDirect ? sender?.freeEngine ?? engine : engine }
 
     /// The changing state of the call, made when it is first needed.
     var record: Locked<CallRecord> { lazyRecord.load() ?? lazyRecord.storeIfNil(Locked(CallRecord())) }
@@ -68,10 +75,15 @@ final class Call: Sendable {
         CallDeadline(start: start ?? record.withLock { $0.start } ?? clock.now(), limit: limit, clock: clock)
     }
 
-    /// Throws `CancellationError` if the task is cancelled or the call's result is decided.
+    /// The error with which the call was cancelled while it had neither an actor nor an exchange; `nil` if it was not.
+    var cancellation: (any Error)? { lazyRecord.load()?.withLock { $0.cancellation } }
+
+    /// Throws `CancellationError` if the task is cancelled or the call's result is decided, and the error of a call that was cancelled
+    /// before its exchange.
     func checkCancellation() throws {
         try Task.checkCancellation()
-        if lazyRecord.load()?.withLock({ $0.isDecided }) == true { throw CancellationError() }
+        guard let record = lazyRecord.load() else { return }
+        if let error = record.withLock({ $0.isDecided ? CancellationError() : $0.cancellation }) { throw error }
     }
 
     /// Begins the call's time, unless it has begun.
@@ -88,6 +100,8 @@ struct CallRecord: Sendable {
     var start: EngineInstant?
     /// Indicates whether the call's result is decided, by its task or by its actor.
     var isDecided = false
+    /// The error with which the call was cancelled while it had neither an actor nor an exchange.
+    var cancellation: (any Error)?
     /// The task that performs the call, if it has a task of its own.
     var work: Task<Void, Never>?
     /// The last request on the wire.
@@ -102,6 +116,8 @@ struct CallRecord: Sendable {
     var exchanges: [RequestExchange]?
     /// The last requests of the call that retry budgets have recorded, by budget.
     var budgetRecords: [ObjectIdentifier: BudgetRecord] = [:]
+    /// The results of the last attempt's validations that observers have not been told.
+    var validations: [(any Error)?] = []
     /// The records about the credentials of the call, by the stores that hold the credentials.
     var credentials: [ObjectIdentifier: CredentialRecord] = [:]
 }
@@ -176,7 +192,7 @@ enum CallWait: Sendable {
     var description: String {
         switch self {
         case .rate(let limiter, let host, let ticket, _): limiter.reasonForWaiting(ticket, host: host)
-        case .sharedAnswer: "an identical request is under way, and its answer has not come"
+        case .sharedAnswer: "an identical request is under way, and its response has not come"
         }
     }
 }
@@ -202,6 +218,8 @@ protocol RequestSender: AnyObject, Sendable {
     /// Returns the response to a step's own request, with its complete body. The request is a call without the steps that could
     /// wait for the call that sends it, and is sent even while the session drains.
     func answer(inFlight request: Request) async throws -> Answer
+    /// The engine thread of the session for a new timer: that of the calling task, or one that is not stuck.
+    var freeEngine: EngineExecutor { get }
 }
 
 /// A call that stands for several others.

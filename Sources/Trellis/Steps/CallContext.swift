@@ -47,7 +47,9 @@ public struct CallContext: Sendable {
     public func wait(for duration: Duration) async throws {
         try Task.checkCancellation()
         guard duration > .zero else { return }
-        guard try await call.engine.delay(for: duration) else { throw TrellisError(.cancelled(.sessionShutDown)) }
+        guard try await call.waitingEngine.delay(for: duration) else {
+            throw TrellisError(.cancelled(.sessionShutDown))
+        }
     }
 
     /// Adds a redirect that the call follows.

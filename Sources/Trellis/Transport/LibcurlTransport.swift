@@ -12,9 +12,9 @@ package struct LibcurlTransport: Transport {
 
     /// Starts a transfer of libcurl.
     package func start(_ request: TransportRequest, events: any TransportEvents) -> any TransportTask {
-        let task = LibcurlTask(engine.makeTransfer(request.wire), events: events)
-        engine.start(task.transfer, delegate: task)
-        return task
+        let transfer = engine.makeTransfer(request.wire)
+        engine.start(transfer, delegate: LibcurlEvents(events))
+        return transfer
     }
 
     /// The number of open sockets. Call only on the engine thread.
@@ -22,45 +22,36 @@ package struct LibcurlTransport: Transport {
 }
 
 extension LibcurlTransport: ConnectionPool {
+    /// Closes one idle connection to an origin, or all idle connections if `origin` is `nil`.
     package func closeIdleConnections(to origin: String?) { engine.closeIdleConnections(to: origin) }
+    /// Sets the closure that is called when the idle connections were closed at the end of their lifetime.
     package func onIdle(_ body: @escaping @Sendable () -> Void) { engine.onIdle(body) }
 }
 
-/// A libcurl transfer as a transport task.
-final class LibcurlTask: FileTransportTask, WaitingTransportTask, TransferDelegate {
-    /// The transfer, which belongs to the engine thread, on which every member is called.
-    let transfer: Transfer
-    private let events: any TransportEvents
-
-    init(_ transfer: Transfer, events: any TransportEvents) {
-        self.transfer = transfer
-        self.events = events
-    }
-
-    // MARK: Calls from the exchange
-
-    func cancel() { transfer.cancel() }
-    func pauseReceiving(_ isPaused: Bool) { transfer.pauseReceiving(isPaused) }
-    func suspend(_ isSuspended: Bool) { transfer.suspend(isSuspended) }
-    func send(_ chunk: Data) { transfer.send(chunk) }
-    func send(_ file: FileReader) { transfer.send(file) }
-    func finishSending() { transfer.finishSending() }
-    func stopSending() { transfer.stopSending() }
-    func pauseSending(_ isPaused: Bool) { transfer.pauseSending(isPaused) }
-    var awaitsBody: Bool { transfer.awaitsBody }
-    var countsSentBody: Bool { true }
-    var receivedBodyBytes: Int64? { transfer.receivedBodyBytes }
-    var report: TransportReport { TransportReport(transfer.report) }
-    var activity: TransportActivity? {
-        let times = transfer.times
+/// A libcurl transfer is a transport task.
+extension Transfer: FileTransportTask, WaitingTransportTask {
+    /// `true`: libcurl reports the bytes of the body that it takes.
+    package var countsSentBody: Bool { true }
+    /// The number of bytes of the response's body that were received so far, before decoding.
+    package var receivedBodyBytes: Int64? { receivedCount }
+    /// The measurements of libcurl so far.
+    package var report: TransportReport { TransportReport(measurements) }
+    /// The instants at which bytes last moved.
+    package var activity: TransportActivity? {
+        let times = times
         return TransportActivity(last: times.last, lastSend: times.lastSend)
     }
+}
 
-    var addedConnection: AddedConnection? { transfer.addedConnection }
-    var reasonForWaiting: String? { transfer.reasonForWaiting }
-    var sharesConnection: Bool { transfer.sharesConnection }
+/// The receiver of the events of a libcurl transfer, which passes them on as those of a transport.
+final class LibcurlEvents: TransferDelegate {
+    private let events: any TransportEvents
 
-    // MARK: Calls from libcurl
+    init(_ events: any TransportEvents) { self.events = events }
+
+    func transferDidReceiveCertificates(_ chain: CertificateChain?) {
+        (events as? any SecureTransportEvents)?.transportDidReceiveCertificates(chain)
+    }
 
     func transferIsConnected() { events.transportIsConnected() }
 

@@ -155,6 +155,13 @@ extension TransportEvents {
     public func transportDidSendBody(_ count: Int) {}
 }
 
+/// The receiver of the events of an attempt whose transport uses TLS.
+package protocol SecureTransportEvents: TransportEvents {
+    /// Delivers the certificates of the server, before any byte of the request is sent on a connection; `nil` if they are not known. Called
+    /// on the engine thread. If the attempt is cancelled during the call, nothing is sent.
+    func transportDidReceiveCertificates(_ chain: CertificateChain?)
+}
+
 /// The end of an attempt.
 public struct TransportEnd: Sendable {
     /// The reason why the attempt failed; `nil` if the response is complete.
@@ -217,6 +224,9 @@ public struct TransportFailure: Error, Sendable {
 package protocol WaitingTransportTask: TransportTask {
     /// The reason why the attempt is not connected yet, for errors; `nil` if no reason is known.
     var reasonForWaiting: String? { get }
+    /// The instant from which the connecting counts, which is now while the attempt waits for a stream on a connection of others; `nil` if
+    /// the attempt has not waited.
+    var connectStart: EngineInstant? { get }
     /// The connection that was opened for the attempt beside others to the same origin; `nil` if there is none.
     var addedConnection: AddedConnection? { get }
 }

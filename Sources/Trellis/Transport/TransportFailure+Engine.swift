@@ -16,11 +16,15 @@ extension TransportFailure {
         case .nameResolution: .connectionFailed(.nameResolution(text))
         case .connect: .connectionFailed(.unreachable(text))
         case .tlsHandshake: .securityFailed(.handshake(text))
-        case .untrusted: .securityFailed(.untrusted(text))
+        case .tlsVersion: .securityFailed(.version(text))
+        case .untrusted(let certificate):
+            .securityFailed(.untrusted(certificate.map(UntrustedCertificate.init) ?? .init(.other, text: text)))
+        case .clientCertificate(let cause, let alert):
+            .securityFailed(.clientIdentity(.init(cause, alert: Int(alert), text)))
         case .certificateAuthorityFile: .securityFailed(.certificateAuthorityFile(text))
         case .send: .exchangeFailed(.send(text))
         case .receive: .exchangeFailed(.receive(text))
-        case .emptyReply: .exchangeFailed(.receive("the server closed the connection without an answer"))
+        case .emptyReply: .exchangeFailed(.receive("the server closed the connection without a response"))
         case .bodyCutShort: .invalidResponse(.bodyCutShort(text))
         case .malformedResponse: .invalidResponse(.malformed(text))
         case .contentCoding: .invalidResponse(.contentCoding(text))
@@ -38,7 +42,7 @@ extension TransportFailure {
     }
 
     private static func reason(
-        _ failure: EngineFailure.Proxy, _ name: String, _ text: String
+        _ failure: EngineFailure.ProxyCause, _ name: String, _ text: String
     ) -> TrellisError.ProxyFailure {
         switch failure {
         case .nameResolution: .nameResolution(proxy: name, why: text)
@@ -46,6 +50,8 @@ extension TransportFailure {
         case .refused(let status, let hasCredentials) where [401, 407].contains(status):
             .unauthorized(proxy: name, status: status, hasCredentials: hasCredentials)
         case .refused(let status, _): .refused(proxy: name, status: status)
+        case .unauthorized(let hasCredentials): .socksUnauthorized(proxy: name, hasCredentials: hasCredentials)
+        case .unreachableServer(let isTransient): .socksRefused(proxy: name, why: text, mayBeTransient: isTransient)
         case .noTunnel: .noTunnel(proxy: name, why: text)
         }
     }

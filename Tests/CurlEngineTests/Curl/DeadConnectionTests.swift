@@ -77,7 +77,7 @@ struct DeadConnectionTests {
         mayAnswer.open()
         #expect(await run.perform(try EngineRun.get(server.url("/1"))).text == "good")
         let post = try EngineRun.post(server.url("/2"), "once")
-        let (text, failure) = await withCheckedContinuation { continuation in
+        let (text, failure) = await withContinuation { continuation in
             let outcome = EngineRun.Outcome {
                 mayStrike.open()
                 isStruck.wait()

@@ -17,17 +17,24 @@ struct LookupTests {
         let runs: [EngineRun]
         var limit: LookupLimit { configuration.lookups }
 
-        init(engines: Int = 1) async throws {
+        static let hello = "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
+
+        init(
+            engines: Int = 1,
+            _ serve: @escaping @Sendable (LoopbackServer.Connection) throws -> Void = { connection in
+                while try connection.nextRequest() != nil { try connection.write(Self.hello) }
+            }
+        ) async throws {
             names = try NameServer()
-            server = try LoopbackServer.http { _ in .text("hello") }
+            server = try LoopbackServer(script: serve)
             let configuration = EngineConfiguration()
             self.configuration = configuration
             runs = (0..<engines).map { _ in EngineRun(configuration) }
             for run in runs { expectInProcess(await run.onEngine { (try? NameServer.use()) != nil }, "a namespace") }
         }
 
-        func get(_ host: String) throws -> TransferOptions {
-            try EngineRun.get("http://\(host).lookup.test:\(server.port)/")
+        func get(_ host: String, path: String = "/") throws -> TransferOptions {
+            try EngineRun.get("http://\(host).lookup.test:\(server.port)\(path)")
         }
 
         func finish() async {
@@ -164,6 +171,71 @@ struct LookupTests {
             expectInProcess(texts == Array(repeating: "hello", count: 20))
             expectInProcess(world.names.names.count == 1, "\(world.names.names)")
             expectInProcess(world.limit.peakCount == 1)
+            await world.finish()
+        }
+    }
+
+    /// Names that take long to resolve do not delay requests on a kept connection, although the name of its host is not known any more.
+    @Test func aKeptConnectionNeedsNoTurn() async {
+        await #expect(processExitsWith: .success) {
+            let world = try await World()
+            let run = world.runs[0]
+            await run.onEngine { run.engine.lookups.knownAge = .zero }
+            async let first = run.perform(world.get("kept")).text
+            await world.names.untilAsked(1)
+            world.names.releaseHeld()
+            expectInProcess(try await first == "hello")
+            let options = try (0..<16).map { try world.get("h\($0)") }
+            await run.onEngine { for options in options { run.start(options, EngineRun.Outcome()) } }
+            await world.names.untilAsked(17)
+            let text = Locked<String?>(nil)
+            let kept = try world.get("kept")
+            let task = Task {
+                let end = await run.perform(kept).text
+                text.withLock { $0 = end }
+            }
+            while world.limit.waitingCount == 0, text.withLock({ $0 == nil }) { await Task.yield() }
+            expectInProcess(text.withLock { $0 } == "hello", "waits for a turn")
+            expectInProcess(world.limit.runningCount == 16)
+            world.names.release()
+            await task.value
+            await world.finish()
+        }
+    }
+
+    /// A transfer that waits for a turn takes a connection to its origin that becomes idle in the meantime.
+    @Test func aConnectionThatBecomesIdleEndsTheWaitForATurn() async {
+        await #expect(processExitsWith: .success) {
+            let mayAnswer = LoopbackServer.Gate()
+            let world = try await World { connection in
+                guard try connection.nextRequest()?.path == "/held" else { return try connection.write(World.hello) }
+                try connection.wait(for: mayAnswer)
+                try connection.write(World.hello)
+                _ = try connection.nextRequest()
+                try connection.write(World.hello)
+            }
+            let run = world.runs[0]
+            await run.onEngine { run.engine.lookups.knownAge = .zero }
+            let held = try world.get("kept", path: "/held"), kept = try world.get("kept")
+            async let first = run.perform(held).text
+            await world.names.untilAsked(1)
+            world.names.releaseHeld()
+            try await world.server.waitUntilRequested(count: 1)
+            let options = try (0..<16).map { try world.get("h\($0)") }
+            await run.onEngine { for options in options { run.start(options, EngineRun.Outcome()) } }
+            await world.names.untilAsked(17)
+            let text = Locked<String?>(nil)
+            let task = Task {
+                let end = await run.perform(kept).text
+                text.withLock { $0 = end }
+            }
+            while world.limit.waitingCount == 0 { await Task.yield() }
+            mayAnswer.open()
+            expectInProcess(await first == "hello")
+            expectInProcess(await run.onEngine { run.engine.lookups.waitingCount } == 0, "still waits for a turn")
+            await task.value
+            expectInProcess(text.withLock { $0 } == "hello")
+            world.names.release()
             await world.finish()
         }
     }

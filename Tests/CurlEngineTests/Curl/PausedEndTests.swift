@@ -143,7 +143,7 @@ private struct PausedRun {
     }
 
     func onEngine<Result: Sendable>(_ body: @escaping @Sendable (Reader) -> Result) async -> Result {
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
             executor.submit { [reader] in continuation.resume(returning: body(reader)) }
         }
     }

@@ -10,8 +10,9 @@ struct ProxyOutcomeTests {
         let code: CURLcode
         var status = 0
         var isConnected = true
+        var isSecured = false
         var isSent = false
-        let expected: EngineFailure.Proxy?
+        let expected: EngineFailure.ProxyCause?
 
         var testDescription: String { "\(code.rawValue), \(status), \(isConnected), \(isSent)" }
     }
@@ -32,8 +33,12 @@ struct ProxyOutcomeTests {
         Row(code: CURLE_RECV_ERROR, status: 502, isSent: true, expected: .refused(status: 502, hasCredentials: false)),
         // The tunnel was open.
         Row(code: CURLE_SSL_CONNECT_ERROR, status: 200, expected: nil),
-        Row(code: CURLE_RECV_ERROR, status: 200, expected: nil),
-        Row(code: CURLE_COULDNT_CONNECT, status: 204, expected: nil),
+        Row(code: CURLE_RECV_ERROR, status: 200, isSecured: true, expected: nil),
+        Row(code: CURLE_RECV_ERROR, status: 200, isSent: true, expected: nil),
+        // The head of a success was cut short, or too large.
+        Row(code: CURLE_RECV_ERROR, status: 200, expected: .noTunnel),
+        Row(code: CURLE_COULDNT_CONNECT, status: 204, expected: .noTunnel),
+        Row(code: CURLcode(rawValue: 100), status: 200, expected: .noTunnel),  // CURLE_TOO_LARGE
         Row(code: CURLE_RECV_ERROR, isSent: true, expected: nil),
         Row(code: CURLE_GOT_NOTHING, isSent: true, expected: nil),
         Row(code: CURLE_OUT_OF_MEMORY, expected: nil), Row(code: CURLE_PEER_FAILED_VERIFICATION, expected: nil),
@@ -42,15 +47,15 @@ struct ProxyOutcomeTests {
     @Test(arguments: rows)
     func theProxyIsBlamedForItsOwn(_ row: Row) {
         let failure = EngineFailure(row.code, detail: "why")
-        let proxy = EngineConfiguration.Proxy(host: "p.example", port: 1, credentials: nil)
-        let outcome = ProxyOutcome(connectStatus: row.status, isConnected: row.isConnected)
+        let proxy = EngineConfiguration.ProxyServer(host: "p.example", port: 1, credentials: nil)
+        let outcome = ProxyOutcome(connectStatus: row.status, isConnected: row.isConnected, isSecured: row.isSecured)
         let blamed = outcome.failure(failure, isSent: row.isSent, proxy: proxy)
         #expect(blamed?.kind == row.expected.map { .proxy(name: "p.example:1", $0) })
         if let blamed { #expect(blamed.message == "why" && blamed.code == failure.code) }
     }
 
     @Test func itKnowsWhetherThereWereCredentials() {
-        let proxy = EngineConfiguration.Proxy(
+        let proxy = EngineConfiguration.ProxyServer(
             host: "[::1]", port: 80, credentials: .init(username: "a", password: "b", isDigest: true))
         let failure = EngineFailure(CURLE_RECV_ERROR, detail: "why")
         let blamed = ProxyOutcome(connectStatus: 407, isConnected: true).failure(failure, isSent: false, proxy: proxy)

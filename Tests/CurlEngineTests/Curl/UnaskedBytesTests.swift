@@ -46,7 +46,7 @@ struct UnaskedBytesTests {
         let run = EngineRun(configuration)
         let first = try EngineRun.get(server.url("/first")), busy = try EngineRun.get(server.url("/busy"))
         let next = try EngineRun.get(server.url("/next"))
-        async let answer = withCheckedContinuation { continuation in
+        async let answer = withContinuation { continuation in
             let second = EngineRun.Outcome(whenEnded: { continuation.resume(returning: $0.text) })
             run.executor.submit { run.start(first, EngineRun.Outcome(whenEnded: { _ in run.start(next, second) })) }
         }
@@ -130,7 +130,7 @@ struct UnaskedBytesTests {
         while await run.onEngine({ (paused.transfer?.appliedPause ?? 0) & 1 == 0 }) { try Task.checkCancellation() }
         mayGoOn.open()
         try await isWritten.opened()
-        let text = await withCheckedContinuation { continuation in
+        let text = await withContinuation { continuation in
             let outcome = EngineRun.Outcome(whenEnded: { continuation.resume(returning: $0.text) })
             run.executor.submit {
                 paused.transfer?.pauseReceiving(false)
@@ -162,7 +162,7 @@ struct UnaskedBytesTests {
         let run = EngineRun()
         let get = try EngineRun.get(server.url())
         #expect(await run.perform(get).text == "good")
-        let text = await withCheckedContinuation { continuation in
+        let text = await withContinuation { continuation in
             let first = EngineRun.Outcome(whenConnected: {
                 mayDisturb.open()
                 isDisturbed.wait()
@@ -207,7 +207,7 @@ struct UnaskedBytesTests {
         mayAnswer.open()
         #expect(await first.text == "good")
         let next = try EngineRun.get(server.url("/next"))
-        let (text, failure) = await withCheckedContinuation { continuation in
+        let (text, failure) = await withContinuation { continuation in
             let outcome = EngineRun.Outcome {
                 mayDie.open()
                 isDone.wait()

@@ -57,7 +57,7 @@ struct EngineRun: Sendable {
 
     /// Runs one transfer to its end.
     func perform(_ options: TransferOptions) async -> Outcome {
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
             executor.submit { start(options, Outcome(whenEnded: { continuation.resume(returning: $0) })) }
         }
     }
@@ -69,7 +69,7 @@ struct EngineRun: Sendable {
 
     /// Runs `body` on the engine thread.
     func onEngine<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
             executor.submit { continuation.resume(returning: body()) }
         }
     }

@@ -21,6 +21,8 @@ final class NameServer: @unchecked Sendable {
     private struct State {
         var held: [Query] = []
         var isReleased = false
+        /// The names whose queries are answered at once: the query for the other kind of addresses may arrive after the release.
+        var releasedNames: Set<String> = []
         /// The names of the queries for IPv4 addresses, in the order of their arrival.
         var names: [String] = []
         /// The largest number of names that were held at once.
@@ -87,6 +89,7 @@ final class NameServer: @unchecked Sendable {
     func releaseHeld() {
         let held = state.withLock { state in
             defer { state.held = [] }
+            state.releasedNames.formUnion(state.held.map(\.name))
             return state.held
         }
         for query in held { answer(query) }
@@ -106,11 +109,12 @@ final class NameServer: @unchecked Sendable {
         let query = Query(bytes: bytes, sender: sender, name: Self.name(in: bytes))
         let isReleased = state.withLock { state in
             if Self.type(of: bytes) == 1 { state.names.append(query.name) }
-            if !state.isReleased {
+            let isReleased = state.isReleased || state.releasedNames.contains(query.name)
+            if !isReleased {
                 state.held.append(query)
                 state.peak = max(state.peak, Set(state.held.map(\.name)).count)
             }
-            return state.isReleased
+            return isReleased
         }
         if isReleased { answer(query) }
         return true

@@ -1,7 +1,6 @@
 import CurlEngine
 import Foundation
 import Glibc
-import Synchronization
 import Testing
 
 /// Calls that may block run on threads of their own.
@@ -9,9 +8,9 @@ import Testing
 struct BlockingThreadPoolTests {
     /// A gate that opens when all threads have arrived.
     private final class Gate: Sendable {
-        private let missing: Mutex<Int>
+        private let missing: Locked<Int>
 
-        init(_ count: Int) { missing = Mutex(count) }
+        init(_ count: Int) { missing = Locked(count) }
 
         func pass() {
             missing.withLock { $0 -= 1 }

@@ -12,7 +12,7 @@ struct EngineDelayTests {
     init() { engine = EngineExecutor(clock: clock.engineSide) }
 
     private func timerCount() async -> Int {
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
             engine.submit { [engine] in continuation.resume(returning: engine.engineLoop.timerCount) }
         }
     }

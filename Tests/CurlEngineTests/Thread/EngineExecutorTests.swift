@@ -8,7 +8,7 @@ import TrellisTesting
 struct EngineExecutorTests {
     /// Submits a call, and waits until the call has run.
     static func passThrough(_ engine: EngineExecutor) async {
-        await withCheckedContinuation { continuation in engine.submit { continuation.resume() } }
+        await withContinuation { continuation in engine.submit { continuation.resume() } }
     }
 
     /// An actor whose executor is the engine.
@@ -137,7 +137,7 @@ struct EngineExecutorTests {
         let clock = TestClock()
         let engine = EngineExecutor(clock: clock.engineSide)
         let target = Target()
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
             engine.submit {
                 engine.engineLoop.set(EngineTimer(target), at: engine.engineLoop.now.advanced(by: .seconds(10)))
                 continuation.resume()
@@ -155,7 +155,7 @@ struct EngineExecutorTests {
         let clock = TestClock()
         let engine = EngineExecutor(clock: clock.engineSide)
         let (first, second) = (Target(), Target())
-        let isLent = await withCheckedContinuation { continuation in
+        let isLent = await withContinuation { continuation in
             engine.submit {
                 let loop = engine.engineLoop
                 let timer = loop.makeTimer(first)
@@ -179,7 +179,7 @@ struct EngineExecutorTests {
 
     @Test func aTimerOfTheSystemsClockFires() async {
         let engine = EngineExecutor()
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
             final class Resumer: EngineTimerTarget, Sendable {
                 let continuation: CheckedContinuation<Void, Never>
                 init(_ continuation: CheckedContinuation<Void, Never>) { self.continuation = continuation }
@@ -196,15 +196,20 @@ struct EngineExecutorTests {
     /// The system refuses threads while a process or container has as many as it may have.
     @Test func aThreadThatTheSystemRefusesIsStartedLater() async {
         let refusals = Locked(0)
+        let wasStuck = Locked<[Bool]>([])
         let engine = EngineExecutor(clock: MonotonicClock.system) { executor, body in
             let isRefused = refusals.withLock { count in
                 count += 1
                 return count <= 2
             }
+            wasStuck.withLock { $0.append(executor.meter.isStuck) }
             return isRefused ? 11 : EngineThread.start(for: executor, body)
         }
         await Self.passThrough(engine)
         #expect(refusals.withLock { $0 } == 3)
+        // Requests avoid the engine until its thread has started.
+        #expect(wasStuck.withLock { $0 } == [false, true, true])
+        #expect(!engine.meter.isStuck)
         await engine.shutDown()
     }
 }

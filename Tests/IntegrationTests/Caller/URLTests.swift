@@ -75,7 +75,7 @@ struct URLTests {
         let path = try temporaryFolder("unix") + "/socket"
         let server = try LoopbackServer.http(on: .unix(path: path)) { _ in .text("ok") }
         var configuration = SessionConfiguration()
-        configuration.unixSocketPath = path
+        configuration.route = try .unixSocket(path)
         let session = Session(configuration: configuration)
         let (data, _) = try await session.data(server.url("/a"))
         #expect(String(decoding: data, as: UTF8.self) == "ok")

@@ -1,3 +1,4 @@
+import Glibc
 import Testing
 import Trellis
 import TrellisTesting
@@ -18,10 +19,28 @@ struct ConnectFailureTests {
 
     @Test func missingUnixSocket() async throws {
         var configuration = SessionConfiguration()
-        configuration.unixSocketPath = "/nonexistent/trellis.sock"
+        configuration.route = try .unixSocket("/nonexistent/trellis.sock")
         let session = Session(configuration: configuration)
         await expectFailure([.connect]) { try await session.data("http://localhost/") }
         await session.shutdown()
+    }
+
+    /// A process without free file descriptors gets the system's error, and the session works again when there are some.
+    @Test func noFreeFileDescriptor() async {
+        await #expect(processExitsWith: .success) {
+            let good = try LoopbackServer.http { _ in .text("good") }
+            let other = try LoopbackServer.http { _ in .text("other") }
+            let session = Session()
+            _ = try await session.data(good.url())
+            var limit = rlimit()
+            #expect(unsafe getrlimit(__rlimit_resource_t(7), &limit) == 0)
+            var none = rlimit(rlim_cur: 3, rlim_max: limit.rlim_max)
+            #expect(unsafe setrlimit(__rlimit_resource_t(7), &none) == 0)
+            let error = await expectFailure([.connect]) { try await session.data(other.url()) }
+            #expect(error?.description.contains("Too many open files") == true)
+            #expect(unsafe setrlimit(__rlimit_resource_t(7), &limit) == 0)
+            #expect(try await session.string(other.url()) == "other")
+        }
     }
 
     /// A name that cannot be resolved is an error. The second name has a label that is too long, so that no resolver is asked.

@@ -11,8 +11,8 @@ struct ProxyTests {
     /// The value of the field: `ProxyPeer.username` and `ProxyPeer.password` in Base64.
     private static let basic = "Basic " + Data("\(ProxyPeer.username):\(ProxyPeer.password)".utf8).base64EncodedString()
 
-    @Test(arguments: [nil, .basic] as [ProxyConfiguration.Authentication?])
-    func theProxyIsAskedForTheWholeURL(_ authentication: ProxyConfiguration.Authentication?) async throws {
+    @Test(arguments: [nil, .basic] as [Proxy.Authentication?])
+    func theProxyIsAskedForTheWholeURL(_ authentication: Proxy.Authentication?) async throws {
         let proxy = try LoopbackServer.http { _ in .text("from afar") }
         let session = Session(configuration: try ProxyPeer.configuration(proxy, authentication))
         for _ in 1...2 {
@@ -31,8 +31,8 @@ struct ProxyTests {
         try await proxy.waitUntilAllClosed()
     }
 
-    @Test(arguments: [407, 502], [nil, .basic] as [ProxyConfiguration.Authentication?])
-    func withoutATunnelItsRefusalIsAnAnswer(_ status: Int, _ authentication: ProxyConfiguration.Authentication?)
+    @Test(arguments: [407, 502], [nil, .basic] as [Proxy.Authentication?])
+    func withoutATunnelItsRefusalIsAnAnswer(_ status: Int, _ authentication: Proxy.Authentication?)
         async throws
     {
         let proxy = try LoopbackServer.http { _ in
@@ -81,7 +81,7 @@ struct ProxyTests {
 
     // MARK: Failures of a tunnel
 
-    static let refusals: [(Int, ProxyConfiguration.Authentication?, Bool, String)] = [
+    static let refusals: [(Int, Proxy.Authentication?, Bool, String)] = [
         (407, nil, false, "asks for credentials (407), and the session has none for it"),
         (407, .basic, false, "does not accept the session's credentials, or not in this way (407)"),
         (407, .digest, false, "does not accept the session's credentials, or not in this way (407)"),
@@ -92,7 +92,7 @@ struct ProxyTests {
 
     @Test(arguments: refusals)
     func aRefusedTunnelIsTheProxysFailure(
-        _ status: Int, _ authentication: ProxyConfiguration.Authentication?, _ isRetryable: Bool, _ words: String
+        _ status: Int, _ authentication: Proxy.Authentication?, _ isRetryable: Bool, _ words: String
     ) async throws {
         let proxy = try LoopbackServer.http { _ in
             .init(
@@ -160,7 +160,7 @@ struct ProxyTests {
     @Test(arguments: ["http://origin.invalid/", "https://origin.invalid/"])
     func aProxyWhoseNameIsUnknown(_ url: String) async throws {
         var configuration = SessionConfiguration()
-        configuration.proxy = try ProxyConfiguration("http://\(String(repeating: "a", count: 64)).invalid:3128")
+        configuration.proxy = .always(try Proxy("http://\(String(repeating: "a", count: 64)).invalid:3128"))
         let session = Session(configuration: configuration)
         let error = await fails(session, [.proxy], url)
         #expect(error?.description.contains(".invalid:3128 could not be resolved") == true)
@@ -173,7 +173,7 @@ struct ProxyTests {
         let path = try temporaryFolder("unix") + "/socket"
         let server = try LoopbackServer.http(on: .unix(path: path)) { _ in .text("ok") }
         var configuration = try ProxyPeer.configuration(gone, .digest)
-        configuration.unixSocketPath = path
+        configuration.route = try .unixSocket(path)
         let session = Session(configuration: configuration)
         let (data, _) = try await session.data("http://localhost/a")
         #expect(String(decoding: data, as: UTF8.self) == "ok")

@@ -8,7 +8,7 @@ import TrellisTesting
 /// A session with several engines, which share limits, queues and the choice of connections.
 @Suite(.timeLimit(.minutes(2)))
 struct SeveralEnginesTests {
-    private static func session(
+    static func session(
         _ engines: EngineCount, perOrigin: Int = 64, total: Int = 256,
         _ change: (inout SessionConfiguration) -> Void = { _ in }
     ) -> Session {
@@ -20,7 +20,7 @@ struct SeveralEnginesTests {
     }
 
     /// Creates a server whose responses wait for the gate of their path.
-    private static func server(_ gate: @escaping @Sendable (String) -> LoopbackServer.Gate?) throws -> LoopbackServer {
+    static func server(_ gate: @escaping @Sendable (String) -> LoopbackServer.Gate?) throws -> LoopbackServer {
         try LoopbackServer { connection in
             while let request = try connection.nextRequest() {
                 if let gate = gate(request.path) { try connection.wait(for: gate) }
@@ -30,14 +30,14 @@ struct SeveralEnginesTests {
     }
 
     /// Starts a task on the thread of one engine.
-    private static func onEngine<Value: Sendable>(
+    static func onEngine<Value: Sendable>(
         _ index: Int, of session: Session, _ body: @escaping @Sendable () async throws -> Value
     ) -> Task<Value, any Error> {
         Task(executorPreference: session.executors[index]) { try await body() }
     }
 
     /// Waits until the session has a number of requests that have not ended.
-    private static func waitUntilLive(_ session: Session, count: Int) async {
+    static func waitUntilLive(_ session: Session, count: Int) async {
         while await session.liveRequestCount != count { await Task.yield() }
     }
 
@@ -48,7 +48,7 @@ struct SeveralEnginesTests {
         let session = Self.session(.fixed(4))
         for _ in 0..<20 { #expect(try await session.string(server.url()) == "hello") }
         #expect(server.acceptedCount == 1)
-        #expect(session.engineStatistics.map(\.requests) == [20, 0, 0, 0])
+        #expect(session.engineStatistics.map(\.requestCount) == [20, 0, 0, 0])
         #expect(session.engines.started.count == 1)
         await session.shutdown()
     }
@@ -62,7 +62,7 @@ struct SeveralEnginesTests {
         }.value
         #expect(metrics.reusedConnection == true)
         #expect(server.acceptedCount == 1)
-        #expect(session.engineStatistics.map(\.requests) == [2, 0])
+        #expect(session.engineStatistics.map(\.requestCount) == [2, 0])
         await session.shutdown()
     }
 
@@ -76,8 +76,10 @@ struct SeveralEnginesTests {
             }
         }
         for task in tasks { try await task.value }
-        #expect(server.acceptedCount <= 3)
-        #expect(session.engineStatistics.reduce(0) { $0 + $1.requests } == 300)
+        // At most two are closed in exchange for connections on other engines.
+        #expect(server.acceptedCount <= 5)
+        #expect(server.openCount <= 3)
+        #expect(session.engineStatistics.reduce(0) { $0 + $1.requestCount } == 300)
         await session.shutdown()
     }
 
@@ -90,6 +92,27 @@ struct SeveralEnginesTests {
             for closed in servers[..<max(number - 1, 0)] { try await closed.waitUntilAllClosed() }
         }
         #expect(servers.reduce(0) { $0 + $1.openCount } == 2)
+        await session.shutdown()
+    }
+
+    @Test func theIdleConnectionThatWasUsedLeastRecentlyIsClosed() async throws {
+        let servers = try (0..<4).map { _ in try LoopbackServer.http { _ in .text("hello") } }
+        let session = Self.session(.fixed(2), total: 3)
+        for index in [0, 1, 2, 0, 3] { _ = try await session.data(servers[index].url()) }
+        try await servers[1].waitUntilAllClosed()
+        #expect(servers.map(\.openCount) == [1, 0, 1, 1])
+        await session.shutdown()
+    }
+
+    @Test func aCallWithStepsBeginsOnTheEngineThatHasAnIdleConnection() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session(.fixed(2)) { $0.steps.intercept(with: RetryPolicy(retryLimit: 1)) }
+        _ = try await Self.onEngine(1, of: session) { try await session.data(server.url()) }.value
+        let stream = try await session.stream(server.url())
+        #expect(try await stream.chunks.collect(upTo: 100) == Data("hello".utf8))
+        #expect(session.engineStatistics.map(\.requestCount) == [0, 2])
+        // The first engine was not needed in order to find the connection.
+        #expect(session.engines.started.count == 1)
         await session.shutdown()
     }
 
@@ -134,7 +157,7 @@ struct SeveralEnginesTests {
     // MARK: Moved requests
 
     /// Runs `body` with a task whose request has moved from the second engine to the first and waits there for its response.
-    private static func moved(
+    static func moved(
         _ session: Session, _ request: @escaping @Sendable (String) async throws -> Void,
         _ body: (Task<Void, any Error>, LoopbackServer) async throws -> Void
     ) async throws {
@@ -147,7 +170,7 @@ struct SeveralEnginesTests {
         gates[0].open()
         _ = try await first.value
         try await server.waitUntilRequested(count: 2)
-        #expect(session.engineStatistics.map(\.requests) == [2, 0])
+        #expect(session.engineStatistics.map(\.requestCount) == [2, 0])
         try await body(task, server)
         gates[1].open()
         await session.shutdown()
@@ -192,6 +215,19 @@ struct SeveralEnginesTests {
         }
     }
 
+    @Test func cancellingAllRequestsReturnsAfterTheEndOfMovedOnes() async throws {
+        for _ in 0..<40 {
+            let session = Self.session(.fixed(2), perOrigin: 1)
+            try await Self.moved(session) {
+                _ = try await session.data($0)
+            } _: { task, _ in
+                await session.cancelAllRequests()
+                #expect(await session.engines.all[1].actor.requestCount == 0)
+                await #expect(throws: TrellisError.self) { try await task.value }
+            }
+        }
+    }
+
     @Test func aMovedHandleIsSuspendedAndResumed() async throws {
         let session = Self.session(.fixed(2), perOrigin: 1)
         let handles = Locked<[DataRequest]>([])
@@ -226,8 +262,8 @@ struct SeveralEnginesTests {
             }
             try await group.waitForAll()
         }
-        #expect(session.engineStatistics.reduce(0) { $0 + $1.requests } == 12)
-        #expect(session.engineStatistics.allSatisfy { $0.requests > 0 })
+        #expect(session.engineStatistics.reduce(0) { $0 + $1.requestCount } == 12)
+        #expect(session.engineStatistics.allSatisfy { $0.requestCount > 0 })
         await session.shutdown()
     }
 
@@ -238,52 +274,7 @@ struct SeveralEnginesTests {
         #expect(Array(names[..<3]) == Array(names[3...]))
     }
 
-    // MARK: Stuck engines
-
-    @Test(arguments: [EngineCount.fixed(2), .automatic])
-    func requestsAvoidAnEngineThatIsStuck(_ engines: EngineCount) async throws {
-        let server = try LoopbackServer.http { _ in .text("hello") }
-        let session = Self.session(engines)
-        guard engines.maximum > 1 else { return }
-        let (blocked, gate) = (LoopbackServer.Gate(), DispatchedWait())
-        let stuck = Self.onEngine(0, of: session) {
-            blocked.open()
-            gate.wait()
-        }
-        try await blocked.opened()
-        while !session.engine.meter.isStuck { await Task.yield() }
-        for _ in 0..<3 { #expect(try await session.string(server.url()) == "hello") }
-        #expect(session.engineStatistics.map(\.requests).prefix(2) == [0, 3])
-        gate.end()
-        try await stuck.value
-        await session.shutdown()
-    }
-
-    @Test func aSlotPassesOverAnEngineThatIsStuck() async throws {
-        let gates = [LoopbackServer.Gate(), LoopbackServer.Gate()]
-        let server = try Self.server { $0 == "/first" ? gates[0] : nil }
-        let session = Self.session(.fixed(2), perOrigin: 1)
-        let first = Self.onEngine(1, of: session) { try await session.data(server.url("/first")) }
-        try await server.waitUntilRequested(count: 1)
-        // The request of the first engine is ahead of that of the second.
-        let late = Self.onEngine(0, of: session) { try await session.data(server.url("/late")) }
-        await Self.waitUntilLive(session, count: 2)
-        let next = Self.onEngine(1, of: session) { try await session.data(server.url("/next")) }
-        await Self.waitUntilLive(session, count: 3)
-        let (blocked, wait) = (LoopbackServer.Gate(), DispatchedWait())
-        let stuck = Self.onEngine(0, of: session) {
-            blocked.open()
-            wait.wait()
-        }
-        try await blocked.opened()
-        while !session.engine.meter.isStuck { await Task.yield() }
-        gates[0].open()
-        _ = try await (first.value, next.value)
-        wait.end()
-        _ = try await (stuck.value, late.value)
-        #expect(server.requests.map(\.path) == ["/first", "/next", "/late"])
-        await session.shutdown()
-    }
+    // MARK: Life
 
     @Test func noEngineBeginsAfterTheShutdown() async throws {
         let server = try LoopbackServer.http { _ in .text("hello") }
@@ -294,6 +285,17 @@ struct SeveralEnginesTests {
         await #expect(throws: TrellisError.self) { try await session.data(server.url()) }
         session.engines.activate(3)
         #expect(session.engines.all.count == 1)
+    }
+
+    /// A sample of an engine may want another engine when the shutdown has begun.
+    @Test func noMoreEnginesAreActiveThanThereAre() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = Self.session(EngineCount(initial: 2, maximum: 4))
+        session.engines.close()
+        session.engines.activate(3)
+        #expect(session.engines.all.count == 2)
+        #expect(try await session.string(server.url()) == "hello")
+        await session.shutdown()
     }
 
     @Test func equalRequestsOnTwoEnginesAreSentOnce() async throws {

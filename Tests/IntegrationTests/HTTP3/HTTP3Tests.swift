@@ -92,6 +92,16 @@ struct HTTP3Tests {
         try await isHealthyAndLeavesNothing()
     }
 
+    @Test func anUntrustedServerGetsNoRequest() async throws {
+        var configuration = SessionConfiguration()
+        configuration.httpVersion = .http3Only
+        let other = Session(configuration: configuration)
+        let error = await expectFailure([.untrusted]) { try await other.data(request("/ok/2")) }
+        #expect(error?.untrusted?.rule == .unknownIssuer && error?.mayHaveSentBytes == false, "\(error as Any)")
+        await other.shutdown()
+        try await isHealthyAndLeavesNothing()
+    }
+
     @Test func preferredHTTP3IsUsedWhereThereIsOne() async throws {
         var request = try request("/ok/2")
         request.httpVersion = .http3Preferred

@@ -15,8 +15,9 @@ struct RealProxyTests {
     private func session(password: String? = "s3cret") throws -> Session {
         var configuration = SessionConfiguration()
         configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
-        configuration.proxy = try ProxyConfiguration(
-            try peer.url("tinyproxy", scheme: "http"), username: password.map { _ in "ada" }, password: password)
+        configuration.proxy = .always(
+            try Proxy(
+                try peer.url("tinyproxy", scheme: "http"), username: password.map { _ in "ada" }, password: password))
         return Session(configuration: configuration)
     }
 

@@ -1,7 +1,9 @@
+import CurlEngine
 import FoundationEssentials
 import Testing
-import Trellis
 import TrellisTesting
+
+@testable import Trellis
 
 /// Many requests that are cancelled at random moments cause no report of a sanitizer, and leave nothing behind.
 @Suite(.serialized)
@@ -17,21 +19,29 @@ struct CancellationSoakTests {
         let before = openDescriptors()
         var outcomes = Outcomes()
         do {
-            let server = try LoopbackServer.http { _ in .text(String(repeating: "x", count: 100)) }
+            let servers = try (0..<2).map { _ in
+                try LoopbackServer.http { _ in .text(String(repeating: "x", count: 100)) }
+            }
             var configuration = SessionConfiguration()
             configuration.engines = .fixed(engines)
             // Fewer connections than tasks, so that requests wait, and move to the engine of a free connection.
             configuration.limits.perOrigin = engines == 1 ? 64 : 5
+            // With two origins, connections are closed for the sake of others.
+            if engines > 1 { configuration.limits.total = 6 }
             let session = Session(configuration: configuration)
-            outcomes = await Self.run(session, server.url())
+            let blocking = engines > 1 ? Task { await Self.blockEngines(of: session) } : nil
+            outcomes = await Self.run(session, servers.map { $0.url() })
+            blocking?.cancel()
+            await blocking?.value
             // The session still works.
-            let (data, _) = try await session.data(server.url())
-            #expect(data.count == 100)
+            for server in servers { #expect(try await session.data(server.url()).0.count == 100) }
             #expect(await session.liveRequestCount == 0)
             await session.shutdown()
             // Each connection that was opened was closed on this side.
-            try await server.waitUntilClosed(count: server.acceptedCount)
-            server.stop()
+            for server in servers {
+                try await server.waitUntilClosed(count: server.acceptedCount)
+                server.stop()
+            }
         }
         #expect(outcomes.answered + outcomes.cancelled == Self.requests)
         #expect(outcomes.answered > 0)
@@ -46,9 +56,11 @@ struct CancellationSoakTests {
         var failed = 0
     }
 
-    private static func run(_ session: Session, _ url: String) async -> Outcomes {
+    private static func run(_ session: Session, _ urls: [String]) async -> Outcomes {
         await withTaskGroup(of: Outcomes.self) { group in
-            for seed in 0..<tasks { group.addTask { await worker(session, url, seed: UInt64(seed)) } }
+            for seed in 0..<tasks {
+                group.addTask { await worker(session, urls[seed % urls.count], seed: UInt64(seed)) }
+            }
             return await group.reduce(into: Outcomes()) { sum, part in
                 sum.answered += part.answered
                 sum.cancelled += part.cancelled
@@ -57,18 +69,12 @@ struct CancellationSoakTests {
         }
     }
 
-    /// Sends its share of requests, some collected and some streamed, and cancels most of them after a random number of yields.
+    /// Sends its share of requests in different ways, and cancels most of them after a random number of yields.
     private static func worker(_ session: Session, _ url: String, seed: UInt64) async -> Outcomes {
         var random = SplitMix64(state: seed)
         var outcomes = Outcomes()
         for turn in 0..<(requests / tasks) {
-            let isStreamed = turn % 4 == 0
-            let task = Task {
-                guard isStreamed else { return try await session.data(url).0.count }
-                var count = 0
-                for try await chunk in try await session.stream(url).chunks { count += chunk.count }
-                return count
-            }
+            let task = send(session, url, turn)
             if random.next() % 4 != 0 {
                 for _ in 0..<(random.next() % 24) { await Task.yield() }
                 task.cancel()
@@ -84,6 +90,77 @@ struct CancellationSoakTests {
             }
         }
         return outcomes
+    }
+
+    /// Starts a request: collected, streamed, with steps, by a handle that is suspended, or on the thread of an engine.
+    private static func send(_ session: Session, _ url: String, _ turn: Int) -> Task<Int, any Error> {
+        switch turn % 8 {
+        case 0, 4:
+            return Task {
+                var count = 0
+                for try await chunk in try await session.stream(url).chunks { count += chunk.count }
+                return count
+            }
+        case 1:
+            let executors = session.executors
+            return Task(executorPreference: executors[turn / 8 % executors.count]) {
+                try await session.data(url).0.count
+            }
+        case 2:
+            return Task {
+                let handle = session.request(url)
+                handle.resume()
+                await Task.yield()
+                handle.suspend()
+                await Task.yield()
+                handle.resume()
+                return try await handle.data().0.count
+            }
+        case 3:
+            let request = Request(url).withInterceptor(RetryPolicy(retryLimit: 1))
+                .withAdapter(Adapter { request, _ in request })
+            return Task { try await session.data(request).0.count }
+        default: return Task { try await session.data(url).0.count }
+        }
+    }
+
+    /// Blocks one engine after the other until it counts as stuck, while requests are in progress.
+    private static func blockEngines(of session: Session) async {
+        for engine in session.engines.all {
+            let gate = DispatchedWait()
+            engine.executor.submit { gate.wait() }
+            while !engine.executor.meter.isStuck, !Task.isCancelled { await Task.yield() }
+            gate.end()
+        }
+    }
+
+    /// A session that ends in the middle of its requests ends all of them, wherever they are.
+    @Test(.timeLimit(.minutes(2)), arguments: [1, 3])
+    func aShutdownInTheMiddleLeavesNothingBehind(engines: Int) async throws {
+        let server = try LoopbackServer.http { _ in .text(String(repeating: "x", count: 100)) }
+        for round in 0..<25 {
+            var configuration = SessionConfiguration()
+            configuration.engines = .fixed(engines)
+            configuration.limits.perOrigin = 3
+            let session = Session(configuration: configuration)
+            let (answered, url) = (Locked(0), server.url())
+            let workers = (0..<Self.tasks).map { worker in
+                Task {
+                    var turn = worker
+                    // Ends with the first refused or cancelled request.
+                    while let count = try? await Self.send(session, url, turn).value {
+                        #expect(count == 100)
+                        answered.withLock { $0 += 1 }
+                        turn += 1
+                    }
+                }
+            }
+            while answered.withLock({ $0 }) < 20 + round { await Task.yield() }
+            await session.shutdown(drainingFor: .milliseconds(round % 3))
+            for worker in workers { await worker.value }
+            #expect(await session.liveRequestCount == 0)
+        }
+        try await server.waitUntilClosed(count: server.acceptedCount)
     }
 
     private func openDescriptors() -> Int {

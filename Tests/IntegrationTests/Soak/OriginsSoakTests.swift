@@ -215,7 +215,7 @@ private struct OriginsSoak: Sendable {
 
     private func timerCount(_ session: Session) async -> Int {
         guard let engine = session.executor as? EngineExecutor else { return -1 }
-        return await withCheckedContinuation { continuation in
+        return await withContinuation { continuation in
             engine.submit { continuation.resume(returning: engine.engineLoop.timerCount) }
         }
     }

@@ -1,6 +1,6 @@
+import CurlEngine
 import Foundation
 import HTTPTypes
-import Synchronization
 import Testing
 import Trellis
 import TrellisTesting
@@ -19,7 +19,7 @@ struct RetryTests {
     }
 
     @Test func unavailableServersAreAskedAgain() async throws {
-        let count = Mutex(0)
+        let count = Locked(0)
         let server = try LoopbackServer.http { _ in
             let number = count.withLock {
                 $0 += 1; return $0

@@ -12,17 +12,18 @@ enum ProxyPeer {
 
     /// Returns a configuration with the proxy, with or without the credentials.
     static func configuration(
-        _ server: LoopbackServer, _ authentication: ProxyConfiguration.Authentication? = nil,
+        _ server: LoopbackServer, _ authentication: Proxy.Authentication? = nil,
         password: String = password
     ) throws -> SessionConfiguration {
         var configuration = SessionConfiguration()
-        configuration.proxy =
+        let proxy =
             if let authentication {
-                try ProxyConfiguration(
+                try Proxy(
                     server.url(), username: username, password: password, authentication: authentication)
             } else {
-                try ProxyConfiguration(server.url())
+                try Proxy(server.url())
             }
+        configuration.proxy = .always(proxy)
         return configuration
     }
 

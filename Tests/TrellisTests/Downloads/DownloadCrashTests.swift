@@ -248,6 +248,31 @@ struct DownloadCrashTests {
         #expect(!disk.log.contains("rename note.new note") || world.checkpoint == nil)
     }
 
+    /// Checkpoints that are due while the disk is busy are not lost: the newest one is written next, also of a download that has
+    /// stalled since.
+    @Test(arguments: [1, 2]) func aCheckpointWaitsForABusyDisk(_ connections: Int) async throws {
+        try await disk.recording {
+            let (download, attempt) = try await start(connections: connections)
+            world.sendHead(attempt)
+            if connections > 1 { _ = try await world.transport.nextAttempt() }
+            let isReached = disk.hold("synchronize part")
+            world.clock.advance(by: .seconds(1))
+            try await world.receive(0..<1000, attempt, download)
+            try await isReached.opened()
+            for start in [1000, 2000] {
+                world.clock.advance(by: .seconds(1))
+                try await world.receive(start..<start + 1000, attempt, download)
+            }
+            disk.goOn("synchronize part")
+            try await world.waitForCheckpoint([[0, 3000]])
+            download.cancel()
+            await #expect(throws: TrellisError.self) { try await download.value }
+        }
+        #expect(disk.lies == [])
+        // The two checkpoints before the end, and the one at the end: that of the first 2000 bytes was never written.
+        #expect(disk.log.filter { $0 == "synchronize part" }.count == 3)
+    }
+
     /// Starts as many slow synchronizations as the pool has threads, and some more: other tasks still run.
     @Test func slowDisksDelayNoOtherTask() async throws {
         let count = 2 * ProcessInfo.processInfo.activeProcessorCount + 2

@@ -1,3 +1,4 @@
+import CurlEngine
 import Foundation
 import HTTPTypes
 import Testing
@@ -242,17 +243,18 @@ struct DownloadRequestTests {
 
     /// The total time limit of the request spans all attempts.
     @Test func aLimitInTotalHolds() async throws {
+        // Far beyond the clock while it moves in steps to the second attempt.
         let (download, attempt) = try await world.start(
-            timeouts: Timeouts(idle: .seconds(40), total: .seconds(60)))
+            timeouts: Timeouts(responseHead: nil, idle: .seconds(40_000), total: .seconds(60_000)))
         world.sendHead(attempt)
         try await world.receive(0..<5, attempt, download)
-        clock.advance(by: .seconds(40))
+        clock.advance(by: .seconds(40_000))
         try await attempt.wait(for: .cancel)
         let second = try await world.nextAttempt(after: 1)
         second.connect()
         // Before the connect limit is reached.
         await session.settle()
-        clock.advance(by: .seconds(20))
+        clock.advance(by: .seconds(20_000))
         let error = await #expect(throws: TrellisError.self) { try await download.value }
         #expect(error?.kind == .deadline)
         #expect(download.resumeData?.receivedBytes == 5)
@@ -279,14 +281,38 @@ struct DownloadRequestTests {
     }
 
     @Test func aDownloadThatIsSuspendedBetweenTwoAttemptsEndsAtItsDeadline() async throws {
-        let (download, attempt) = try await world.start(timeouts: Timeouts(total: .seconds(60)))
+        // Far beyond the clock while it moves in steps: a download that finds its deadline over before it waits for its next attempt
+        // throws the error of the last one.
+        let day = Duration.seconds(86_400)
+        let (download, attempt) = try await world.start(timeouts: Timeouts(total: day))
         world.sendHead(attempt)
         try await world.receive(0..<5, attempt, download)
+        attempt.fail(.exchangeFailed(.receive("reset")))
+        try await world.wait { download.report.metrics.attemptCount == 1 }
+        // The next attempt cannot begin before the clock moves.
         download.suspend()
+        try await world.advance { download.report.interruptions == 1 }
+        clock.advance(by: day)
+        let error = await #expect(throws: TrellisError.self) { try await download.value }
+        #expect(error?.kind == .deadline && error?.interruptions == 1 && transport.attempts.count == 1)
+        #expect(download.resumeData?.receivedBytes == 5)
+    }
+
+    /// The failure of a connection does not end a download that is suspended after a write: the deadline does.
+    @Test func aDownloadThatIsSuspendedAfterAWriteEndsAtItsDeadline() async throws {
+        let download = world.download(timeouts: Timeouts(total: .seconds(60)))
+        let suspend: FileOperationHook.Handler = { operation, moment in
+            if case .write = operation, moment == .after { download.suspend() }
+            return nil
+        }
+        FileOperationHook.$handler.withValue(suspend) { download.resume() }
+        let attempt = try await transport.nextAttempt()
+        world.sendHead(attempt)
+        try await world.receive(0..<5, attempt, download)
         attempt.fail(.exchangeFailed(.receive("reset")))
         try await world.advance(inSteps: .seconds(10)) { download.state.isFinished }
         let error = await #expect(throws: TrellisError.self) { try await download.value }
-        #expect(error?.kind == .deadline && transport.attempts.count == 1)
+        #expect(error?.kind == .deadline && error?.interruptions == 0 && transport.attempts.count == 1)
         #expect(download.resumeData?.receivedBytes == 5)
     }
 }

@@ -39,8 +39,14 @@ struct TrellisErrorTests {
         Row(.proxyFailed(.refused(proxy: "x", status: 502)), .proxy, connection: true, retryable: true),
         Row(.proxyFailed(.noTunnel(proxy: "x", why: "y")), .proxy, connection: true, retryable: true),
         Row(.securityFailed(.handshake("x")), .tls, connection: true),
-        Row(.securityFailed(.untrusted("x")), .untrusted, connection: true),
+        Row(.securityFailed(.untrusted(.init(.selfSigned))), .untrusted, connection: true),
         Row(.securityFailed(.certificateAuthorityFile("x")), .file),
+        Row(
+            .securityFailed(.pinMismatch(PinMismatch(.publicKeys, host: "x", chain: [], configured: []))), .pinMismatch,
+            connection: true),
+        Row(.serverTrust(.noRequiredEvaluator(host: "x")), .trustRefused, connection: true),
+        Row(.serverTrust(.customEvaluationFailed(host: "x")), .trustRefused, connection: true),
+        Row(.invalidRequest(.trustEvaluator("x")), .invalidRequest),
         Row(.timedOut(.connect), .connectTimeout, timeout: true, connection: true, retryable: true),
         Row(.timedOut(.responseHead), .idleTimeout, timeout: true, retryable: true),
         Row(.timedOut(.idle), .idleTimeout, timeout: true, retryable: true),
@@ -106,7 +112,8 @@ struct TrellisErrorTests {
     @Test func theKindsAreTheOnesOfTheContract() {
         #expect(
             TrellisError.Kind.allCases.map(\.rawValue) == [
-                "invalid_url", "invalid_request", "dns", "connect", "proxy", "tls", "untrusted", "timeout_connect",
+                "invalid_url", "invalid_request", "dns", "connect", "proxy", "tls", "untrusted", "pin_mismatch",
+                "trust_refused", "timeout_connect",
                 "timeout_idle", "timeout_deadline", "cancelled", "send", "receive", "truncated_body",
                 "malformed_response",
                 "body_too_large", "too_many_redirects", "redirect_refused", "circuit_open", "rate_limited",
@@ -148,7 +155,11 @@ struct TrellisErrorTests {
             (.cancelled(.explicitly), .receiving, 100, nil, "GET http://a.example/: the request was cancelled"),
             (
                 .cancelled(.sessionShutDown), .queued, 5, nil,
-                "GET http://a.example/: the session was shut down after 5 ms waiting for a connection"
+                "GET http://a.example/: the session was shut down after the request had waited 5 ms for a connection"
+            ),
+            (
+                .cancelled(.explicitly), .queued, 3_200, nil,
+                "GET http://a.example/: the request was cancelled after it had waited 3.2 s for a connection"
             ),
             (
                 .bodyFailed(.lengthMismatch(promised: 5, given: 6)), .sending, 1, nil,

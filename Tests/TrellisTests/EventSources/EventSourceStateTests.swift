@@ -79,7 +79,7 @@ struct EventSourceStateTests {
         (.timedOut(.total), true), (.exchangeFailed(.receive("x")), true), (.exchangeFailed(.http2("x")), true),
         (.invalidResponse(.bodyCutShort("x")), true), (.proxyFailed(.refused(proxy: "x", status: 502)), true),
         (.proxyFailed(.unauthorized(proxy: "x", status: 407, hasCredentials: false)), false),
-        (.securityFailed(.untrusted("x")), false), (.invalidRequest(.url("x")), false),
+        (.securityFailed(.untrusted(.init(.selfSigned))), false), (.invalidRequest(.url("x")), false),
         (.cancelled(.explicitly), false), (.cancelled(.sessionShutDown), false),
         (.invalidResponse(.malformed("x")), false), (.invalidResponse(.bodyTooLarge(limit: 1)), false),
         (.bodyFailed(.notReplayable), false), (.unsupported("x"), false), (.other("x"), false),

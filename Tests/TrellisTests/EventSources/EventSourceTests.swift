@@ -41,7 +41,7 @@ struct EventSourceTests {
         let engine = scripted.session.engine
         while true {
             await scripted.session.settle()
-            let timers = await withCheckedContinuation { continuation in
+            let timers = await withContinuation { continuation in
                 engine.submit { continuation.resume(returning: engine.engineLoop.timerCount) }
             }
             if timers == 1, await scripted.liveCount == 0 { return }

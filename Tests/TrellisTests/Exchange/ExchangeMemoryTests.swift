@@ -51,7 +51,7 @@ struct ExchangeMemoryTests {
         attempt.fail(.exchangeFailed(.receive("broken")))
         #expect(await task.value == .failed(.exchangeFailed(.receive("broken"))))
         let exchange = try #require(try handle.handle.actor.get().first)
-        let count = await withCheckedContinuation { continuation in
+        let count = await withContinuation { continuation in
             exchange.submit { continuation.resume(returning: $0.body.count) }
         }
         #expect(count == 0)

@@ -13,7 +13,7 @@ struct IsolationTests {
         let engine = session.engine
         #expect(!engine.isCurrent)
         #expect(engine.isIsolatingCurrentContext() == false)
-        let onThread = await withCheckedContinuation { continuation in
+        let onThread = await withContinuation { continuation in
             engine.submit {
                 continuation.resume(returning: engine.isCurrent && engine.isIsolatingCurrentContext() == true)
             }
@@ -42,7 +42,7 @@ struct IsolationTests {
 
     @Test func oneSessionsThreadIsNotAnothers() async {
         let (first, second) = (session.engine, Scripted().session.engine)
-        let isOnSecond = await withCheckedContinuation { continuation in
+        let isOnSecond = await withContinuation { continuation in
             first.submit { continuation.resume(returning: second.isCurrent) }
         }
         #expect(!isOnSecond)
@@ -64,7 +64,7 @@ struct IsolationTests {
     @Test func enteringFromTheEngineThreadDoesNot() async {
         await #expect(processExitsWith: .success) {
             let session = Session()
-            await withCheckedContinuation { continuation in
+            await withContinuation { continuation in
                 session.engine.submit {
                     #expect(throws: Never.self) { try endCall(of: session) }
                     assumeIsolation(session.actor)

@@ -49,7 +49,7 @@ struct ProgressMeterTests {
         _ = meter.advance(by: 10, at: Self.at(1000))
         _ = meter.advance(by: 10, at: Self.at(2000))
         let progress = meter.progress(at: Self.at(2000))
-        #expect(progress.completedBytes == 920 && progress.fraction == 0.92)
+        #expect(progress.completedBytes == 920 && progress.transferredBytes == 20 && progress.fraction == 0.92)
         #expect(progress.bytesPerSecond == 10)
         meter.finish(at: Self.at(4000))
         #expect(meter.progress(at: Self.at(9000)).bytesPerSecond == 5)

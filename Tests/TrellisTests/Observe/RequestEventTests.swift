@@ -79,6 +79,71 @@ struct RequestEventTests {
         #expect(words == ["created", "queued", "admitted", "connected", "ended receive", "failed receive"])
     }
 
+    /// An executor that runs each job at once, on the thread that enqueues it.
+    private final class InlineExecutor: TaskExecutor {
+        func enqueue(_ job: consuming ExecutorJob) {
+            let job = UnownedJob(job)
+            unsafe job.runSynchronously(on: asUnownedTaskExecutor())
+        }
+    }
+
+    /// The task of the call continues as soon as the engine tells it of the failure.
+    @Test func aStreamThatFailsBeforeItsHead() async throws {
+        let session = Session(
+            transport: MockTransport { _ in throw TransportFailure(.exchangeFailed(.receive("reset"))) })
+        let words = await words(session, until: "failed receive") {
+            await Task(executorPreference: InlineExecutor()) { _ = try? await session.stream("http://a.example/") }
+                .value
+        }
+        #expect(words == ["created", "queued", "admitted", "connected", "ended receive", "failed receive"])
+    }
+
+    /// A step around the hop that changes nothing. A call with such a step has an actor.
+    private struct Passing: RequestStep {
+        func send(_ request: Request, context: CallContext, next: NextStep) async throws -> StepResponse {
+            try await next(request)
+        }
+    }
+
+    /// The response of the last attempt is validated after the call, even if retriers are asked about it.
+    @Test(arguments: [true, false], [true, false])
+    func theLastValidation(_ isDirect: Bool, _ isAccepted: Bool) async throws {
+        var configuration = SessionConfiguration()
+        if !isDirect { configuration.steps.aroundHop = [Passing()] }
+        configuration.steps.retriers = [Retrier { _, _ in .doNotRetry }]
+        let transport = MockTransport { _ in .json("[1]", status: isAccepted ? 200 : 404) }
+        let session = Session(configuration: configuration, transport: transport)
+        let last = isAccepted ? "serialized" : "validated unacceptable_status"
+        let words = await words(session, until: last) {
+            _ = try? await session.decode([Int].self, from: "http://a.example/")
+        }
+        let accepted = ["head 200", "ended", "finished 200", "validated", "validated", "serialized"]
+        #expect(
+            words.suffix(isAccepted ? 6 : 4) == (isAccepted ? accepted : ["head 404", "ended", "finished 404", last]))
+    }
+
+    /// An attempt is validated before its retriers are asked.
+    @Test(arguments: [true, false])
+    func theValidationOfAnAttemptThatIsRetried(_ mayRetry: Bool) async throws {
+        struct Final: Error {}
+        var configuration = SessionConfiguration()
+        configuration.steps.retriers = [
+            Retrier { _, context in
+                !mayRetry ? .doNotRetryWithError(Final()) : context.attempt == 1 ? .retry : .doNotRetry
+            }
+        ]
+        let session = Session(
+            configuration: configuration, transport: MockTransport { _ in MockResponse(status: 404) })
+        let last = mayRetry ? "finished 404" : "failed Final()"
+        let words = await words(session, until: last) {
+            _ = try? await session.string("http://a.example/")
+        }
+        let refused = ["head 404", "ended", "validated unacceptable_status"]
+        let attempt = ["created", "queued", "admitted", "connected"] + refused
+        let retry = ["retrying"] + attempt[1...].prefix(5) + [last]
+        #expect(words == attempt + (mayRetry ? retry : [last]))
+    }
+
     @Test func cancellationAndSuspension() async throws {
         let scripted = Scripted()
         let events = scripted.session.requestEvents
@@ -145,13 +210,20 @@ extension RequestEvent {
         case .resumed: "resumed"
         case .suspended: "suspended"
         case .adapted: "adapted"
+        case .upgraded(let request): "upgraded \(request.url)"
+        case .alternativeSelected(let service): "alternativeSelected \(service)"
+        case .alternativeFailed(let service, let error): "alternativeFailed \(service) \(name(error))"
+        case .proxySelected(let decision): "\(decision)"
+        case .trustFilesChanged(let paths, let error): "\(paths) \(error.map(name) ?? "changed")"
         case .queued: "queued"
         case .admitted: "admitted"
         case .connectionAdded(let number, let limit): "connectionAdded \(number) \(limit)"
         case .connected: "connected"
+        case .serverTrustReported(let report): "reported \(report)"
+        case .evaluatingServerTrust(let trust): "evaluating \(trust.host)"
         case .informational(let head): "informational \(head.status.code)"
         case .head(let head): "head \(head.status.code)"
-        case .attemptEnded(_, let error): error.map { "ended \(name($0))" } ?? "ended"
+        case .exchangeEnded(_, let error): error.map { "ended \(name($0))" } ?? "ended"
         case .redirected(let redirect): "redirected \(redirect.status.code)"
         case .retrying: "retrying"
         case .rateLimited(let host, let wait): "rate limited \(host) \(wait)"

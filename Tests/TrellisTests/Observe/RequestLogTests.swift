@@ -134,9 +134,9 @@ struct RequestLogTests {
         }
         _ = try await logged.session.data("http://a.example/a")
         let words = [
-            "created", "queued", "admitted", "connected", "head 302", "attempt ended",
+            "created", "queued", "admitted", "connected", "head 302", "exchange ended",
             "redirected 302 http://a.example/a → http://a.example/b?sig=REDACTED",
-            "queued as GET http://a.example/b?sig=REDACTED", "admitted", "connected", "head 200", "attempt ended",
+            "queued as GET http://a.example/b?sig=REDACTED", "admitted", "connected", "head 200", "exchange ended",
             "200",
         ]
         #expect(try await logged.written() == words.map { "GET http://a.example/a \($0) 0 ms (call)" })

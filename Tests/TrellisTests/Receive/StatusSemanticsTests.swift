@@ -47,7 +47,8 @@ struct StatusSemanticsTests {
 
     static let reasons: [TrellisError.Reason] = [
         .connectionFailed(.unreachable("x")), .connectionFailed(.nameResolution("x")),
-        .securityFailed(.untrusted("x")), .timedOut(.connect), .timedOut(.idle), .timedOut(.responseHead),
+        .securityFailed(.untrusted(.init(.selfSigned))), .timedOut(.connect), .timedOut(.idle),
+        .timedOut(.responseHead),
         .exchangeFailed(.connectionLost), .exchangeFailed(.http2("x")), .exchangeFailed(.send("x")),
         .invalidResponse(.bodyCutShort("x")), .bodyFailed(.notReplayable), .other("x"), .unsupported("x"),
     ]

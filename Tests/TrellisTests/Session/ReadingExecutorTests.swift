@@ -38,7 +38,7 @@ struct ReadingExecutorTests {
     }
 
     private final class Places: Sendable {
-        private let places = Mutex<[Place]>([])
+        private let places = Locked<[Place]>([])
         func add(_ place: Place) { places.withLock { $0.append(place) } }
         var all: [Place] { places.withLock { $0 } }
     }
@@ -49,12 +49,15 @@ struct ReadingExecutorTests {
 
     init() { self.init(status: 200) }
 
-    private init(status: Int) {
-        session = Session(transport: MockTransport { _ in .json("[1]", status: status) })
+    private init(status: Int = 200, engines: EngineCount = .one) {
+        var configuration = SessionConfiguration()
+        configuration.engines = engines
+        session = Session(
+            configuration: configuration, transport: MockTransport { _ in .json("[1]", status: status) })
     }
 
     private var place: Place {
-        Place(isOnEngine: session.engine.isCurrent, isOnHome: home.executor.isCurrent)
+        Place(isOnEngine: CallingThread.isEngine && !home.executor.isCurrent, isOnHome: home.executor.isCurrent)
     }
 
     private func note() { places.add(place) }
@@ -92,6 +95,16 @@ struct ReadingExecutorTests {
             #expect(place.isOnEngine, "and back")
         }.value
         expectPool()
+    }
+
+    @Test func fromATaskThatPrefersTheExecutorOfAnotherEngine() async throws {
+        let test = ReadingExecutorTests(engines: .fixed(2))
+        try await Task(executorPreference: test.session.executors[1]) {
+            #expect(test.place.isOnEngine)
+            try await test.readAll()
+            #expect(test.place.isOnEngine, "and back")
+        }.value
+        test.expectPool()
     }
 
     @Test func fromAnActor() async throws {

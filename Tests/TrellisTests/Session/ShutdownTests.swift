@@ -90,6 +90,18 @@ struct ShutdownTests {
         #expect(await handle.state == .cancelled)
     }
 
+    @Test(arguments: [false, true])
+    func theErrorOfARefusedRequestDoesNotTellOfAWait(_ hasSteps: Bool) async {
+        let scripted = steppedSession { if hasSteps { $0.intercept(with: RetryPolicy(retryLimit: 1)) } }
+        await scripted.session.shutdown()
+        let error = await #expect(throws: TrellisError.self) {
+            try await scripted.session.stream("http://localhost/late")
+        }
+        #expect(error?.description == "GET http://localhost/late: the session is shut down")
+        #expect(error?.phase == .composing)
+        #expect(error?.kind == .cancelled)
+    }
+
     @Test func twoWhoEndItBothReturn() async throws {
         let (task, _) = try await inFlight()
         async let first: Void = scripted.session.shutdown()

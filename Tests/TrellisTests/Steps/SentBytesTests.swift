@@ -63,7 +63,7 @@ struct SentBytesTests {
     func aProxysMistakeTellsNoSecret(_ scalar: Unicode.Scalar) {
         for url in ["http://ann:secret@\(scalar)p:99999/", "http://p/#\(scalar)", "http://p/?\(scalar)"] {
             do {
-                _ = try ProxyConfiguration(url)
+                _ = try Proxy(url)
                 Issue.record("\(url) is no proxy")
             } catch {
                 #expect(!"\(error)".utf8.contains("secret".utf8))

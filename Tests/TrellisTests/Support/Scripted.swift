@@ -12,6 +12,8 @@ struct Scripted {
 
     init(_ change: (inout SessionConfiguration) -> Void = { _ in }) {
         var configuration = SessionConfiguration()
+        // The machine of the test may have no network.
+        configuration.reachability = TestNetwork().reachability
         change(&configuration)
         transport = ScriptedTransport(clock: clock)
         session = Session(configuration: configuration, transport: transport, clock: clock)
@@ -34,7 +36,7 @@ struct Scripted {
     var timerCount: Int {
         get async {
             let engine = session.engine
-            return await withCheckedContinuation { continuation in
+            return await withContinuation { continuation in
                 engine.submit { continuation.resume(returning: engine.engineLoop.timerCount) }
             }
         }

@@ -7,10 +7,13 @@ public struct RequestBody: Sendable {
 
     /// The source of a body's bytes.
     package enum Source: Sendable {
+        /// Bytes in memory.
         case data(Data)
+        /// The bytes of a file, which are read while they are sent.
         case file(path: String)
         /// A sequence of chunks. `isReplayable`: the chunks can be made again, for a request that is sent again.
         case stream(length: Int64?, isReplayable: Bool, chunks: Chunks)
+        /// The parts of a form, which are encoded while they are sent.
         case multipart(MultipartFormData)
     }
 

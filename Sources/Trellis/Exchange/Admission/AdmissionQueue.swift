@@ -8,51 +8,10 @@ struct AdmissionQueue<ID: Hashable> {
     /// The number of streams that share a connection if requests are multiplexed.
     static var streamsPerConnection: Int { 100 }
 
-    /// The known kind of an origin's connections.
-    private enum Sharing: Equatable {
-        /// The kind is not known before the first connection.
-        case unknown
-        /// A first request is connecting to find out whether others can share its connection; the others wait for it.
-        case probed(by: ID)
-        /// Each connection carries one request at a time.
-        case exclusive
-        /// Each connection carries many requests.
-        case shared
-    }
-
-    /// An origin, with its active and waiting requests.
-    private struct Origin {
-        let name: String
-        /// The number of requests that have a slot.
-        var active = 0
-        var sharing = Sharing.unknown
-        var line = AgingQueue<ID>()
-        /// The turn of the origin; the origin with the lowest is next. Set when the origin begins to wait, and again after each of its
-        /// turns.
-        var turn: UInt64 = 0
-        /// The kind of room because of which the origin is in a heap.
-        var standing = Room.none
-        /// The engines of the origin's connections, if the session has several engines.
-        var spread = EngineSpread()
-
-        var isMultiplexed: Bool { sharing == .shared }
-
-        var connections: Int { isMultiplexed ? (active + streamsPerConnection - 1) / streamsPerConnection : active }
-    }
-
-    /// The room that an origin has for one more request, without regard to the other origins.
-    private enum Room: Equatable {
-        case none
-        /// A stream on a connection that exists already.
-        case stream
-        /// A new connection, within the limit per origin.
-        case connection
-    }
-
     /// The place of a request: the index of its origin, found by name once, when the request enters. Valid while a request of the origin
     /// waits or has a slot.
     struct Place: Hashable {
-        fileprivate let index: Int
+        let index: Int
     }
 
     /// The result of entering the queue.
@@ -62,6 +21,10 @@ struct AdmissionQueue<ID: Hashable> {
         let isAdmitted: Bool
         /// Indicates whether the request is the first to its origin, and must report through ``probed(_:at:isShared:)``.
         let isProbing: Bool
+        /// The number of a request that waits; zero if the request got a slot.
+        var ticket = 0
+        /// Indicates whether ``AdmissionQueue/endHold()`` must be called a moment later.
+        var isHolding = false
     }
 
     private let limits: ConnectionLimits
@@ -76,7 +39,20 @@ struct AdmissionQueue<ID: Hashable> {
     /// The origins that have waiting requests, and for which the limit per origin allows a connection, ordered by their turns.
     private var wantingConnections = KeyedHeap<Int, UInt64>()
 
-    init(limits: ConnectionLimits) { self.limits = limits }
+    /// Returns the engine of a waiting request; `nil` if the session has one engine, and the origins' ``EngineSpread`` is not used.
+    private var engineOf: (@Sendable (ID) -> Int)?
+    /// The number of connections in use or idle, if the session has several engines.
+    private var held = 0
+    /// The origins that may have an idle connection, if the session has several engines.
+    private var idle = IdleOrigins()
+    /// The turns up to which origins have waited long enough for a connection of their own.
+    private var patienceEnd: UInt64 = 0
+    /// The latest turn at the last call of ``endHold()``.
+    private var lastHoldEnd: UInt64 = 0
+    /// Indicates whether an origin leaves an idle connection of another one to it, so that ``endHold()`` must be called a moment later.
+    private(set) var isHolding = false
+
+    init(limits: ConnectionLimits) { self.limits = limits.usable }
 
     /// The number of waiting requests.
     private(set) var waitingCount = 0
@@ -93,6 +69,9 @@ struct AdmissionQueue<ID: Hashable> {
     /// Returns the number of requests of the same origin that are ahead of a waiting request.
     func countAhead(of id: ID, at place: Place) -> Int { origins[place.index].line.countAhead(of: id) ?? 0 }
 
+    /// Returns whether an origin with waiting requests gets the next connection that ends its work, if the total is the limit.
+    func isNext(_ place: Place) -> Bool { wantingConnections.first?.member == place.index }
+
     /// Returns whether the first connection to an origin is being established, while all other requests to that origin wait.
     func isBeingProbed(_ place: Place) -> Bool {
         if case .probed = origins[place.index].sharing { true } else { false }
@@ -100,8 +79,8 @@ struct AdmissionQueue<ID: Hashable> {
 
     // MARK: Engines
 
-    /// The places of all origins, including unused places without requests and connections.
-    var places: LazyMapCollection<Range<Int>, Place> { origins.indices.lazy.map { Place(index: $0) } }
+    /// The places of all origins in memory.
+    var places: [Place] { indices.values.map { Place(index: $0) } }
 
     /// Returns the place of an origin; `nil` if the origin is not in memory.
     func place(of origin: String) -> Place? { indices[origin].map { Place(index: $0) } }
@@ -115,19 +94,44 @@ struct AdmissionQueue<ID: Hashable> {
     /// The engines of an origin's connections.
     subscript(spreadAt place: Place) -> EngineSpread {
         get { origins[place.index].spread }
-        _modify { yield &origins[place.index].spread }
+        _modify {
+            connections -= origins[place.index].connections
+            held -= origins[place.index].held
+            defer {
+                connections += origins[place.index].connections
+                held += origins[place.index].held
+            }
+            yield &origins[place.index].spread
+        }
+    }
+
+    /// Records that the session has several engines from now on.
+    ///
+    /// - Parameter engineOf: Returns the engine of a waiting request.
+    mutating func spread(engineOf: @escaping @Sendable (ID) -> Int) {
+        self.engineOf = engineOf
+        held = origins.reduce(0) { $0 + $1.held }
+    }
+
+    /// Returns whether all connections that an origin may have are in use, so that a new request waits.
+    func isFull(_ place: Place) -> Bool {
+        connections >= limits.total || origins[place.index].connections >= limits.perOrigin
     }
 
     // MARK: Entering and leaving
 
     /// Requests a slot.
     ///
-    /// - Parameter mayShare: Indicates whether the request can share a connection with others. If the origin has no connection yet, one
-    ///   request connects first, so that a burst does not open a connection for each request.
+    /// - Parameters:
+    ///   - mayShare: Indicates whether the request can share a connection with others. If the origin has no connection yet, one request
+    ///     connects first, so that a burst does not open a connection for each request.
+    ///   - ticket: The number of a request that has waited before and keeps its order; `nil` for a new request.
+    ///   - hint: The ``Place/index`` of an earlier request to the same origin, which may have become that of another origin.
     mutating func enter(
-        _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal
+        _ id: ID, origin: String, mayShare: Bool = false, priority: RequestPriority = .normal, ticket: Int? = nil,
+        hint: Int = -1
     ) -> Entry {
-        let index = index(of: origin)
+        let index = origins.indices.contains(hint) && origins[hint].name == origin ? hint : index(of: origin)
         if origins[index].line.isEmpty, hasRoom(index) {
             let isProbing = mayShare && origins[index].active == 0 && origins[index].sharing != .exclusive
             if isProbing { origins[index].sharing = .probed(by: id) }
@@ -135,10 +139,13 @@ struct AdmissionQueue<ID: Hashable> {
             return Entry(place: Place(index: index), isAdmitted: true, isProbing: isProbing)
         }
         if origins[index].line.isEmpty { takeTurn(index) }
-        origins[index].line.enter(id, priority)
-        waitingCount += 1
+        let count = origins[index].line.count
+        let number = origins[index].line.enter(id, priority, ticket: ticket)
+        // A request that waits already is counted once.
+        waitingCount += origins[index].line.count - count
         stand(index)
-        return Entry(place: Place(index: index), isAdmitted: false, isProbing: false)
+        return Entry(
+            place: Place(index: index), isAdmitted: false, isProbing: false, ticket: number, isHolding: isHolding)
     }
 
     /// Removes a waiting request; does nothing if the request does not wait.
@@ -161,8 +168,11 @@ struct AdmissionQueue<ID: Hashable> {
 
     /// Releases a slot. Returns the requests that get a slot as a result.
     ///
-    /// - Parameter isShared: Indicates whether several requests can share the connection; `nil` if that did not become known.
-    mutating func release(_ id: ID, at place: Place, isShared: Bool?) -> [ID] {
+    /// - Parameters:
+    ///   - engine: The engine on which the request had the slot. Its next request comes first if the request at the front is on another
+    ///     engine, so that requests seldom move. No request is overtaken by more requests than the origin has connections.
+    ///   - isShared: Indicates whether several requests can share the connection; `nil` if that did not become known.
+    mutating func release(_ id: ID, at place: Place, on engine: Int = 0, isShared: Bool?) -> [ID] {
         let index = place.index
         if let isShared {
             setSharing(index, isShared ? .shared : .exclusive)
@@ -171,7 +181,8 @@ struct AdmissionQueue<ID: Hashable> {
             origins[index].sharing = origins[index].line.isEmpty ? .unknown : .exclusive
         }
         changeActive(index, by: -1)
-        let admitted = admitWaiting(after: index)
+        if engineOf != nil { idle.didRelease(index) }
+        let admitted = admitWaiting(after: index, on: engine)
         forgetIfUnused(index)
         return admitted
     }
@@ -179,11 +190,15 @@ struct AdmissionQueue<ID: Hashable> {
     // MARK: Turns
 
     /// Grants slots to waiting requests after an origin has changed. Returns the requests that get one.
-    private mutating func admitWaiting(after changed: Int) -> [ID] {
+    ///
+    /// - Parameter engine: The engine on which a connection to the origin became idle; `nil` if none did.
+    private mutating func admitWaiting(after changed: Int, on engine: Int? = nil) -> [ID] {
         guard waitingCount > 0 else { return [] }
         stand(changed)
         var admitted: [ID] = []
-        while let index = nextOrigin(), let id = origins[index].line.next() {
+        while let index = nextOrigin(after: changed),
+            let id = nextRequest(of: index, on: index == changed ? engine : nil)
+        {
             waitingCount -= 1
             admitted.append(id)
             changeActive(index, by: 1)
@@ -194,12 +209,76 @@ struct AdmissionQueue<ID: Hashable> {
     }
 
     /// Returns the origin with the earliest turn among the origins that have room; `nil` if none has.
-    private func nextOrigin() -> Int? {
+    private mutating func nextOrigin(after changed: Int) -> Int? {
         let stream = wantingStreams.first
         guard connections < limits.total, let connection = wantingConnections.first else { return stream?.member }
-        guard let stream, stream.key < connection.key else { return connection.member }
-        return stream.member
+        if let stream, stream.key < connection.key { return stream.member }
+        if mustYield(connection.member, to: changed) { return changed }
+        guard mustHold(connection.member) else { return connection.member }
+        let mayServeChanged = origins[changed].standing == .connection && !mustHold(changed)
+        return mayServeChanged ? changed : stream?.member
     }
+
+    /// Returns whether the next origin leaves the idle connection of another one, which waits as well, to that origin: otherwise
+    /// connections would be closed and opened at every turn. An origin takes connections from one that has at least two more.
+    private func mustYield(_ next: Int, to changed: Int) -> Bool {
+        guard engineOf != nil, next != changed, held >= limits.total, origins[changed].standing == .connection else {
+            return false
+        }
+        let (own, other) = (origins[next].held, origins[changed].held)
+        let idle = other - origins[changed].connections
+        // Idle connections of origins without waiting requests are closed first.
+        guard own == origins[next].connections, idle > 0, held - connections <= idle else { return false }
+        return own > 0 && other < own + 2
+    }
+
+    /// Returns whether an origin waits a moment for a connection of its own, and leaves the idle connection of another origin to that one.
+    /// At the total limit, the origin would close the connection, although the other one needs it again at once: the requests of several
+    /// engines do not end in the order in which they began.
+    private mutating func mustHold(_ index: Int) -> Bool {
+        guard engineOf != nil, held >= limits.total, let other = leastRecentlyIdle?.index else { return false }
+        let origin = origins[index]
+        guard origin.connections > 0, origin.held == origin.connections, !origin.isMultiplexed,
+            origins[other].held < origin.held + 2, idle.isFresh(connections: held),
+            origin.line.isEmpty || origin.turn > patienceEnd
+        else { return false }
+        isHolding = true
+        return true
+    }
+
+    /// The place of the origin with an idle connection that was used least recently; `nil` if none has an idle connection.
+    var leastRecentlyIdle: Place? {
+        mutating get {
+            while let index = idle.first {
+                if origins[index].held > origins[index].connections { return Place(index: index) }
+                idle.remove(index)
+            }
+            return nil
+        }
+    }
+
+    /// Lets origins take idle connections of others if they have waited since before the last call. Returns the requests that get one.
+    mutating func endHold() -> [ID] {
+        isHolding = false
+        patienceEnd = lastHoldEnd
+        lastHoldEnd = lastTurn
+        return wantingConnections.first.map { admitWaiting(after: $0.member) } ?? []
+    }
+
+    /// Removes the next waiting request of an origin from its line.
+    private mutating func nextRequest(of index: Int, on engine: Int?) -> ID? {
+        guard let engineOf, let engine, !origins[index].isMultiplexed, let first = origins[index].line.first else {
+            return origins[index].line.next()
+        }
+        let home = engineOf(first)
+        // An engine with fewer connections gets one for its request.
+        let spread = origins[index].spread
+        if home == engine || spread.isUneven(engine, home) { return origins[index].line.next() }
+        return origins[index].line.next(among: min(origins[index].held, Self.window)) { engineOf($0) == engine }
+    }
+
+    /// The maximum number of waiting requests among which one is chosen for its engine.
+    private static var window: Int { 32 }
 
     /// Gives an origin a new turn after all others.
     private mutating func takeTurn(_ index: Int) {
@@ -220,32 +299,28 @@ struct AdmissionQueue<ID: Hashable> {
         }
     }
 
-    /// Returns the room that an origin has for one more request.
-    private func room(_ index: Int) -> Room {
-        if case .probed = origins[index].sharing { return .none }
-        if origins[index].isMultiplexed, origins[index].active % Self.streamsPerConnection != 0 { return .stream }
-        return origins[index].connections < limits.perOrigin ? .connection : .none
-    }
+    private mutating func room(_ index: Int) -> Room { origins[index].room(perOrigin: limits.perOrigin) }
 
-    private func hasRoom(_ index: Int) -> Bool {
+    private mutating func hasRoom(_ index: Int) -> Bool {
         switch room(index) {
         case .none: false
         case .stream: true
-        case .connection: connections < limits.total
+        case .connection: connections < limits.total && !mustHold(index)
         }
     }
 
     private mutating func setSharing(_ index: Int, _ sharing: Sharing) {
         guard origins[index].sharing != sharing else { return }
-        connections -= origins[index].connections
-        origins[index].sharing = sharing
-        connections += origins[index].connections
+        held -= origins[index].held
+        connections += origins[index].setSharing(sharing)
+        held += origins[index].held
     }
 
     private mutating func changeActive(_ index: Int, by change: Int) {
-        connections -= origins[index].connections
-        origins[index].active += change
-        connections += origins[index].connections
+        guard engineOf != nil else { return connections += origins[index].changeActive(by: change) }
+        held -= origins[index].held
+        connections += origins[index].changeActive(by: change)
+        held += origins[index].held
     }
 
     // MARK: Origins
@@ -265,8 +340,9 @@ struct AdmissionQueue<ID: Hashable> {
     mutating func forgetIfUnused(_ place: Place) { forgetIfUnused(place.index) }
 
     private mutating func forgetIfUnused(_ index: Int) {
+        // A free place has no name, and must not be freed a second time.
         guard indices.count > Self.rememberedOrigins, origins[index].active == 0, origins[index].line.isEmpty,
-            origins[index].spread.isEmpty
+            origins[index].spread.isEmpty, !origins[index].name.isEmpty
         else { return }
         indices[origins[index].name] = nil
         origins[index] = Origin(name: "")

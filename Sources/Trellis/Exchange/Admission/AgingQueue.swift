@@ -30,6 +30,20 @@ struct AgingQueue<ID: Hashable> {
             return low
         }
 
+        /// Adds a member with a ticket that it had before, at the spot of that ticket.
+        mutating func insert(_ id: ID, ticket: Int) {
+            count += 1
+            // The spot may have been released together with those before it.
+            first = 0
+            let index = place(of: ticket)
+            if index < spots.count, abs(spots[index].ticket) == ticket {
+                spots[index] = (ticket, id)
+            } else {
+                spots.insert((ticket, id), at: index)
+            }
+            while spots[first].ticket < 0 { first += 1 }
+        }
+
         /// Removes a member. Its spot is released if it is the first one, or if there are too many vacated spots.
         mutating func vacate(_ place: Int) {
             count -= 1
@@ -58,15 +72,23 @@ struct AgingQueue<ID: Hashable> {
 
     var isEmpty: Bool { tickets.isEmpty }
 
-    /// Adds a member at the end of its priority. A member that waits already moves there.
-    mutating func enter(_ id: ID, _ priority: RequestPriority = .normal) {
+    /// Adds a member at the end of its priority, or according to a ticket that it had before. A member that waits already moves there.
+    /// Returns the ticket of the member.
+    @discardableResult
+    mutating func enter(_ id: ID, _ priority: RequestPriority = .normal, ticket: Int? = nil) -> Int {
         if lanes.isEmpty { lanes = RequestPriority.allCases.map { _ in Lane() } }
         leave(id)
-        lastNumber += 1
         let lane = Self.lane(priority)
+        if let ticket, ticket <= lastNumber {
+            tickets[id] = Ticket(number: ticket, lane: lane)
+            lanes[lane].insert(id, ticket: ticket)
+            return ticket
+        }
+        lastNumber += 1
         tickets[id] = Ticket(number: lastNumber, lane: lane)
         lanes[lane].spots.append((lastNumber, id))
         lanes[lane].count += 1
+        return lastNumber
     }
 
     /// Removes a member. Returns `false` if the member did not wait.
@@ -79,12 +101,28 @@ struct AgingQueue<ID: Hashable> {
     }
 
     /// Removes and returns the next member; `nil` if the queue is empty.
-    mutating func next() -> ID? {
-        guard let lane = nextLane(), let id = lanes[lane].spots[lanes[lane].first].id else { return nil }
+    mutating func next() -> ID? { nextLane().flatMap { serve($0, at: lanes[$0].first) } }
+
+    /// Removes and returns the first member that meets a condition, of the next member and those behind it in its priority; the next member
+    /// if none of these meets the condition.
+    ///
+    /// - Parameter count: The number of members among which to choose. At most as many, less one, can overtake a member.
+    mutating func next(among count: Int, where condition: (ID) -> Bool) -> ID? {
+        guard let lane = nextLane() else { return nil }
+        let first = lanes[lane].first
+        for spot in first..<min(first + max(count, 1), lanes[lane].spots.count) {
+            if let id = lanes[lane].spots[spot].id, condition(id) { return serve(lane, at: spot) }
+        }
+        return next()
+    }
+
+    /// Removes and returns the member at a spot.
+    private mutating func serve(_ lane: Int, at spot: Int) -> ID? {
+        guard let id = lanes[lane].spots[spot].id else { return nil }
         tickets[id] = nil
         lanes[lane].overtaken = 0
         for lower in lanes.indices.dropFirst(lane + 1) where lanes[lower].count > 0 { lanes[lower].overtaken += 1 }
-        lanes[lane].vacate(lanes[lane].first)
+        lanes[lane].vacate(spot)
         forgetCrowd()
         return id
     }

@@ -1,4 +1,5 @@
 import CurlEngine
+import Synchronization
 
 /// The admission of a session's exchanges to connections: one queue and one set of limits for all engines of the session.
 ///
@@ -23,7 +24,9 @@ final class ConnectionAdmission: Sendable {
         /// - Parameter isProbing: Indicates whether other exchanges wait until the connection of this one shows whether it can be shared.
         case admitted(isProbing: Bool)
         /// The exchange gets its slot later, through ``ExchangeActor/didGetSlot(on:isProbing:)``.
-        case waiting
+        ///
+        /// - Parameter ticket: The number of the exchange in the queue.
+        case waiting(ticket: Int)
     }
 
     /// A slot for an exchange that waits.
@@ -38,18 +41,41 @@ final class ConnectionAdmission: Sendable {
         func deliver() {
             let (exchange, engine, isProbing) = (exchange, engine, isProbing)
             guard let closing else { return exchange.submit { $0.didGetSlot(on: engine, isProbing: isProbing) } }
-            closing.engine.closeIdleConnections(to: closing.origin) {
-                exchange.submit { $0.didGetSlot(on: engine, isProbing: isProbing) }
+            let delivery = LateDelivery { exchange.submit { $0.didGetSlot(on: engine, isProbing: isProbing) } }
+            closing.engine.closeIdleConnections(to: closing.origin) { delivery.deliver() }
+            guard !delivery.isDelivered else { return }
+            let executor = exchange.entrance
+            executor.submit {
+                guard !delivery.isDelivered else { return }
+                executor.engineLoop.set(EngineTimer(delivery), at: executor.now.advanced(by: LateDelivery.patience))
             }
         }
+    }
+
+    /// The delivery of a grant that waits until another engine has closed a connection. The engine may become stuck, and so the delivery
+    /// waits only for a moment: one connection too many is better than a request that waits for an unknown time.
+    private final class LateDelivery: EngineTimerTarget, Sendable {
+        static let patience = Duration.milliseconds(100)
+
+        private let body: @Sendable () -> Void
+        private let delivered = Atomic(false)
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+        var isDelivered: Bool { delivered.load(ordering: .relaxed) }
+
+        /// Delivers the grant, once.
+        func deliver() { if !delivered.exchange(true, ordering: .relaxed) { body() } }
+
+        func timerIsDue() { deliver() }
     }
 
     private let limits: ConnectionLimits
     private let state: Locked<State>
 
     init(limits: ConnectionLimits) {
-        self.limits = limits
-        state = Locked(State(limits))
+        self.limits = limits.usable
+        state = Locked(State(limits.usable))
     }
 
     // MARK: Engines
@@ -66,8 +92,8 @@ final class ConnectionAdmission: Sendable {
         first?.closeIdleConnections(to: nil)
     }
 
-    /// Sets the number of engines that get requests without a connection.
-    func activate(_ count: Int) { state.withLock { $0.loads.activeCount = count } }
+    /// Sets the number of engines that get requests without a connection; at most all engines that were added.
+    func activate(_ count: Int) { state.withLock { $0.loads.activeCount = min(count, $0.loads.requests.count) } }
 
     /// Returns the engine on which a request to an origin begins: one with an idle connection, or else the one with least to do.
     ///
@@ -77,23 +103,31 @@ final class ConnectionAdmission: Sendable {
     // MARK: Slots
 
     /// Requests a slot on the exchange's engine. Returns the place of the exchange in the queue.
-    func enter(_ exchange: ExchangeActor) -> (place: Place, result: Result) {
+    ///
+    /// - Parameter ticket: The earlier number in the queue of an exchange that has lost its turn; `nil` for a new one.
+    func enter(_ exchange: ExchangeActor, ticket: Int? = nil) -> (place: Place, result: Result) {
         let prepared = exchange.prepared
         let mayShare = prepared.mayShareConnection && LibcurlFeatures.current.canMultiplex
         let applicant = Applicant(exchange: exchange)
+        let hint = prepared.wire.url.queueHint
         let (entry, grant) = state.withLock { state -> (AdmissionQueue<Applicant>.Entry, Grant?) in
             let entry = state.queue.enter(
                 applicant, origin: prepared.queue, mayShare: mayShare,
-                priority: prepared.source.priority)
+                priority: prepared.source.priority, ticket: ticket, hint: hint)
+            if !state.lost.isEmpty { state.lost.remove(applicant) }
             guard entry.isAdmitted, state.isSpread else { return (entry, nil) }
             return (entry, state.grant(exchange, at: entry.place, isProbing: entry.isProbing))
         }
-        guard entry.isAdmitted else { return (entry.place, .waiting) }
+        if entry.place.index != hint { prepared.wire.url.queueHint = entry.place.index }
+        guard entry.isAdmitted else {
+            if entry.isHolding { updateHold(on: exchange.executor) }
+            return (entry.place, .waiting(ticket: entry.ticket))
+        }
         guard let grant, grant.engine !== exchange.home || grant.closing != nil else {
             return (entry.place, .admitted(isProbing: entry.isProbing))
         }
         grant.deliver()
-        return (entry.place, .waiting)
+        return (entry.place, .waiting(ticket: entry.ticket))
     }
 
     /// Grants slots to the waiting exchanges for which the first connection to their origin has room.
@@ -106,7 +140,15 @@ final class ConnectionAdmission: Sendable {
 
     /// Removes a waiting exchange from the queue; does nothing if the exchange does not wait.
     func leave(_ exchange: ExchangeActor, at place: Place) {
-        state.withLock { $0.queue.leave(Applicant(exchange: exchange), at: place) }
+        state.withLock { state in
+            state.queue.leave(Applicant(exchange: exchange), at: place)
+            state.lost.remove(Applicant(exchange: exchange))
+        }
+    }
+
+    /// Returns whether an exchange has lost its turn, and has neither entered the queue again nor left it since.
+    func hasLostTurn(_ exchange: ExchangeActor) -> Bool {
+        state.withLock { $0.lost.contains(Applicant(exchange: exchange)) }
     }
 
     /// Releases a slot of an exchange, and grants it to a waiting exchange.
@@ -115,11 +157,32 @@ final class ConnectionAdmission: Sendable {
     ///   - engine: The engine on which the exchange had the slot.
     ///   - isShared: Indicates whether several requests can share the connection; `nil` if not known.
     func release(_ exchange: ExchangeActor, at place: Place, on engine: ExchangeEngine, isShared: Bool?) {
-        deliver(
-            state.withLock { state in
-                if state.isSpread { state.release(at: place, on: engine.index) }
-                return state.grants(state.queue.release(Applicant(exchange: exchange), at: place, isShared: isShared))
-            })
+        let (grants, isHolding) = state.withLock { state -> ([Grant], Bool) in
+            if state.isSpread { state.release(at: place, on: engine.index) }
+            let applicants = state.queue.release(
+                Applicant(exchange: exchange), at: place, on: engine.index, isShared: isShared)
+            return (state.grants(applicants), state.queue.isHolding)
+        }
+        deliver(grants)
+        if isHolding { updateHold(on: exchange.executor) }
+    }
+
+    /// Lets exchanges take the idle connections of other origins if their time to wait is over, and otherwise sets the timer for that.
+    private func updateHold(on executor: EngineExecutor) {
+        let now = executor.now
+        let (grants, end) = state.withLock { state in state.updateHold(now: now) }
+        deliver(grants)
+        guard let end else { return }
+        let timer = HoldTimer { [self] in updateHold(on: executor) }
+        executor.submit { executor.engineLoop.set(EngineTimer(timer), at: end) }
+    }
+
+    private final class HoldTimer: EngineTimerTarget, Sendable {
+        private let body: @Sendable () -> Void
+
+        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
+
+        func timerIsDue() { body() }
     }
 
     private func deliver(_ grants: [Grant]) {
@@ -129,17 +192,19 @@ final class ConnectionAdmission: Sendable {
     /// Returns the reason why an exchange waits, for errors.
     func reasonForWaiting(_ exchange: ExchangeActor, at place: Place) -> String {
         let origin = exchange.prepared.origin
-        let (isProbed, count, ahead) = state.withLock { state in
+        let (isProbed, count, ahead, isNext) = state.withLock { state in
             (
                 state.queue.isBeingProbed(place), state.queue.connectionCount(at: place),
-                state.queue.countAhead(of: Applicant(exchange: exchange), at: place)
+                state.queue.countAhead(of: Applicant(exchange: exchange), at: place), state.queue.isNext(place)
             )
         }
         if isProbed { return "the first connection to \(origin) is being made" }
-        let reason =
-            count >= limits.perOrigin
-            ? "all \(count) connections to \(origin) are in use"
-            : "all \(limits.total) connections of the session are in use"
+        guard count >= limits.perOrigin else {
+            // Requests to other origins may be ahead as well: their number is not known.
+            let reason = "all \(limits.total) connections of the session are in use"
+            return ahead == 0 && isNext ? reason + ", and it is next" : reason
+        }
+        let reason = "all \(count) connections to \(origin) are in use"
         switch ahead {
         case 0: return reason + ", and it is next"
         case 1: return reason + ", and 1 request is ahead of it"
@@ -154,11 +219,15 @@ extension ConnectionAdmission {
         private let limits: ConnectionLimits
         var queue: AdmissionQueue<Applicant>
         private var engines: [ExchangeEngine] = []
+        /// The exchanges whose turn came while their engines were stuck, until they enter the queue again.
+        var lost: Set<Applicant> = []
         var loads = EngineLoads(requests: [], activeCount: 1) { _ in false }
         /// The number of open connections on all engines, for all origins.
         private var openCount = 0
-        /// The index from which the search for an idle connection continues.
-        private var cursor = 0
+        /// The instant at which origins no longer leave idle connections to others; `nil` if none does so.
+        private var holdEnd: EngineInstant?
+        /// The interval at which holds end. An exchange waits for one to two intervals at most.
+        private static var holdTime: Duration { .milliseconds(5) }
 
         init(_ limits: ConnectionLimits) {
             self.limits = limits
@@ -174,9 +243,10 @@ extension ConnectionAdmission {
             loads.requests.append(0)
             let engines = engines
             loads = EngineLoads(requests: loads.requests, activeCount: loads.activeCount) {
-                engines[$0].executor.meter.isStuck
+                engines[$0].executor.isStuck
             }
             guard engines.count == 2 else { return nil }
+            queue.spread { $0.exchange.home.index }
             for place in queue.places {
                 let active = queue.activeCount(at: place)
                 guard active > 0 else { continue }
@@ -187,13 +257,20 @@ extension ConnectionAdmission {
             return engines[0]
         }
 
-        func engine(for origin: String?) -> ExchangeEngine {
-            if let origin, let place = queue.place(of: origin),
-                let index = queue[spreadAt: place].engineWithRoom(streams: queue.streams(at: place), loads)
-            {
-                return engines[index]
+        mutating func engine(for origin: String?) -> ExchangeEngine {
+            guard let origin, let place = queue.place(of: origin) else { return engines[loads.relieving(0)] }
+            let streams = queue.streams(at: place)
+            if let index = queue[spreadAt: place].engineWithRoom(streams: streams, loads) { return engines[index] }
+            let count = queue[spreadAt: place].openCount
+            guard streams == 1, count >= engines.count, queue.isFull(place),
+                let largest = queue[spreadAt: place].largest
+            else { return engines[loads.relieving(0)] }
+            // The request waits for a connection: where most of them are, unless these engines have much more to do.
+            let relief = loads.relieving(largest)
+            guard relief == largest, let next = queue[spreadAt: place].engineInTurn(), !loads.isStuck(next) else {
+                return engines[relief]
             }
-            return engines[loads.relieving(0)]
+            return engines[next]
         }
 
         mutating func grants(_ applicants: [Applicant]) -> [Grant] {
@@ -201,12 +278,14 @@ extension ConnectionAdmission {
             guard isSpread else {
                 return applicants.map { Grant(exchange: $0.exchange, engine: $0.exchange.home) }
             }
-            var (grants, waiting) = ([Grant](), applicants)
-            while !waiting.isEmpty {
-                let applicant = waiting.removeFirst()
+            var (grants, waiting, index) = ([Grant](), applicants, 0)
+            while index < waiting.count {
+                let applicant = waiting[index]
+                index += 1
                 let exchange = applicant.exchange
-                if exchange.entrance.meter.isStuck, let place = queue.place(of: exchange.prepared.queue) {
+                if exchange.entrance.isStuck, let place = queue.place(of: exchange.prepared.queue) {
                     // The engine of the exchange cannot pass the slot on, so another exchange gets it.
+                    lost.insert(applicant)
                     waiting += queue.release(applicant, at: place, isShared: nil)
                     exchange.submit { $0.didLoseTurn() }
                 } else {
@@ -244,6 +323,15 @@ extension ConnectionAdmission {
             return grant
         }
 
+        /// Ends the hold of idle connections if its time is over. Returns the slots that are granted, and the instant for a timer; `nil` if
+        /// no timer is needed.
+        mutating func updateHold(now: EngineInstant) -> ([Grant], EngineInstant?) {
+            if let holdEnd, now < holdEnd { return ([], nil) }
+            let granted = holdEnd == nil ? [] : grants(queue.endHold())
+            holdEnd = queue.isHolding ? now.advanced(by: Self.holdTime) : nil
+            return (granted, holdEnd)
+        }
+
         mutating func release(at place: Place, on engine: Int) {
             queue[spreadAt: place].release(on: engine)
             loads.requests[engine] -= 1
@@ -259,21 +347,16 @@ extension ConnectionAdmission {
             }
         }
 
-        /// Chooses an idle connection of any origin to be closed, in turn; `nil` if there is none.
+        /// Chooses an idle connection to be closed, of the origin that was used least recently; `nil` if there is none.
         private mutating func closeIdleConnection() -> (engine: ExchangeEngine, origin: String)? {
-            let places = queue.places
-            for offset in places.indices {
-                let place = places[(cursor + offset) % places.count]
-                guard let engine = queue[spreadAt: place].engineWithIdleConnection(streams: queue.streams(at: place))
-                else { continue }
-                cursor = (cursor + offset + 1) % places.count
-                queue[spreadAt: place].closeIdle(on: engine)
-                openCount -= 1
-                let origin = queue.origin(at: place)
-                queue.forgetIfUnused(place)
-                return (engines[engine], origin)
-            }
-            return nil
+            guard let place = queue.leastRecentlyIdle,
+                let engine = queue[spreadAt: place].engineWithIdleConnection(streams: queue.streams(at: place))
+            else { return nil }
+            queue[spreadAt: place].closeIdle(on: engine)
+            openCount -= 1
+            let origin = queue.origin(at: place)
+            queue.forgetIfUnused(place)
+            return (engines[engine], origin)
         }
     }
 }

@@ -24,9 +24,14 @@ struct EngineSpread: Hashable {
     }
 
     private var shares: [Share] = []
+    /// The position of the last choice of ``engineInTurn()``.
+    private var turn = 0
 
     /// The number of open connections on all engines.
     private(set) var openCount = 0
+
+    /// Returns the number of connections in use on all engines if each connection carries `streams` requests.
+    func usedCount(streams: Int) -> Int { shares.reduce(0) { $0 + $1.used(streams) } }
 
     /// Indicates whether no engine has a connection.
     var isEmpty: Bool { openCount == 0 }
@@ -72,22 +77,49 @@ struct EngineSpread: Hashable {
                 engine: mobility == .free ? engines.relieving(home) : home, opens: true,
                 closes: openCount < limit ? nil : engineWithIdleConnection(streams: streams))
         }
+        let isFull = openCount >= limit
         let moves =
             switch mobility {
             // Streams share connections until these are full; exclusive connections are spread evenly.
-            case .free: streams > 1 || !engines.isUnbalanced(other, against: home)
-            case .atLimit: openCount >= limit
+            case .free: streams > 1 || !engines.isUnbalanced(other, against: home) || isFull && !isCrowded(other, home)
+            case .atLimit: isFull && (streams > 1 || !isUneven(other, home))
             case .none: false
             }
         if moves { return Choice(engine: other, opens: false) }
-        return Choice(
-            engine: home, opens: true, closes: openCount < limit ? nil : engineWithIdleConnection(streams: streams))
+        return Choice(engine: home, opens: true, closes: isFull ? other : nil)
     }
 
-    /// Returns the engine with room on an open connection that has least to do; `nil` if no engine has room.
+    /// Returns whether an engine has so many more connections than another that it leaves one to a request that prefers the other. The
+    /// difference is never reversed by that, so that connections are exchanged only until the numbers are even.
+    func isUneven(_ engine: Int, _ other: Int) -> Bool { openCount(on: engine) >= openCount(on: other) + 2 }
+
+    /// Returns whether an engine has so many more connections than another that it leaves one to any request, because it has more to do.
+    private func isCrowded(_ engine: Int, _ other: Int) -> Bool { openCount(on: engine) > openCount(on: other) + 8 }
+
+    /// Returns an engine for a request that waits for a connection: one after another, each as often as it has connections.
+    mutating func engineInTurn() -> Int? {
+        guard openCount > 0 else { return nil }
+        // The stride separates successive choices, and visits every connection.
+        turn = (turn &+ 0x9E37_79B9) & 0xFFFF_FFFF
+        var rest = (turn * openCount) >> 32
+        return shares.indices.first { engine in
+            rest -= shares[engine].open
+            return rest < 0
+        }
+    }
+
+    /// The engine with most connections; `nil` if there are none.
+    var largest: Int? { isEmpty ? nil : shares.indices.max { shares[$0].open < shares[$1].open } }
+
+    /// Returns the engine with room on an open connection that is best for one more request; `nil` if no engine has room.
+    ///
+    /// Active engines come first, so that the others get idle and sleep. Of these, streams go where most requests share a connection, and
+    /// exclusive connections are taken from the engine with least to do.
     func engineWithRoom(streams: Int, _ engines: EngineLoads) -> Int? {
-        shares.indices.filter { hasRoom($0, streams) && !engines.isStuck($0) }
-            .min { engines.requests[$0] < engines.requests[$1] }
+        func rank(_ engine: Int) -> (Int, Int) {
+            (engine < engines.activeCount ? 0 : 1, streams > 1 ? -shares[engine].active : engines.requests[engine])
+        }
+        return shares.indices.filter { hasRoom($0, streams) && !engines.isStuck($0) }.min { rank($0) < rank($1) }
     }
 
     private func hasRoom(_ engine: Int, _ streams: Int) -> Bool {

@@ -1,22 +1,46 @@
 import CurlEngine
 
-/// The gate that pauses and resumes transfers as a ``BandwidthShare`` decides. Transfers on all engines share the gate. Its timer, which is
-/// set only while a transfer waits, belongs to one engine.
+/// The gate that pauses and resumes transfers as a ``BandwidthShare`` decides. Transfers on all engines share the gate.
+///
+/// Each engine on which a transfer waits has a timer for the next grant, because any of them may be stuck. The first timer to fire grants
+/// to transfers on all engines.
 final class BandwidthGate: Sendable {
-    private struct State {
-        var share: BandwidthShare<ObjectIdentifier>
-        var members: [ObjectIdentifier: ExchangeActor] = [:]
+    private typealias Member = ObjectIdentifier
+
+    /// The waiting transfers and the timer of one engine.
+    private struct Site {
+        let executor: EngineExecutor
+        /// The transfers that wait for a grant.
+        var waiting: Set<Member> = []
         /// The deadline for which the timer is set, or is about to be set.
         var deadline: EngineInstant?
         /// The timer, which only the thread of ``executor`` uses.
         var timer: EngineTimer?
     }
 
-    private let executor: EngineExecutor
+    private struct State {
+        var share: BandwidthShare<Member>
+        var members: [Member: ExchangeActor] = [:]
+        /// The engines with waiting transfers or timers.
+        var sites: [Site] = []
+
+        /// Returns the index of an engine.
+        func index(of executor: EngineExecutor) -> Int? { sites.firstIndex { $0.executor === executor } }
+
+        /// Records that a transfer waits, or no longer waits.
+        mutating func record(_ member: Member, of exchange: ExchangeActor, isWaiting: Bool) {
+            let executor = exchange.executor
+            guard let index = index(of: executor) else {
+                if isWaiting { sites.append(Site(executor: executor, waiting: [member])) }
+                return
+            }
+            if isWaiting { sites[index].waiting.insert(member) } else { sites[index].waiting.remove(member) }
+        }
+    }
+
     private let state: Locked<State>
 
-    init(_ limit: BandwidthLimit, executor: EngineExecutor) {
-        self.executor = executor
+    init(_ limit: BandwidthLimit) {
         state = Locked(State(share: BandwidthShare(limit, at: EngineInstant(nanoseconds: 0))))
     }
 
@@ -25,13 +49,19 @@ final class BandwidthGate: Sendable {
     func join(_ request: ExchangeActor, at now: EngineInstant) -> Bool {
         change { state in
             state.members[ObjectIdentifier(request)] = request
-            return state.share.join(ObjectIdentifier(request), at: now)
+            let isGranted = state.share.join(ObjectIdentifier(request), at: now)
+            state.record(ObjectIdentifier(request), of: request, isWaiting: !isGranted)
+            return isGranted
         }
     }
 
     /// Counts bytes that the transfer has moved. The result has the same meaning as that of ``join(_:at:)``.
     func spend(_ bytes: Int, by request: ExchangeActor, at now: EngineInstant) -> Bool {
-        change { $0.share.spend(bytes, by: ObjectIdentifier(request), at: now) }
+        change { state in
+            let isGranted = state.share.spend(bytes, by: ObjectIdentifier(request), at: now)
+            state.record(ObjectIdentifier(request), of: request, isWaiting: !isGranted)
+            return isGranted
+        }
     }
 
     /// Removes a transfer that has ended.
@@ -39,27 +69,44 @@ final class BandwidthGate: Sendable {
         change { state in
             guard state.members.removeValue(forKey: ObjectIdentifier(request)) != nil else { return }
             state.share.leave(ObjectIdentifier(request))
+            state.record(ObjectIdentifier(request), of: request, isWaiting: false)
         }
     }
 
-    /// Changes the state, and sets the timer if the next grant has another time than before.
+    /// Changes the state, and sets the timers whose deadline must change.
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
-        let (result, mustSet) = state.withLock { state in
+        let (result, executors) = state.withLock { state in
             let result = body(&state)
             let next = state.share.nextGrant
-            defer { state.deadline = next }
-            return (result, next != state.deadline)
+            var executors: [EngineExecutor] = []
+            for index in state.sites.indices {
+                let site = state.sites[index]
+                let deadline = site.waiting.isEmpty ? nil : next
+                guard deadline != site.deadline else { continue }
+                // A timer on another engine may fire too early, and is set again then: the engine is not woken for a later deadline.
+                if let old = site.deadline, deadline ?? old >= old, !site.executor.isCurrent { continue }
+                state.sites[index].deadline = deadline
+                executors.append(site.executor)
+            }
+            return (result, executors)
         }
-        if mustSet {
-            if executor.isCurrent { setTimer() } else { executor.submit { [self] in setTimer() } }
+        for executor in executors {
+            if executor.isCurrent {
+                setTimer(on: executor)
+            } else {
+                executor.submit { [self] in setTimer(on: executor) }
+            }
         }
         return result
     }
 
-    private func setTimer() {
-        let (timer, deadline) = state.withLock { state in
-            if state.timer == nil { state.timer = EngineTimer(self) }
-            return (state.timer, state.deadline)
+    private func setTimer(on executor: EngineExecutor) {
+        let (timer, deadline) = state.withLock { state -> (EngineTimer?, EngineInstant?) in
+            guard let index = state.index(of: executor) else { return (nil, nil) }
+            if state.sites[index].timer == nil {
+                state.sites[index].timer = EngineTimer(GateTimer(gate: self, executor: executor))
+            }
+            return (state.sites[index].timer, state.sites[index].deadline)
         }
         guard let timer else { return }
         if let deadline {
@@ -67,30 +114,44 @@ final class BandwidthGate: Sendable {
         } else {
             executor.engineLoop.cancel(timer)
             // The timer retains its gate.
-            state.withLock { state in if state.deadline == nil { state.timer = nil } }
+            state.withLock { state in
+                guard let index = state.index(of: executor), state.sites[index].deadline == nil else { return }
+                state.sites.remove(at: index)
+            }
         }
     }
 
-    /// Resumes the transfers whose turn it is.
-    private func grant() {
+    /// Resumes the transfers whose turn it is. Called when the timer of an engine has fired.
+    fileprivate func grant(on executor: EngineExecutor) {
         let now = executor.now
         let granted = change { state in
             // The timer has fired, and must be set again for the next grant.
-            state.deadline = nil
-            return state.share.grants(at: now).compactMap { state.members[$0] }
+            if let index = state.index(of: executor) { state.sites[index].deadline = nil }
+            let granted = state.share.grants(at: now).compactMap { state.members[$0] }
+            for exchange in granted { state.record(ObjectIdentifier(exchange), of: exchange, isWaiting: false) }
+            return granted
         }
         for exchange in granted {
             if exchange.executor.isCurrent {
                 exchange.onEngineThread.bandwidthIsGranted(by: self)
             } else {
-                exchange.submit { [self] in $0.bandwidthIsGranted(by: self) }
+                // The exchange has begun to transfer, and no longer moves.
+                exchange.submitDirectly { [self] in $0.bandwidthIsGranted(by: self) }
             }
         }
+        // Releases the timer if no transfer waits, because gate and timer retain each other.
+        setTimer(on: executor)
     }
 }
 
-extension BandwidthGate: EngineTimerTarget {
-    func timerIsDue() { grant() }
+/// The target of a gate's timer on one engine.
+private final class GateTimer: EngineTimerTarget, Sendable {
+    private let gate: BandwidthGate
+    private let executor: EngineExecutor
+
+    init(gate: BandwidthGate, executor: EngineExecutor) { (self.gate, self.executor) = (gate, executor) }
+
+    func timerIsDue() { gate.grant(on: executor) }
 }
 
 /// The bandwidth that the transfers of a session share.
@@ -99,16 +160,15 @@ struct SessionBandwidth: Sendable {
     private let download: BandwidthGate?
 
     /// Creates the gates of the limits; `nil` if there is no limit.
-    init?(_ limits: BandwidthLimits, executor: EngineExecutor) {
+    init?(_ limits: BandwidthLimits) {
         guard !limits.isEmpty else { return nil }
-        upload = limits.upload.map { BandwidthGate($0, executor: executor) }
-        download = limits.download.map { BandwidthGate($0, executor: executor) }
+        upload = limits.upload.map { BandwidthGate($0) }
+        download = limits.download.map { BandwidthGate($0) }
     }
 
     /// Returns the bandwidth limits that apply to a request, its own and those of its session; `nil` if there are none.
-    static func flow(of request: Request, in session: SessionBandwidth?, executor: EngineExecutor) -> TransferBandwidth?
-    {
-        let own = SessionBandwidth(request.bandwidth, executor: executor)
+    static func flow(of request: Request, in session: SessionBandwidth?) -> TransferBandwidth? {
+        let own = SessionBandwidth(request.bandwidth)
         return TransferBandwidth(
             sending: [own?.upload, session?.upload].compactMap(\.self),
             receiving: [own?.download, session?.download].compactMap(\.self))

@@ -122,7 +122,7 @@ final class BodyInbox: Sendable {
         case .wait: break
         }
         return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { wait(with: $0) }
+            try await withThrowingContinuation { wait(with: $0) }
         } onCancel: {
             cancelRead()
         }

@@ -79,7 +79,7 @@ final class BodyPump: Sendable {
     /// Waits until the transport has room for another chunk.
     private func awaitRoom() async throws {
         try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { (waiter: CheckedContinuation<Void, any Error>) in
+            try await withThrowingContinuation { (waiter: CheckedContinuation<Void, any Error>) in
                 let result = state.withLock { state -> Result<Void, any Error>? in
                     if state.isStopped { return .failure(CancellationError()) }
                     if state.hasRoom {

@@ -21,11 +21,7 @@ final class Adaptation: Sendable {
         let reply: Reply<StepResponse>
 
         func proceed(with adapted: Result<Request, any Error>) async {
-            do {
-                actor.conclude(.success(try await Pipeline(actor).continued(with: adapted)), to: reply)
-            } catch {
-                actor.conclude(.failure(error), to: reply)
-            }
+            actor.conclude(await Pipeline(actor).proceed(with: adapted), to: reply)
         }
     }
 

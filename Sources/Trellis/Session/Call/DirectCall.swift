@@ -1,5 +1,6 @@
 import CurlEngine
 import FoundationEssentials
+import Synchronization
 
 /// A verb's call whose steps do not wait: adapters that return at once, a cookie jar, a circuit breaker. Everything before and after the
 /// exchange runs in the caller's task, without an actor and without a task of the call's own. The stages are those of ``Pipeline``, in the
@@ -10,7 +11,10 @@ final class DirectCall: Sendable {
     private let conditions: ReadingConditions?
     private let context: CallContext
 
-    private var call: Call { context.call }
+    /// The position in the session's list of such calls, which guards it by its lock.
+    let listPosition = Atomic(-1)
+
+    var call: Call { context.call }
 
     /// - Parameter conditions: The conditions that the caller has of the response; `nil` if it accepts any.
     init(_ call: Call, _ steps: AttachedSteps, _ conditions: ReadingConditions?, session: Session) {
@@ -38,6 +42,9 @@ final class DirectCall: Sendable {
         case sending(Sending)
         /// The attempt has failed before its exchange, with the request that was adapted, if it was.
         case failed(any Error, Request?)
+        /// The call continues as an actor, with this work, because an adapter has set a body that waits for a disk, or a way
+        /// that has to be found.
+        case waiting(RequestActor, @Sendable () async -> Result<StepResponse, any Error>)
     }
 
     /// The part of the call after its first exchange.
@@ -55,6 +62,7 @@ final class DirectCall: Sendable {
             switch adaptInTask(asked) {
             case .adapted(let result): adapted = result
             case .waiting(let work):
+                defer { leaveList() }
                 let actor = session.makeRequest(continuing: call, steps)
                 return try await actor.collected(actor.proceed(after: work, conditions))
             }
@@ -63,6 +71,9 @@ final class DirectCall: Sendable {
         }
         let rest: Rest
         switch beginExchange(adapted) {
+        case .waiting(let actor, let work):
+            defer { leaveList() }
+            return try await actor.collected(actor.proceed(conditions, with: work))
         case .failed(let error, let request): rest = try failed(with: error, request)
         case .sending(let sending):
             do {
@@ -88,11 +99,24 @@ final class DirectCall: Sendable {
     private func begin() throws -> Request {
         do {
             if Task.isCancelled { throw CancellationError() }
-            return try session.preparation.completingURL(of: call.request)
+            let request = try session.asked(by: call, tellsUpgrade: true)
+            if hasAdapters { session.actor.calls.add(self) }
+            return request
         } catch {
             throw ended(with: error)
         }
     }
+
+    /// Indicates whether adapters run before the exchange. While they run, the session knows the call by its list of such calls.
+    private var hasAdapters: Bool { steps.direct?.adapters.isEmpty == false }
+
+    /// Removes the call from the session's list, when its exchange has ended or the actor that continues it has ended.
+    private func leaveList() {
+        if hasAdapters { session.actor.calls.remove(self) }
+    }
+
+    /// Cancels the call while it has neither an actor nor an exchange. Either of them finds the error when it begins.
+    func cancel(_ error: any Error) { call.record.withLock { $0.cancellation = error } }
 
     /// Creates the exchange of an adapted request.
     @inline(never)
@@ -100,6 +124,10 @@ final class DirectCall: Sendable {
         switch adapted {
         case .failure(let error): return .failed(error, nil)
         case .success(let request):
+            if request.waitsForDisk || session.preparation.mustWait(for: request, session.clock) {
+                let actor = session.makeRequest(continuing: call, steps)
+                return .waiting(actor) { await Pipeline(actor).proceed(with: adapted) }
+            }
             do { return .sending(try makeExchange(request)) } catch { return .failed(error, request) }
         }
     }
@@ -110,10 +138,13 @@ final class DirectCall: Sendable {
         guard let adapters = steps.direct?.adapters, !adapters.isEmpty else { return .success(asked) }
         do {
             var request = asked
-            for case .immediate(let adapter) in adapters {
+            for case (let index, .immediate(let adapter)) in adapters.enumerated() {
+                // Before the first adapter, nothing has happened since the call was found to be alive.
+                if index > 0 { try call.checkCancellation() }
                 request = try adapter.adaptAtOnce(request, context: context)
                 didAdapt(request)
             }
+            request = session.upgraded(request, by: call)
             didAdapt(request, from: asked)
             return .success(request)
         } catch {
@@ -137,14 +168,14 @@ final class DirectCall: Sendable {
         do {
             var request = asked
             for adapter in steps.direct?.adapters ?? [] {
+                try call.checkCancellation()
                 switch adapter {
                 case .immediate(let adapter): request = try adapter.adaptAtOnce(request, context: context)
-                case .waiting(let adapter):
-                    try call.checkCancellation()
-                    request = try await adapter.adapt(request, context: context)
+                case .waiting(let adapter): request = try await adapter.adapt(request, context: context)
                 }
                 didAdapt(request)
             }
+            request = session.upgraded(request, by: call)
             didAdapt(request, from: asked)
             return .success(request)
         } catch {
@@ -169,8 +200,10 @@ final class DirectCall: Sendable {
             let deadline = call.deadline
             let history = AttemptHistory(
                 earlierAttempts: 0, redirects: [], hasLeftOrigin: false, limit: deadline.limit,
-                start: permit?.start ?? deadline.start, observer: call.observer, permission: permit,
-                continuation: DirectContinuation(hasRetriers: !steps.steps.retriers.isEmpty, conditions: conditions))
+                start: permit?.start ?? waitStart(deadline), observer: call.observer, permission: permit,
+                continuation: DirectContinuation(
+                    hasRetriers: !steps.steps.retriers.isEmpty, conditions: conditions,
+                    adaptedCall: steps.steps.adapters.isEmpty ? nil : call))
             let exchange = try session.makeExchange(
                 whole, start: deadline.start, history, callID: call.id, readers: conditions)
             return Sending(request: request, exchange: exchange, permit: permit)
@@ -180,12 +213,19 @@ final class DirectCall: Sendable {
         }
     }
 
+    /// Returns the instant from which the exchange waits for its slot: not before adapters of the user's, which take time, have returned.
+    private func waitStart(_ deadline: CallDeadline) -> EngineInstant {
+        steps.direct?.hasUserCode == true ? call.clock.now() : deadline.start
+    }
+
     // MARK: After the exchange
 
     /// Handles a response. Returns the rest of the call, if the call continues; `nil` if this is the call's response.
     @inline(never)
     private func end(_ sending: Sending, _ response: Response, _ body: Data) -> Rest? {
+        leaveList()
         sending.permit?.end(with: response.status, nil, context)
+        session.learnUpgrades(from: response.head, of: sending.exchange.prepared)
         steps.direct?.cookies?.keepCookies(of: response, to: sending.request)
         if sending.isContinued(after: nil, head: response.head) {
             return rest(.success(StepResponse(response: response, body: body)), sending.request, sending.exchange)
@@ -199,6 +239,7 @@ final class DirectCall: Sendable {
     /// - Throws: The error of the call, if the call ends with it.
     @inline(never)
     private func failed(_ sending: Sending, with error: any Error) throws -> Rest {
+        leaveList()
         call.note(sending.exchange.prepared.request, error)
         let isContinued = sending.isContinued(after: error, head: nil)
         // The end of a call at its deadline is an event before the consequence for the host's circuit.
@@ -211,6 +252,7 @@ final class DirectCall: Sendable {
 
     /// Handles a failure before the exchange.
     private func failed(with error: any Error, _ request: Request?) throws -> Rest {
+        leaveList()
         if steps.steps.retriers.isEmpty { throw ended(with: error) }
         return rest(.failure(error), request, nil)
     }

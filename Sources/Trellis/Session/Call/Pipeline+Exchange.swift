@@ -3,23 +3,42 @@ import FoundationEssentials
 
 /// The last stage of a call: one request on the wire.
 extension Pipeline {
-    /// Sends a request as an exchange of its own, and returns the response, with its body in memory or as a stream.
+    /// Sends a request on the wire, and returns the response, with its body in memory or as a stream.
     ///
     /// - Parameter turn: The permit that the host's limits have given to the exchange; `nil` if the host has no limits.
-    @inline(never)
+    @inline(__always)
     func send(_ request: Request, _ turn: LimitPermit?) async throws -> StepResponse {
+        session.preparation.mayWaitForTrust
+            ? try await sendEvaluated(request, turn) : try await sendOnce(request, turn)
+    }
+
+    /// Sends a request as an exchange of its own.
+    @inline(never)
+    func sendOnce(_ request: Request, _ turn: LimitPermit?) async throws -> StepResponse {
         if request.isForm { try await MIMETypes.load() }
+        if first == nil { try await loadTrust(for: request) }
         let sizes = request.hasFiles ? try await FileSizes(of: request.body) : nil
         let exchange = try first ?? makeExchange(request, turn, sizes)
         do {
             let answer = try await response(to: exchange)
+            session.learnUpgrades(from: answer.response.head, of: exchange.prepared)
             call.note(request)
             call.record(exchange.prepared, answer.response.metrics, attempt: context.attempt)
             return answer
         } catch {
+            if (error as? TrellisError)?.pendingTrust != nil { throw error }
             call.note(request, error)
             call.record(exchange.prepared, (error as? TrellisError)?.metrics, attempt: context.attempt)
             throw error
+        }
+    }
+
+    /// Reads the certificates for a request, if they must be read.
+    private func loadTrust(for request: Request) async throws {
+        let preparation = session.preparation
+        guard preparation.trust.constant == nil else { return }
+        for change in try await preparation.loadTrust(for: request, now: call.clock.now()) {
+            tell { .trustFilesChanged(change.paths, change.error) }
         }
     }
 

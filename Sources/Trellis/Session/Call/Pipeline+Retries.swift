@@ -21,6 +21,7 @@ extension Pipeline {
         guard let failed = failedAttempt(end), !end.isAnswered || failed.request.mayBeRepeated,
             let wait = try await wait(behind: failed, of: request)
         else { return nil }
+        call.tellValidations()
         tell { .retrying(after: wait, because: end.result.failure) }
         return wait
     }

@@ -4,6 +4,7 @@ import CurlEngine
 ///
 /// | stage | runs | function |
 /// |---|---|---|
+/// | HSTS | once; again where a step or a redirect has changed the URL | ``begin()`` |
 /// | steps around the call | once | ``aroundCall(_:_:)`` |
 /// | retries and hedging | once; each attempt is one turn of it | ``attempts(at:)`` |
 /// | adapters | for each attempt, until a redirect leaves the origin | ``attempt(_:)`` |
@@ -11,6 +12,8 @@ import CurlEngine
 /// | steps around the hop | for each hop | ``hop(_:)`` |
 /// | cookies | for each exchange: a step around the hop may send several | ``exchange(_:)`` |
 /// | rate limits and circuit breaker | for each exchange | ``exchangeWithinLimits(_:)`` |
+/// | alternative services | for each exchange, if one is known | ``sendWithAlternatives(_:_:)`` |
+/// | proxies | for each exchange, if there are several to try | ``sendThroughProxies(_:_:)`` |
 /// | the exchange | one request on the wire | ``exchange(_:_:)`` |
 ///
 /// Thousands of calls may wait in any of these functions. A function that waits keeps only references in its frame. Values that it does not
@@ -49,6 +52,7 @@ final class Pipeline: Sendable {
 
     /// Performs the call, once.
     func run() async throws -> StepResponse {
+        if session.mustPrepareUpgrades { await session.prepareUpgrades() }
         let asked = try begin()
         if request.depth == steps.aroundCall.count { return try await attempts(at: asked) }
         return try await aroundCall(asked, request.depth)
@@ -58,7 +62,7 @@ final class Pipeline: Sendable {
     ///
     /// - Parameter sent: The request of the attempt as it was adapted; `nil` if an adapter has failed.
     func continued(after first: AttemptEnd, sent: Request?) async throws -> StepResponse {
-        let asked = try session.preparation.completingURL(of: call.request)
+        let asked = try session.asked(by: call)
         var end = first
         if let sent, case .success(let answer) = first.result, answer.response.status.isRedirect {
             end = await followed(answer, to: sent, steps.adapters.isEmpty ? nil : asked)
@@ -67,9 +71,13 @@ final class Pipeline: Sendable {
         return try await retried(at: asked, after: end)
     }
 
-    /// Continues a direct call whose adapters had to wait.
-    func continued(with adapted: Result<Request, any Error>) async throws -> StepResponse {
-        let asked = try session.preparation.completingURL(of: call.request)
+    /// Continues a direct call whose adapters have returned.
+    func proceed(with adapted: Result<Request, any Error>) async -> Result<StepResponse, any Error> {
+        do { return .success(try await continued(with: adapted)) } catch { return .failure(error) }
+    }
+
+    private func continued(with adapted: Result<Request, any Error>) async throws -> StepResponse {
+        let asked = try session.asked(by: call)
         let end: AttemptEnd =
             switch adapted {
             case .success(let request): await hops(request, asked: asked)
@@ -83,7 +91,7 @@ final class Pipeline: Sendable {
     @inline(never)
     private func begin() throws -> Request {
         try call.checkCancellation()
-        return request.depth == 0 ? try session.preparation.completingURL(of: call.request) : call.request
+        return request.depth == 0 ? try session.asked(by: call, tellsUpgrade: true) : call.request
     }
 
     /// Runs the steps around the call, each inside the one before it.
@@ -170,6 +178,7 @@ final class Pipeline: Sendable {
         let url = request.url
         var request = request
         for index in steps.adapters.indices { request = try await adapted(request, index) }
+        request = session.upgraded(request, by: call)
         if isFirst, request.url != url { recordInBudgets(request) }
         return request
     }
@@ -254,9 +263,10 @@ final class Pipeline: Sendable {
             let (hop, redirect) = try await policy.next(
                 after: answer.response, to: request, asked: context.hop?.asked ?? asked,
                 handler: steps.redirectHandler,
-                context: context)
+                context: context, hsts: session.configuration.hsts)
         else { return nil }
         tell { .redirected(redirect) }
+        if redirect.isUpgraded { tell { .upgraded(hop.adapted) } }
         recordInBudgets(hop.adapted)
         await answer.discard(context)
         var context = context
@@ -292,11 +302,19 @@ final class Pipeline: Sendable {
 
     @inline(never)
     private func aroundHop(_ request: Request, _ depth: Int) async throws -> StepResponse {
-        if depth == steps.aroundHop.count { return try await exchange(request) }
+        if depth == steps.aroundHop.count {
+            return session.configuration.hsts == nil ? try await exchange(request) : try await upgradedExchange(request)
+        }
         try call.checkCancellation()
         return try await through(steps.aroundHop[depth], request, nil) {
             try await self.aroundHop($0, depth + 1)
         }
+    }
+
+    /// Runs one exchange whose URL a step around the hop may have changed.
+    @inline(never)
+    private func upgradedExchange(_ request: Request) async throws -> StepResponse {
+        try await exchange(session.upgraded(request, by: call))
     }
 
     /// Runs one exchange with its cookies. If a step around the hop sends two requests, such as Digest authentication, the second request
@@ -323,7 +341,7 @@ final class Pipeline: Sendable {
 
     @inline(never)
     private func exchangeAtOnce(_ request: Request) async throws -> StepResponse {
-        try await send(request, nil)
+        try await exchangeOnRoute(request, nil)
     }
 
     @inline(never)
@@ -334,13 +352,26 @@ final class Pipeline: Sendable {
     @inline(never)
     private func exchange(_ request: Request, _ turn: LimitPermit) async throws -> StepResponse {
         do {
-            let answer = try await send(request, turn)
+            let answer = try await exchangeOnRoute(request, turn)
             turn.end(with: .success(answer), context)
             return answer
         } catch {
             turn.end(with: .failure(error), context)
             throw error
         }
+    }
+
+    @inline(__always)
+    private func exchangeOnRoute(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        session.configuration.alternativeServices == nil
+            ? try await sendToOrigin(request, permit) : try await sendWithAlternatives(request, permit)
+    }
+
+    /// Sends a request to its origin, through the proxies of its rule.
+    @inline(__always)
+    func sendToOrigin(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        session.preparation.routes.mustSelect(for: request)
+            ? try await sendThroughProxies(request, permit) : try await send(request, permit)
     }
 
     @inline(never)

@@ -1,13 +1,15 @@
 import CurlEngine
 
 /// The end of a call with an error, before its response has come.
+///
+/// A call does not wait for exchanges that have moved to an engine that is stuck.
 extension RequestActor {
     /// The result of a call that waits until its exchanges on other engines have ended.
     struct Ending {
         var error: any Error
         let event: RequestState.Event
-        /// The number of exchanges that have not ended.
-        var awaitedCount = 0
+        /// The exchanges that have not ended.
+        var awaited: [ExchangeActor] = []
         /// The replies to callers that wait for the result.
         var replies: [Reply<StepResponse>] = []
     }
@@ -18,26 +20,36 @@ extension RequestActor {
     func fail(_ error: any Error, _ event: RequestState.Event, isOverdue: Bool = false) {
         guard !hasEnded, decide() else { return }
         // The task is cancelled first: a retrier that is told of the exchange's failure must not begin another attempt.
-        call.record.withLock { $0.work }?.cancelOffEngine()
+        cancelWork()
         ending = Ending(error: error, event: event)
         for exchange in exchangesToEnd(isOverdue: isOverdue) {
             guard exchange.hasMoved else {
                 didEnd(exchange, exchange.onEngineThread.end(error, isOverdue: isOverdue))
                 continue
             }
-            // The call does not wait for an engine that is stuck.
-            let isAwaited = !exchange.executor.meter.isStuck
-            if isAwaited { ending?.awaitedCount += 1 }
+            ending?.awaited.append(exchange)
             exchange.submitDirectly { [self] exchange in
                 let end = exchange.end(error, isOverdue: isOverdue)
                 submit { request in
                     request.didEnd(exchange, end)
-                    guard isAwaited else { return }
-                    request.ending?.awaitedCount -= 1
-                    request.finishEnding()
+                    request.stopAwaiting(exchange)
                 }
             }
         }
+        // The call does not wait for an engine that is stuck.
+        for exchange in others + (exchange.map { [$0] } ?? []) where exchange.hasMoved {
+            exchange.first.list.end(exchange, with: error)
+            StuckEngineWatch(exchange) { [self] in submit { $0.stopAwaiting(exchange) } }.timerIsDue()
+        }
+        finishEnding()
+    }
+
+    /// Cancels the task that performs the call, if it has one.
+    nonisolated func cancelWork() { call.record.withLock { $0.work }?.cancelOffEngine() }
+
+    /// Ends the call, unless it waits for another exchange. The exchange ends as soon as its engine runs again.
+    private func stopAwaiting(_ exchange: ExchangeActor) {
+        ending?.awaited.removeAll { $0 === exchange }
         finishEnding()
     }
 
@@ -50,7 +62,7 @@ extension RequestActor {
     /// Records an exchange that has ended because its call ends.
     private func didEnd(_ exchange: ExchangeActor, _ end: ExchangeEnd) {
         // The exchange's own failure contains the phase. A task that was cancelled because of the deadline is no reason.
-        if let failure = end.failure, end.wasInProgress || (failure as? TrellisError)?.reason == .timedOut(.total),
+        if let failure = end.failure, end.wasInProgress || isDeadline(failure, of: exchange),
             !(failure is CancellationError) || ending?.event == .cancel
         {
             ending?.error = failure
@@ -60,8 +72,13 @@ extension RequestActor {
         call.record(exchange.prepared, end.metrics, attempt: attempt)
     }
 
+    /// Returns whether an exchange has failed at the deadline of the call, and not at an earlier limit of its own attempt.
+    func isDeadline(_ failure: any Error, of exchange: ExchangeActor) -> Bool {
+        (failure as? TrellisError)?.reason == .timedOut(.total) && exchange.prepared.limits.total == call.limit
+    }
+
     private func finishEnding() {
-        guard let ending, ending.awaitedCount == 0 else { return }
+        guard let ending, ending.awaited.isEmpty else { return }
         self.ending = nil
         let result = Result<StepResponse, any Error>.failure(ending.error).mapError(completed)
         self.result = result

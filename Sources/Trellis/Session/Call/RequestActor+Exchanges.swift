@@ -8,6 +8,9 @@ extension RequestActor {
     nonisolated func collected(_ exchange: ExchangeActor) async throws -> CollectedResponse {
         try await withTaskCancellationHandler {
             try await withReply { reply in
+                if let error = exchange.first.list.add(exchange, from: start(of: exchange), collecting: reply) {
+                    return reply.resume(with: .failure(error))
+                }
                 submit { $0.send(exchange, collecting: reply) }
             }
         } onCancel: {
@@ -19,6 +22,9 @@ extension RequestActor {
     nonisolated func head(_ exchange: ExchangeActor, inbox: BodyInbox) async throws -> Response {
         try await withTaskCancellationHandler {
             try await withReply { reply in
+                if let error = exchange.first.list.add(exchange, from: start(of: exchange), awaitingHead: reply) {
+                    return reply.resume(with: .failure(error))
+                }
                 submit { $0.send(exchange, awaitingHead: reply, inbox: inbox) }
             }
         } onCancel: {
@@ -26,14 +32,28 @@ extension RequestActor {
         }
     }
 
+    /// Returns the instant from which the limit in total of an exchange is measured.
+    private nonisolated func start(of exchange: ExchangeActor) -> EngineInstant {
+        exchange.prepared.isDeferred ? call.deadline.start : exchange.prepared.start
+    }
+
     func send(_ exchange: ExchangeActor, collecting reply: Reply<CollectedResponse>) {
-        guard enlist(exchange) else { return reply.resume(with: .failure(CancellationError())) }
-        exchange.onEngineThread.begin(collecting: reply)
+        guard enlist(exchange) else {
+            if exchange.first.list.remove(exchange) { reply.resume(with: .failure(CancellationError())) }
+            return
+        }
+        // An exchange that a handle has resumed before this may have moved. Otherwise a closure would cost an allocation.
+        guard exchange.hasMoved else { return exchange.onEngineThread.begin(collecting: reply) }
+        exchange.perform { $0.begin(collecting: reply) }
     }
 
     func send(_ exchange: ExchangeActor, awaitingHead reply: Reply<Response>, inbox: BodyInbox) {
-        guard enlist(exchange) else { return reply.resume(with: .failure(CancellationError())) }
-        exchange.onEngineThread.begin(awaitingHead: reply, inbox: inbox)
+        guard enlist(exchange) else {
+            if exchange.first.list.remove(exchange) { reply.resume(with: .failure(CancellationError())) }
+            return
+        }
+        guard exchange.hasMoved else { return exchange.onEngineThread.begin(awaitingHead: reply, inbox: inbox) }
+        exchange.perform { $0.begin(awaitingHead: reply, inbox: inbox) }
     }
 }
 
@@ -56,7 +76,8 @@ extension RequestActor {
             return answer
         }
         let whole = Answer(
-            request: sentRequest(answer.sent), response: answer.response, body: body, observer: call.observer)
+            request: sentRequest(answer.sent), response: answer.response, body: body,
+            observer: call.observer.map { _ in ValidationRecorder(call) })
         var validated = answer
         validated.validationResult = await conditions.validationResult(of: whole)
         return validated
@@ -95,13 +116,21 @@ extension RequestActor {
     nonisolated func proceed(
         after end: AttemptEnd, sent: Request?, _ conditions: ReadingConditions?
     ) async throws -> StepResponse {
-        begin(with: conditions)
-        return try await performInTask {
+        try await proceed(conditions) {
             do {
                 return .success(try await Pipeline(self).continued(after: end, sent: sent))
             } catch {
                 return .failure(error)
             }
         }
+    }
+
+    /// Performs the rest of a direct call, in a task that the deadline can cancel.
+    @inline(never)
+    nonisolated func proceed(
+        _ conditions: ReadingConditions?, with work: @escaping @Sendable () async -> Result<StepResponse, any Error>
+    ) async throws -> StepResponse {
+        begin(with: conditions)
+        return try await performInTask(work)
     }
 }

@@ -47,7 +47,7 @@ actor RequestActor: EngineActor {
     /// The exchange that was started last. Before the start, the first exchange if no step can change it.
     private(set) var exchange: ExchangeActor?
     /// The exchanges that had not ended when the last one was started.
-    private var others: [ExchangeActor] = []
+    private(set) var others: [ExchangeActor] = []
     /// The progress meters, each created at the first access to its progress.
     nonisolated let uploadMeter = AtomicLazyReference<ProgressBroadcaster>()
     nonisolated let downloadMeter = AtomicLazyReference<ProgressBroadcaster>()
@@ -91,7 +91,7 @@ actor RequestActor: EngineActor {
         // A task that prefers the engine's executor would run the steps on the engine thread, before the rest of the session.
         if CallingThread.isEngine { return try await answer(conditions) }
         begin(with: conditions)
-        if steps.haveUserCode || call.request.waitsForDisk {
+        if steps.haveUserCode || session.mayWaitBeforeExchange(call.request) {
             return try await performInTask { await self.perform() }
         }
         return try await performHere()
@@ -132,13 +132,16 @@ actor RequestActor: EngineActor {
                 if Task.isCancelled { return conclude(.failure(CancellationError()), to: reply) }
                 // Code of the user's does not run on an engine thread.
                 if CallingThread.isEngine {
-                    return keep(
-                        Task(executorPreference: globalConcurrentExecutor) { self.conclude(await work(), to: reply) })
+                    keep(Task(executorPreference: globalConcurrentExecutor) { self.conclude(await work(), to: reply) })
+                } else {
+                    keep(Task.immediate { conclude(await work(), to: reply) })
                 }
-                keep(Task.immediate { conclude(await work(), to: reply) })
+                if Task.isCancelled { cancelWork() }
             }
         } onCancel: {
             submit { $0.cancel(CancellationError()) }
+            // The engine of the call may be stuck.
+            cancelWork()
         }
     }
 
@@ -209,10 +212,10 @@ actor RequestActor: EngineActor {
         if isRegistered { return true }
         let refusal = engine.actor.callsOnEngineThread.begin(self, following: predecessor)
         isRegistered = refusal == nil
-        if let refusal { cancel(refusal) }
+        if let error = refusal ?? call.cancellation { cancel(error) }
         // The session already knows this call, which follows any redirect of the first exchange.
         if isRegistered, answered == nil { first?.perform { $0.joinCall() } }
-        return isRegistered
+        return isRegistered && !state.isFinished
     }
 
     /// Sets the timer for the deadline, unless the call has ended or has no deadline.
@@ -274,22 +277,28 @@ actor RequestActor: EngineActor {
 
     func deadlineIsOver() {
         // The total limits of exchanges in progress end at the same moment, or ended just before.
-        let failure = exchange.flatMap { $0.hasMoved ? nil : $0.onEngineThread.failure } as? TrellisError
-        let late = failure.flatMap { $0.reason == .timedOut(.total) ? $0 : nil }
+        var late: (any Error)?
+        if let exchange, !exchange.hasMoved, let failure = exchange.onEngineThread.failure,
+            isDeadline(failure, of: exchange)
+        {
+            late = failure
+        }
         fail(late ?? overdue, .finish, isOverdue: true)
     }
 
     nonisolated func tellEnd(_ result: Result<StepResponse, any Error>) {
         guard let observer = call.observer else { return }
         switch result {
-        case .success(let answer): observer.tell(.finished(answer.response))
-        case .failure(let error): observer.tell(.failed(error))
+        case .success(let answer):
+            observer.tell(.finished(answer.response))
+            call.tellValidations()
+        case .failure(let error):
+            call.tellValidations()
+            observer.tell(.failed(error))
         }
     }
 
     nonisolated func completed(_ error: any Error) -> any Error { session.completed(error, of: call) }
-
-    nonisolated var completeURL: String { session.completeURL(of: call.request) }
 
     /// The exchanges that have not ended; the last begun comes last.
     var underWay: [ExchangeActor] {
@@ -298,7 +307,8 @@ actor RequestActor: EngineActor {
 
     /// The error if the deadline passes while no exchange is in progress.
     private var overdue: TrellisError {
-        var error = TrellisError(.timedOut(.total), method: call.request.method, url: completeURL)
+        var error = TrellisError(
+            .timedOut(.total), method: call.request.method, url: session.completeURL(of: call.request))
         error.metrics.total = .nanoseconds(Int64(clamping: call.limit ?? 0))
         let last = exchange ?? predecessor
         let history = last?.prepared.history
@@ -319,15 +329,17 @@ actor RequestActor: EngineActor {
 
     /// Sets the exchange that the call's handles suspend and end. Returns `false` if the call has ended.
     func enlist(_ exchange: ExchangeActor) -> Bool {
+        // The session cancels all calls, and this one is among the next.
+        if let error = call.cancellation { cancel(error) }
         guard !state.isFinished, ending == nil else { return false }
         if let last = self.exchange, last !== exchange, !last.isEnded {
             others.removeAll { $0.isEnded }
             others.append(last)
         }
         self.exchange = exchange
-        exchange.onEngineThread.joinCall()
+        exchange.perform { $0.joinCall() }
         measureBodies()
-        if state == .suspended { exchange.onEngineThread.suspend() }
+        if state == .suspended { exchange.perform { $0.suspend() } }
         return true
     }
 

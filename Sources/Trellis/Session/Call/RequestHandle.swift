@@ -26,7 +26,7 @@ final class RequestHandle: Sendable {
         switch actor {
         case .success(let actor):
             let request = actor.call.request
-            return "\(request.method.rawValue) \(URLRedaction.redact(actor.completeURL)) (call \(actor.call.id))"
+            return "\(request.method.rawValue) \(URLRedaction.redact(actor.call.completeURL)) (call \(actor.call.id))"
         case .failure(let error): return "failed: \(error)"
         }
     }

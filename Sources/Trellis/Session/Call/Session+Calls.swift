@@ -2,8 +2,8 @@ import CurlEngine
 import FoundationEssentials
 import Synchronization
 
-/// The creation of calls by the verbs and handles of a session. A call without steps or observers is a single exchange. Any other call is a
-/// ``RequestActor``, whose ``Pipeline`` creates the exchanges.
+/// The creation of calls by the verbs and handles of a session. A call without steps or observers is a single exchange. A call in memory
+/// whose steps do not wait is a ``DirectCall``. Any other call is a ``RequestActor``, whose ``Pipeline`` creates the exchanges.
 extension Session {
     /// Sends a request and returns its response with the complete body.
     ///
@@ -105,11 +105,14 @@ extension Session {
     /// which may be slow.
     private func isSurrounded(_ request: Request) -> Bool {
         request.attachment != nil || hasSteps || hub.isObserved || request.waitsForDisk
+            || preparation.mustWait(for: request, clock)
     }
 
     /// Returns the steps of a call that needs no task of its own; `nil` if the call has other steps, or waits for a disk.
     private func directSteps(of request: Request) -> AttachedSteps? {
-        guard !request.waitsForDisk else { return nil }
+        guard !request.waitsForDisk, !preparation.mustWait(for: request, clock), mayBeDirect(request) else {
+            return nil
+        }
         let steps = request.attachedSteps.map { AttachedSteps(self.steps, followedBy: $0) } ?? self.steps
         // Code of the user's does not run on an engine thread.
         guard let direct = steps.direct, !direct.hasUserCode || !CallingThread.isEngine else { return nil }
@@ -121,8 +124,9 @@ extension Session {
     ) -> DirectCall {
         let limit = preparation.limits(of: request, delivery: .memory).total
         return DirectCall(
-            makeCall(request, nil, .memory, steps, on: engines.first, start: start, limit: limit), steps, conditions,
-            session: self)
+            makeCall(
+                request, nil, .memory, steps, on: engines.first, start: start, limit: limit, isDirect: true),
+            steps, conditions, session: self)
     }
 
     /// Creates a request for a handle, which starts it later. Throws the error of an invalid request at once if no step can correct it.
@@ -160,7 +164,7 @@ extension Session {
         let steps = request.attachedSteps.map { AttachedSteps(outer, followedBy: $0) } ?? outer
         let limit = preparation.limits(of: request, delivery: delivery).total
         // A call is on the engine of its first exchange, which begins there.
-        let engine = first.map { engines.engine($0.first) } ?? engines.engine(for: nil)
+        let engine = first.map { engines.engine($0.first) } ?? engines.engine(for: preparation.queue(of: request))
         let call = makeCall(
             request, id ?? first?.prepared.callID, delivery, steps, on: engine, start: start, limit: limit, record)
         if answered != nil { call.record.withLock { $0.traffic = request.method.isIdempotent ? .idempotent : .other } }
@@ -171,12 +175,13 @@ extension Session {
     /// Creates a call, and sends its first event.
     private func makeCall(
         _ request: Request, _ id: UInt64?, _ delivery: Delivery, _ steps: AttachedSteps, on engine: SessionEngine,
-        start: EngineInstant?, limit: UInt64?, _ record: Locked<CallRecord>? = nil
+        start: EngineInstant?, limit: UInt64?, _ record: Locked<CallRecord>? = nil, isDirect: Bool = false
     ) -> Call {
         let id = id ?? Call.nextID()
         let call = Call(
             request, id: id, delivery: delivery, start: start, limit: limit, engine: engine.executor, clock: clock,
-            sender: self, observer: observer(ofCall: id, request), isHedged: steps.steps.hedging != nil, record: record)
+            sender: self, observer: observer(ofCall: id, request), isHedged: steps.steps.hedging != nil,
+            isDirect: isDirect, record: record)
         call.observer?.tell(.created(request))
         return call
     }
@@ -198,7 +203,7 @@ extension Session {
         var timeouts = request.timeouts ?? Timeouts()
         timeouts.total = nil
         request.timeouts = timeouts
-        let engine = engines.engine(for: nil)
+        let engine = engines.engine(for: preparation.queue(of: request))
         return RequestActor(
             makeCall(request, nil, .memory, steps, on: engine, start: nil, limit: nil),
             session: self, engine: engine, steps: steps, depth: depth, isInFlight: true)
@@ -208,7 +213,8 @@ extension Session {
     func makeRequest(
         continuing call: Call, _ steps: AttachedSteps, after predecessor: ExchangeActor? = nil
     ) -> RequestActor {
-        let engine = predecessor.map { engines.engine($0.first) } ?? engines.engine(for: nil)
+        let engine =
+            predecessor.map { engines.engine($0.first) } ?? engines.engine(for: preparation.queue(of: call.request))
         return RequestActor(call, session: self, engine: engine, steps: steps, after: predecessor)
     }
 
@@ -234,7 +240,7 @@ extension Session {
         return ExchangeActor(
             prepared, engine: engine.site, prefersEngine: call?.prefersEngine ?? engine.executor.isCurrent,
             admission: engines.admission,
-            flow: flow(of: prepared.source, on: engine.executor), readers: readers,
+            flow: flow(of: prepared.source), readers: readers,
             isInFlight: isInFlight)
     }
 
@@ -247,7 +253,7 @@ extension Session {
         let inbox = BodyInbox {
             exchange.submitDirectly { $0.readerHasDrained() }
         } whenAbandoned: {
-            exchange.submit { $0.cancel(CancellationError()) }
+            exchange.cancelWithTask()
         }
         let response = try await head(inbox)
         // The session stays alive as long as its streams.
@@ -302,6 +308,8 @@ struct CollectedAnswer: Sendable {
 }
 
 extension Session: RequestSender {
+    var freeEngine: EngineExecutor { engines.engine(for: nil).executor }
+
     func answer(inFlight request: Request) async throws -> Answer {
         let steps = AttachedSteps(configuration.steps.ofRequestsInFlight)
         return try await makeRequest(request, .memory, start: clock.now(), isInFlight: true, behind: steps)

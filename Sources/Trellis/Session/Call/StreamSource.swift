@@ -1,7 +1,8 @@
 import CurlEngine
 import FoundationEssentials
 
-/// The body of a streamed response, for its reader. It keeps the session alive as long as the body is read.
+/// The body of a streamed response, for its reader. It keeps the session alive as long as the body is read. Its exchange has started and no
+/// longer moves, so that calls go to the engine of the transfer directly.
 final class StreamSource: ChunkSource {
     private let inbox: BodyInbox
     let exchange: ExchangeActor
@@ -26,13 +27,13 @@ final class StreamSource: ChunkSource {
     func cancel(explicitly: Bool) {
         guard !inbox.hasEnded else { return }
         let error: any Error = explicitly ? TrellisError(.cancelled(.explicitly)) : CancellationError()
-        exchange.submit { $0.cancel(error) }
+        exchange.submitDirectly { $0.cancel(error) }
     }
 
     /// Measures the rest of the body in bytes on the wire.
-    func measure(with meter: ProgressBroadcaster) { exchange.submit { $0.measureDownload(with: meter) } }
+    func measure(with meter: ProgressBroadcaster) { exchange.submitDirectly { $0.measureDownload(with: meter) } }
 
     func hold(_ isHeld: Bool) {
-        exchange.submit { if isHeld { $0.suspend() } else { $0.resume() } }
+        exchange.submitDirectly { if isHeld { $0.suspend() } else { $0.resume() } }
     }
 }

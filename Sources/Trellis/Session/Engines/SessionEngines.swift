@@ -10,9 +10,13 @@ final class SessionEngine: Sendable {
 
     var executor: EngineExecutor { site.executor }
 
-    init(_ index: Int, executor: EngineExecutor, transport: any Transport, life: SessionLife) {
-        actor = SessionActor(executor: executor, life: life)
-        site = ExchangeEngine(index: index, executor: executor, transport: transport, registry: actor)
+    init(
+        _ index: Int, executor: EngineExecutor, transport: any Transport, life: SessionLife, clock: any EngineClock
+    ) {
+        let list = ExchangeList(clock: clock)
+        actor = SessionActor(executor: executor, life: life, list: list)
+        site = ExchangeEngine(
+            index: index, executor: executor, transport: transport, registry: actor, list: list)
     }
 }
 
@@ -21,7 +25,7 @@ final class SessionEngine: Sendable {
 /// A session begins with one engine, or with a fixed number. With ``EngineCount/automatic``, engines are added while all of them are busy,
 /// and are kept; when there is less to do, new requests go to the first ones, and the others sleep.
 final class SessionEngines: Sendable {
-    /// The first engine. Timers and operations that belong to no request use its thread.
+    /// The first engine. Operations that belong to no request use its thread.
     let first: SessionEngine
     /// The admission of exchanges to connections, for all engines.
     let admission: ConnectionAdmission
@@ -55,6 +59,11 @@ final class SessionEngines: Sendable {
         admission.activate(count.initial)
     }
 
+    /// The engine whose timers serve operations that belong to no request: the first one that has started and is not stuck.
+    var timekeeper: SessionEngine {
+        first.executor.isStuck ? started.first { !$0.executor.isStuck } ?? first : first
+    }
+
     /// The engines that exist.
     var all: [SessionEngine] { list.withLock { $0 } }
 
@@ -64,10 +73,20 @@ final class SessionEngines: Sendable {
         return all
     }
 
-    /// The engine whose executor is handed out to the next user, in turn.
+    /// The engine whose executor is handed out to the next user, in turn. Engines that are stuck are passed over while another is active.
     var next: SessionEngine {
         let active = all.prefix(admission.activeCount)
-        return active[handOuts.add(1, ordering: .relaxed).oldValue % active.count]
+        let running = active.filter { !$0.executor.isStuck }
+        let engines = running.isEmpty ? Array(active) : running
+        return engines[handOuts.add(1, ordering: .relaxed).oldValue % engines.count]
+    }
+
+    /// Ends the threads of all engines, and waits for their ends. All are told before the first one has ended.
+    func shutDown() async {
+        let engines = all
+        for engine in engines { engine.executor.stop() }
+        for engine in engines { await engine.executor.shutDown() }
+        for engine in engines { engine.site.list.stopLooking() }
     }
 
     /// Returns the engine that exchanges know as `site`.
@@ -82,7 +101,10 @@ final class SessionEngines: Sendable {
     }
 
     /// Adds no more engines from now on.
-    func close() { isClosed.store(true, ordering: .releasing) }
+    func close() {
+        isClosed.store(true, ordering: .releasing)
+        scaling.close()
+    }
 
     private func grow(to count: Int) {
         list.withLock { list in
@@ -105,10 +127,10 @@ final class SessionEngines: Sendable {
             if first.executor.isCurrent { return first }
             if isSpread.load(ordering: .acquiring), let own = all.first(where: { $0.executor.isCurrent }) { return own }
         }
-        if !isSpread.load(ordering: .acquiring), !first.executor.meter.isStuck { return first }
+        if !isSpread.load(ordering: .acquiring), !first.executor.isStuck { return first }
         let chosen = engine(admission.engine(for: origin()))
         let count = all.count
-        guard count < maximum, chosen.executor.meter.isStuck else { return chosen }
+        guard count < maximum, chosen.executor.isStuck else { return chosen }
         scaling.add()
         return engine(admission.engine(for: origin()))
     }
@@ -131,6 +153,9 @@ final class EngineScaler: Sendable {
 
     func setEngines(_ engines: SessionEngines) { state.withLock { $0.engines = engines } }
 
+    /// Leaves the number of engines as it is from now on.
+    func close() { state.withLock { $0.engines = nil } }
+
     /// Returns the receiver of an engine's samples; `nil` if the number of engines is fixed.
     func observer(of engine: Int) -> (@Sendable (Double) -> Void)? {
         guard !isFixed else { return nil }
@@ -140,15 +165,17 @@ final class EngineScaler: Sendable {
     private func sample(_ share: Double, of engine: Int) {
         let now = MonotonicClock.now()
         state.withLock { state in
-            if let count = state.policy.sample(share, of: engine, at: now) { state.engines?.activate(count) }
+            guard let engines = state.engines else { return }
+            if let count = state.policy.sample(share, of: engine, at: now) { engines.activate(count) }
         }
     }
 
     /// Adds an engine because all others are stuck.
     func add() {
         state.withLock { state in
+            guard let engines = state.engines else { return }
             state.policy.add()
-            state.engines?.activate(state.policy.count)
+            engines.activate(state.policy.count)
         }
     }
 }

@@ -108,7 +108,6 @@ extension DataRequest {
     private func onPool<Value: Sendable>(
         _ conditions: ReadingConditions?, _ body: @escaping @Sendable (Answer) async throws -> Value
     ) async throws -> Value {
-        let engine = try handle.actor.get().executor
-        return try await readOnPool(engine, { try await self.handle.answer(conditions) }, body)
+        try await readOnPool({ try await self.handle.answer(conditions) }, body)
     }
 }

@@ -24,11 +24,24 @@ final class RequestPreparation: Sendable {
     /// The names of fields whose lines depend on the default fields, on the body or on the coding of the response.
     private let dependentNames: [HTTPField.Name]
     private let urls = WireURLCache()
+    /// The routes of the session's requests.
+    let routes: RouteTable
+    /// The evaluations of servers; `nil` if the session has no ``ServerTrustManager``.
+    private let trustEvaluations: ServerTrustTable?
+    /// Indicates whether an evaluator of servers may wait, which needs a call with a task.
+    let mayWaitForTrust: Bool
+    /// The rules of TLS of the session's requests.
+    let trust: TrustTable
     /// The base URL and the default query items; `nil` if the configuration has neither.
     let urlDefaults: URLDefaults?
 
     init(_ configuration: SessionConfiguration) {
         self.configuration = configuration
+        routes = RouteTable(
+            proxies: configuration.proxy, route: configuration.route, resolver: configuration.resolver)
+        trustEvaluations = configuration.serverTrustManager.map(ServerTrustTable.init)
+        mayWaitForTrust = trustEvaluations?.mayWait ?? false
+        trust = TrustTable(configuration.tls, forHosts: configuration.tlsForHosts)
         collectedLimits = TimeLimits(configuration.timeouts)
         openLimits = TimeLimits(configuration.timeouts, hasDefaultTotal: false)
         urlDefaults = URLDefaults(baseURL: configuration.baseURL, queryItems: configuration.defaultQueryItems)
@@ -99,16 +112,24 @@ final class RequestPreparation: Sendable {
         let headerLines = try lines(
             &request, url, hasBody: body.exists, hasLeft: history?.hasLeftOrigin ?? false,
             expectsContinue: expectContinueTimeout != nil)
+        let chosen = try routes.route(to: url, of: request)
+        let alternative = request.extras?.extras.alternative
+        // The program may send the request of the response again, and then it goes to the origin.
+        if alternative != nil { request = request.sent(to: nil) }
+        let trustEvaluation = try trustEvaluations?.evaluation(for: url)
         let wire = TransferOptions(
-            url: url, method: request.method.rawValue, headerLines: headerLines,
-            body: body,
-            version: try Self.version(request.httpVersion ?? configuration.httpVersion, url),
+            url: url, route: alternative.map { routes.route(chosen.route, to: $0, of: url) } ?? chosen.route,
+            trust: trust.constant ?? trust.trust(for: url.host, proxyHost: chosen.route.secureProxyHost),
+            method: request.method.rawValue, headerLines: headerLines, body: body,
+            version: alternative == nil
+                ? try Self.version(request.httpVersion ?? configuration.httpVersion, url) : .http3Only,
             mayBeReplayed: request.method.isIdempotent,
             decodesContent: request.decodesContent ?? configuration.decodesContent,
             // Collected bodies are mostly small, and older versions of libcurl allocate such a buffer for each transfer.
             receiveBufferSize: min(delivery == .memory ? 16 << 10 : 256 << 10, bandwidth?.receive ?? .max),
             sendPieceSize: bandwidth?.send ?? .max, maximumHeaderBytes: configuration.maximumHeaderSize,
-            mayConnectForLong: timeLimits.connect.map { $0 > Self.libcurlConnectLimit } ?? true)
+            mayConnectForLong: timeLimits.connect.map { $0 > Self.libcurlConnectLimit } ?? true,
+            readsCertificates: url.isSecure && (trustEvaluation != nil || collectsServerTrust(of: request)))
         return PreparedRequest(
             request: request, defaultFields: headerLines == nil ? defaultFields : nil, wire: wire,
             streamedBody: streamed,
@@ -116,7 +137,11 @@ final class RequestPreparation: Sendable {
             maximumBodySize: request.maximumBodySize
                 ?? (delivery == .memory ? configuration.maximumBodySize : .unlimited),
             start: start, isDeferred: isDeferred, expectContinueTimeout: expectContinueTimeout, history: history,
-            callID: callID)
+            callID: callID, proxyDecision: chosen.decision, trustEvaluation: trustEvaluation)
+    }
+
+    private func collectsServerTrust(of request: Request) -> Bool {
+        request.extras?.extras.collectsServerTrust ?? configuration.collectsServerTrust
     }
 
     /// Returns the time limits that apply to a request.
@@ -137,9 +162,46 @@ final class RequestPreparation: Sendable {
         }
     }
 
+    /// Returns the name of a request's queue before its call begins, if its URL is valid. A step may still change it.
+    func queue(of request: Request) -> String? {
+        guard let request = try? completingURL(of: request), let url = try? parse(request.url),
+            let version = try? Self.version(request.httpVersion ?? configuration.httpVersion, url),
+            let route = try? routes.route(to: url, of: request, isForQueue: true).route
+        else { return nil }
+        let rules = trust.trust(for: url.host, proxyHost: route.secureProxyHost)
+        return PreparedRequest.queue(of: rules.pool(route.pool(to: url.origin)), version)
+    }
+
+    /// Indicates whether code of the user's may be asked for the way of a request, or about its server.
+    func mayAskUser(for request: Request) -> Bool { mayWaitForTrust || routes.mustSelect(for: request) }
+
+    /// Indicates whether a request needs a call with a task before it can be sent: to choose its proxy, or to read certificates.
+    func mustWait(for request: Request, _ clock: any EngineClock) -> Bool {
+        mayAskUser(for: request)
+            || trust.mustLoad(clock) {
+                guard let url = try? parse(request.url),
+                    let route = try? routes.route(to: url, of: request, isForQueue: true).route
+                else { return nil }
+                return (url.host, route.secureProxyHost)
+            }
+    }
+
+    /// Reads the certificates for a request, if they must be read, and returns the changes of their files that must be told.
+    ///
+    /// - Throws: ``TrellisError`` if files cannot be read and have never been; `CancellationError` in a cancelled task.
+    func loadTrust(for request: Request, now: EngineInstant) async throws -> [TrustEntry.Change] {
+        let url = try parse(request.url)
+        let proxyHost = try routes.route(to: url, of: request, isForQueue: true).route.secureProxyHost
+        do {
+            return try await trust.load(host: url.host, proxyHost: proxyHost, now: now)
+        } catch let error as TrellisError {
+            throw error.naming(request)
+        }
+    }
+
     // MARK: Checks
 
-    private func parse(_ text: String) throws(TrellisError) -> WireURL {
+    func parse(_ text: String) throws(TrellisError) -> WireURL {
         do throws(WireURL.ParseFailure) {
             return try urls.url(parsing: text)
         } catch {

@@ -1,3 +1,4 @@
+import CurlEngine
 import HTTPTypes
 
 extension Session {
@@ -12,6 +13,8 @@ extension Session {
         of request: some RequestConvertible, _ options: CURLDescriptionOptions = CURLDescriptionOptions()
     ) throws -> String {
         var options = options
+        var request = try request.asRequest()
+        if let defaults = preparation.urlDefaults { request = try defaults.completing(request) }
         let own = options.defaultHeaders
         for field in preparation.defaultFields where !own.contains(field.name) {
             options.defaultHeaders.append(field)
@@ -21,17 +24,25 @@ extension Session {
         options.bandwidth.upload = options.bandwidth.upload ?? configuration.bandwidth.upload
         options.bandwidth.download = options.bandwidth.download ?? configuration.bandwidth.download
         options.decodesContent = options.decodesContent || configuration.decodesContent
-        if let path = configuration.unixSocketPath {
-            options.furtherArguments += ["--unix-socket", path]
-        } else if let proxy = configuration.proxy {
-            options.furtherArguments += proxy.cURLArguments(revealsSecrets: options.revealsSecrets)
+        let route = request.route ?? configuration.route
+        options.furtherArguments += route.cURLArguments(port: Int(try preparation.parse(request.url).port))
+        if route.unixSocket == nil {
+            if let resolver = configuration.resolver as? DNSOverHTTPS {
+                options.furtherArguments += ["--doh-url", resolver.url]
+            } else if configuration.resolver != nil {
+                options.furtherRemarks.append("curl does not have the session's resolver")
+            }
+            options.furtherArguments += try proxyArguments(of: request, options)
         }
-        if configuration.tls.isInsecure { options.furtherArguments.append("--insecure") }
-        if let path = configuration.tls.additionalCertificateAuthorityFile {
-            options.furtherArguments += ["--cacert", path]
-        }
-        var request = try request.asRequest()
-        if let defaults = preparation.urlDefaults { request = try defaults.completing(request) }
+        let host = (try? preparation.parse(request.url))?.host
+        options.furtherArguments += preparation.trust.configuration(for: host ?? "").cURLArguments
         return request.cURLDescription(options)
+    }
+
+    /// Returns the curl options for the first proxy of a request. The function of a selection is not called.
+    private func proxyArguments(of request: Request, _ options: CURLDescriptionOptions) throws -> [String] {
+        let rule = request.proxy ?? configuration.proxy
+        guard let decision = try rule.decision(for: URLOrigin(try preparation.parse(request.url))) else { return [] }
+        return decision.proxies.first?.cURLArguments(revealsSecrets: options.revealsSecrets) ?? []
     }
 }

@@ -60,7 +60,7 @@ extension Session {
         _ make: () throws -> Request, _ reading: Reading<Serializer>
     ) async throws -> Serializer.Value {
         let request = Result { try make() }
-        return try await readOnPool(engine) {
+        return try await readOnPool {
             try await answer(request.get(), reading.conditions)
         } _: {
             try await reading.value(of: $0)

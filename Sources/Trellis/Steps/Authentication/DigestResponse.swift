@@ -66,7 +66,7 @@ struct DigestResponse: Sendable {
         guard challenge.isUTF8, username.utf8.contains(where: { $0 >= 0x80 }) else {
             return "username=\(quoted(username))"
         }
-        return "username*=UTF-8''\(Self.percentEncoded(username))"
+        return "username*=UTF-8''\(PercentEncoding.encode(username, plain: "!#$&+-.^_`|~"))"
     }
 
     private var hexadecimalCount: String {
@@ -85,16 +85,6 @@ struct DigestResponse: Sendable {
             result.unicodeScalars.append(scalar)
         }
         return result + "\""
-    }
-
-    private static func percentEncoded(_ text: String) -> String {
-        let digits = Array("0123456789ABCDEF".utf8)
-        let plain = Set("!#$&+-.^_`|~".utf8)
-        let bytes = text.utf8.flatMap { byte -> [UInt8] in
-            let isLetter = (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte)
-            return isLetter || plain.contains(byte) ? [byte] : [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-        }
-        return String(decoding: bytes, as: UTF8.self)
     }
 }
 

@@ -22,13 +22,18 @@ extension Cookie {
         text.reserveCapacity(cookies.reduce(own.utf8.count) { $0 + $1.fieldSize })
         for cookie in cookies {
             if !text.isEmpty { text += "; " }
-            if !cookie.name.isEmpty {
-                text += cookie.name
-                text += "="
-            }
-            text += cookie.value
+            cookie.append(to: &text)
         }
         return text.isEmpty ? nil : text
+    }
+
+    /// Appends the cookie as it stands in a `Cookie` field.
+    func append(to text: inout String) {
+        if !name.isEmpty {
+            text += name
+            text += "="
+        }
+        text += value
     }
 
     /// The number of bytes that the cookie adds to the field, including the separator from another cookie.

@@ -25,7 +25,7 @@ public struct Cookie: Sendable, Hashable {
     /// The value, with its quotes if it was received with any. Octets that are not UTF-8, for example of Latin-1, are
     /// represented in the value, in ``name`` and in ``path`` as U+EF80 (0x80) to U+EFFF (0xFF), and are sent to the server and
     /// written to files as the original octets.
-    public let value: String
+    public internal(set) var value: String
     /// The host, or the domain without a leading dot: in lower case and ASCII, IPv6 addresses in brackets.
     public let domain: String
     /// Indicates whether the cookie is sent to the host ``domain`` alone, and not to its subdomains.
@@ -113,6 +113,16 @@ extension Cookie {
     func isSaved(by other: Cookie) -> Bool {
         replaces(other) && value.hasSameBytes(as: other.value) && lastSecond == other.lastSecond
             && isSecure == other.isSecure && isHTTPOnly == other.isHTTPOnly
+    }
+
+    /// Returns whether the other cookie is the same in everything but its dates.
+    func isEqualButForDates(to other: Cookie) -> Bool {
+        value.hasSameBytes(as: other.value) && hasSameAttributes(as: other)
+    }
+
+    /// Returns whether the other cookie is the same in everything but its value and its dates.
+    func hasSameAttributes(as other: Cookie) -> Bool {
+        replaces(other) && isSecure == other.isSecure && isHTTPOnly == other.isHTTPOnly && sameSite == other.sameSite
     }
 }
 

@@ -21,31 +21,64 @@ struct CookieJarState {
 
     /// The field with the cookies for a URL.
     private final class Sent {
-        let version: Int
-        let cookies: [Cookie]
+        let structure: Int
+        private let spots: [CookieStore.Spot]
+        /// Indicates whether cookies were left out because of the limit on the field. They may fit when a value has changed.
+        private let isCut: Bool
+        private var version: Int
         /// The field of a request without cookies of its own; `nil` if there are no cookies.
-        let field: HTTPField?
-        let spots: [CookieStore.Spot]
+        private(set) var field: HTTPField?
 
         init(_ store: inout CookieStore, for url: CookieURL, at now: Date) {
-            let found = store.entries(for: url, at: now)
+            let (found, isCut) = store.entries(for: url, at: now)
+            self.isCut = isCut
+            structure = store.structure
             version = store.version
-            cookies = found.map(\.entry.cookie)
-            field = Cookie.field(cookies).map { HTTPField(name: .cookie, value: $0) }
             spots = found.map(\.spot)
+            field = Cookie.field(found.map(\.entry.cookie)).map { HTTPField(name: .cookie, value: $0) }
         }
+
+        /// Records the use of the cookies, and joins them again if a value has changed. Returns `false` if not all of them fit any more.
+        func update(_ store: inout CookieStore, at now: Date) -> Bool {
+            for spot in spots { store.touch(spot, at: now) }
+            guard version != store.version else { return true }
+            if isCut { return false }
+            version = store.version
+            guard !spots.isEmpty else { return true }
+            guard let text = store.field(spots) else { return false }
+            field = HTTPField(name: .cookie, value: text)
+            return true
+        }
+
+        /// The cookies, in their order.
+        func cookies(_ store: CookieStore) -> [Cookie] { spots.map { store.cookie(at: $0) } }
     }
 
     /// The `Set-Cookie` fields of the last response from a URL.
     private final class Received {
-        let version: Int
-        let fields: [[UInt8]]
-        let renewals: [CookieStore.Renewal]
+        let structure: Int
+        private let fields: [[UInt8]]
+        private let renewals: [CookieStore.Renewal]
+        /// The parts of the only field around the cookie's value; `nil` if there are several fields, or if the value is not plain.
+        private let template: CookieTemplate?
 
-        init(_ fields: [String], _ store: inout CookieStore, from url: CookieURL, at now: Date) {
-            renewals = store.receiveRepeated(fields, from: url, at: now)
-            version = store.version
-            self.fields = fields.map { OctetText.octets($0) }
+        init(_ fields: [[UInt8]], _ store: inout CookieStore, from url: CookieURL, at now: Date) {
+            renewals = store.receiveRepeated(fields.map { OctetText.text($0.span) }, from: url, at: now)
+            structure = store.structure
+            self.fields = fields
+            template = fields.count == 1 && renewals.count == 1 ? CookieTemplate(fields[0]) : nil
+        }
+
+        /// Stores the cookies of fields that differ from the last ones in nothing, or in the value of the only cookie. Returns `false` if
+        /// they differ in something else.
+        func renew(_ fields: [[UInt8]], _ store: inout CookieStore, at now: Date) -> Bool {
+            if fields == self.fields {
+                for renewal in renewals { store.renew(renewal, at: now) }
+                return true
+            }
+            guard fields.count == 1, let value = template?.value(in: fields[0]) else { return false }
+            store.renew(renewals[0], value: value, at: now)
+            return true
         }
     }
 
@@ -62,29 +95,29 @@ struct CookieJarState {
         guard let url = visit.url else { return request }
         store.removeExpired(at: now)
         let sent: Sent
-        if let known = visit.sent, known.version == store.version {
+        if let known = visit.sent, known.structure == store.structure, known.update(&store, at: now) {
             sent = known
-            for spot in sent.spots { store.touch(spot, at: now) }
         } else {
             sent = Sent(&store, for: url, at: now)
             visit.sent = sent
         }
         guard let field = sent.field else { return request }
-        return request.headers.contains(.cookie) ? request.adding(sent.cookies) : request.withHeader(field)
+        return request.headers.contains(.cookie) ? request.adding(sent.cookies(store)) : request.withHeader(field)
     }
 
     /// Stores the cookies that the response to a request sets.
     mutating func keep(_ head: ResponseHead, from url: String, at now: Date) {
+        let fields = head.octets(of: .setCookie)
+        guard !fields.isEmpty else { return }
         let visit = visit(to: url)
-        guard let url = visit.url, let isRepeated = head.hasValues(of: .setCookie, visit.received?.fields ?? []) else {
+        guard let url = visit.url else { return }
+        store.removeExpired(at: now)
+        if let received = visit.received, received.structure == store.structure,
+            received.renew(fields, &store, at: now)
+        {
             return
         }
-        store.removeExpired(at: now)
-        if isRepeated, let received = visit.received, received.version == store.version {
-            for renewal in received.renewals { store.renew(renewal, at: now) }
-        } else {
-            visit.received = Received(head.texts(of: .setCookie), &store, from: url, at: now)
-        }
+        visit.received = Received(fields, &store, from: url, at: now)
     }
 
     private mutating func visit(to url: String) -> Visit {

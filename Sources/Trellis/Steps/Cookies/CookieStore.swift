@@ -22,8 +22,10 @@ struct CookieStore: Sendable {
     private let suffixes: PublicSuffixes
     var entries: [String: [Entry]] = [:]
     private(set) var count = 0
-    /// The number of changes so far of what is sent. The dates of cookies are no such changes.
+    /// The number of changes so far, except changes of dates.
     private(set) var version = 0
+    /// The number of changes so far, except changes of values and dates.
+    private(set) var structure = 0
     private var nextOrder: UInt64 = 0
     /// Dates no later than the expiry dates of cookies, so that the next cookie to expire is found without a search.
     private var ends = KeyedHeap<Place, Date>()
@@ -31,8 +33,9 @@ struct CookieStore: Sendable {
     var oldest: [EvictionCandidate] = []
     /// The domains with more cookies than `CookieLimits.fairShare`.
     private(set) var crowded: Set<String> = []
-    /// The number of cookies with `Secure` by name. Few names have both cookies with `Secure` and cookies without it.
-    private var secureNames: [String: Int] = [:]
+    /// The number of cookies with `Secure` by name and domain. Few names have both cookies with `Secure` and cookies without it, and few
+    /// domains have cookies of the same name, so that a cookie from an insecure origin is compared with few others.
+    private var secureNames: [String: [String: Int]] = [:]
 
     init(limits: CookieLimits = CookieLimits(), suffixes: PublicSuffixes = .system) {
         self.limits = limits
@@ -41,7 +44,7 @@ struct CookieStore: Sendable {
 
     // MARK: Sending (RFC 6265bis, section 5.8.3)
 
-    /// The spot of an entry, which is valid until the next change of ``version``.
+    /// The spot of an entry, which is valid until the next change of ``structure``.
     struct Spot: Sendable {
         fileprivate let place: Dictionary<String, [Entry]>.Index
         fileprivate let index: Int
@@ -49,11 +52,13 @@ struct CookieStore: Sendable {
 
     /// Returns the cookies for a request, in their order.
     mutating func cookies(for url: CookieURL, at now: Date) -> [Cookie] {
-        entries(for: url, at: now).map(\.entry.cookie)
+        entries(for: url, at: now).found.map(\.entry.cookie)
     }
 
-    /// Returns the entries of the cookies for a request, in their order.
-    mutating func entries(for url: CookieURL, at now: Date) -> [(entry: Entry, spot: Spot)] {
+    /// Returns the entries of the cookies for a request, in their order, and whether more were left out because of the limit.
+    mutating func entries(
+        for url: CookieURL, at now: Date
+    ) -> (found: [(entry: Entry, spot: Spot)], isCut: Bool) {
         removeExpired(at: now)
         var found: [(entry: Entry, spot: Spot)] = []
         var domain = Substring(url.host)
@@ -74,11 +79,28 @@ struct CookieStore: Sendable {
             return room < 0
         }
         if let excess { found.removeSubrange(excess...) }
-        return found
+        return (found, excess != nil)
     }
 
     /// Updates the date of the last use of an entry.
     mutating func touch(_ spot: Spot, at now: Date) { entries.values[spot.place][spot.index].cookie.lastAccessed = now }
+
+    /// Returns the cookie of an entry.
+    func cookie(at spot: Spot) -> Cookie { entries.values[spot.place][spot.index].cookie }
+
+    /// Returns the text of the field with the cookies of entries; `nil` if there are no entries, or if not all of them fit.
+    func field(_ spots: [Spot]) -> String? {
+        var text = ""
+        var room = limits.fieldSize
+        for spot in spots {
+            let size = entries.values[spot.place][spot.index].cookie.fieldSize
+            room -= size
+            guard room >= 0 else { return nil }
+            if text.isEmpty { text.reserveCapacity(size) } else { text += "; " }
+            entries.values[spot.place][spot.index].cookie.append(to: &text)
+        }
+        return text.isEmpty ? nil : text
+    }
 
     /// Adds the cookies of one domain that match a request, and updates the date of their last use.
     private mutating func collect(
@@ -113,10 +135,11 @@ struct CookieStore: Sendable {
     struct Renewal: Sendable {
         fileprivate let spot: Spot
         fileprivate let lifetime: CookieLifetime
+        fileprivate let value: String
     }
 
     /// Stores the cookies of fields. Returns the renewals for later responses with the same fields; they are valid until the next change of
-    /// ``version``.
+    /// ``structure``.
     mutating func receiveRepeated(_ fields: [String], from url: CookieURL, at now: Date) -> [Renewal] {
         removeExpired(at: now)
         var taken: [(cookie: Cookie, lifetime: CookieLifetime)] = []
@@ -130,16 +153,25 @@ struct CookieStore: Sendable {
             guard let place = entries.index(forKey: taken.cookie.domain),
                 let index = entries.values[place].firstIndex(where: { taken.cookie.replaces($0.cookie) })
             else { return nil }
-            return Renewal(spot: Spot(place: place, index: index), lifetime: taken.lifetime)
+            return Renewal(
+                spot: Spot(place: place, index: index), lifetime: taken.lifetime, value: taken.cookie.value)
         }
     }
 
-    /// Stores a cookie again that differs from the stored one in its dates alone.
-    mutating func renew(_ renewal: Renewal, at now: Date) {
+    /// Stores a cookie again that differs from the stored one in its dates and its value alone.
+    ///
+    /// - Parameter newValue: The value, if it is another one than that of the renewal.
+    mutating func renew(_ renewal: Renewal, value newValue: String? = nil, at now: Date) {
         let (place, index) = (renewal.spot.place, renewal.spot.index)
         let (order, old) = (entries.values[place][index].order, entries.values[place][index].cookie.expires)
         let end = renewal.lifetime.end(at: now)
         entries.values[place][index].cookie.lastAccessed = now
+        let value = newValue ?? renewal.value
+        if !entries.values[place][index].cookie.value.hasSameBytes(as: value) {
+            entries.values[place][index].cookie.value = value
+            version += 1
+        }
+        guard old != nil || end != nil else { return }
         entries.values[place][index].cookie.expires = end
         setEnd(of: Place(domain: entries.keys[place], order: order), from: old, to: end)
     }
@@ -162,13 +194,15 @@ struct CookieStore: Sendable {
 
     /// Returns whether a cookie from an insecure origin would stand in for a secure one, which it must not (step 16).
     private func shadowsSecure(_ cookie: Cookie) -> Bool {
-        guard secureNames[cookie.name] != nil else { return false }
-        return entries.contains { domain, entries in
-            (CookieDomain.matches(domain, cookie.domain) || CookieDomain.matches(cookie.domain, domain))
-                && entries.contains { other in
-                    other.cookie.isSecure && other.cookie.name.hasSameBytes(as: cookie.name)
-                        && CookiePath.matches(cookie.path, other.cookie.path)
-                }
+        guard let domains = secureNames[cookie.name] else { return false }
+        return domains.keys.contains { domain in
+            guard CookieDomain.matches(domain, cookie.domain) || CookieDomain.matches(cookie.domain, domain),
+                let entries = entries[domain]
+            else { return false }
+            return entries.contains { other in
+                other.cookie.isSecure && other.cookie.name.hasSameBytes(as: cookie.name)
+                    && CookiePath.matches(cookie.path, other.cookie.path)
+            }
         }
     }
 
@@ -202,6 +236,7 @@ struct CookieStore: Sendable {
         nextOrder += 1
         count += 1
         version += 1
+        structure += 1
         countName(of: cookie, 1)
         noteCrowd(of: cookie.domain)
     }
@@ -210,9 +245,10 @@ struct CookieStore: Sendable {
     mutating func replace(at index: Int, of domain: String, by cookie: Cookie) {
         guard let place = entries.index(forKey: domain) else { return }
         let old = entries.values[place][index].cookie.expires
+        if !cookie.isEqualButForDates(to: entries.values[place][index].cookie) { version += 1 }
+        if !cookie.hasSameAttributes(as: entries.values[place][index].cookie) { structure += 1 }
         entries.values[place][index].cookie = cookie
         setEnd(of: Place(domain: domain, order: entries.values[place][index].order), from: old, to: cookie.expires)
-        version += 1
     }
 
     /// Records the expiry date of an entry. A later date than before is found when the date before has passed.
@@ -248,6 +284,7 @@ struct CookieStore: Sendable {
         guard let entry = entries[domain]?.remove(at: index) else { return }
         count -= 1
         version += 1
+        structure += 1
         countName(of: entry.cookie, -1)
         if entry.cookie.expires != nil { ends.remove(Place(domain: domain, order: entry.order)) }
         if entries[domain]?.isEmpty == true { entries[domain] = nil }
@@ -277,10 +314,11 @@ struct CookieStore: Sendable {
         }
     }
 
-    /// Adds to the number of cookies with `Secure` that have the name of a cookie.
+    /// Adds to the number of cookies with `Secure` that have the name and the domain of a cookie.
     private mutating func countName(of cookie: Cookie, _ change: Int) {
         guard cookie.isSecure else { return }
-        let number = secureNames[cookie.name, default: 0] + change
-        secureNames[cookie.name] = number > 0 ? number : nil
+        let number = secureNames[cookie.name]?[cookie.domain] ?? 0
+        secureNames[cookie.name, default: [:]][cookie.domain] = number + change > 0 ? number + change : nil
+        if secureNames[cookie.name]?.isEmpty == true { secureNames[cookie.name] = nil }
     }
 }

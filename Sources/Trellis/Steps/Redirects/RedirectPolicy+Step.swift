@@ -8,13 +8,14 @@ extension RedirectPolicy {
     ///   - asked: The same request before adapters changed it; `nil` if there were none.
     ///   - handler: The handler that is asked about each redirect that the policy would follow.
     ///   - context: The context with the redirects that led to the request.
+    ///   - hsts: The hosts that are to be reached over https alone; `nil` if none are known.
     /// - Throws: ``TrellisError`` if the policy refuses the redirect; the error of the handler.
     func next(
         after response: Response, to request: Request, asked: Request? = nil, handler: (any RedirectHandler)?,
-        context: CallContext
+        context: CallContext, hsts: HSTSStore? = nil
     ) async throws -> (hop: RedirectedHop, redirect: Redirect)? {
         if let handler, !handler.followsRedirects { return nil }
-        switch decision(for: response, to: request, redirects: context.redirects) {
+        switch decision(for: response, to: request, redirects: context.redirects, hsts: hsts) {
         case .answer: return nil
         case .refuse(let error): throw error
         case .follow(let next, let redirect):
@@ -26,11 +27,13 @@ extension RedirectPolicy {
             let asked = changed.isSame(as: next) ? asked : nil
             if changed.url.hasSameBytes(as: next.url) { return (hop(changed, redirect, asked), redirect) }
             // A URL that cannot be requested fails when it is requested.
-            let target = try? RedirectTarget(changed.url, of: next.url, sentTo: redirect.to)
+            let target = try? RedirectTarget(changed.url, of: next.url, sentTo: redirect.to, hsts: hsts)
+            if let target, target.isUpgraded { changed.url = target.url }
             if target?.changesOrigin ?? true { removeFieldsBoundToOrigin(of: next, from: &changed) }
-            let moved = Redirect(
+            var moved = Redirect(
                 status: redirect.status, from: redirect.from, to: target?.to ?? changed.url,
                 fragment: URLReference(changed.url).fragment)
+            moved.isUpgraded = target?.isUpgraded ?? false
             return (hop(changed, moved, asked), moved)
         }
     }

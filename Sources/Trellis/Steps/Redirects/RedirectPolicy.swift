@@ -60,7 +60,10 @@ extension RedirectPolicy {
     /// - Parameters:
     ///   - request: The request as it was sent; its URL is absolute.
     ///   - redirects: The redirects that led to the request.
-    func decision(for response: Response, to request: Request, redirects: [Redirect]) -> Decision {
+    ///   - hsts: The hosts that are to be reached over https alone; `nil` if none are known.
+    func decision(
+        for response: Response, to request: Request, redirects: [Redirect], hsts: HSTSStore? = nil
+    ) -> Decision {
         guard response.status.isRedirect else { return .answer }
         // An empty `Location` counts as none, as in browsers.
         let locations = response.headers[values: .location].filter { !$0.isEmpty }
@@ -72,12 +75,13 @@ extension RedirectPolicy {
             guard locations.allSatisfy({ $0.hasSameBytes(as: location) }) else {
                 throw TrellisError(.redirectFailed(.refused("it has several different targets")))
             }
-            let target = try RedirectTarget(location, of: request.url, sentTo: response.url)
+            let target = try RedirectTarget(location, of: request.url, sentTo: response.url, hsts: hsts)
             guard !target.isDowngrade || allowsDowngrade else {
                 throw TrellisError(.redirectFailed(.refused("it leads from https to http")))
             }
-            let redirect = Redirect(
+            var redirect = Redirect(
                 status: response.status, from: target.from, to: target.to, fragment: target.fragment)
+            redirect.isUpgraded = target.isUpgraded
             guard Self.visits(of: redirect, after: redirects) < Self.maximumVisits else {
                 throw TrellisError(.redirectFailed(.loop(url: URLRedaction.redact(redirect.to))))
             }

@@ -15,6 +15,8 @@ struct RedirectTarget: Sendable {
     let changesOrigin: Bool
     /// Indicates whether the redirect leads from `https` to `http`.
     let isDowngrade: Bool
+    /// Indicates whether the location has the scheme `http`, and the host asks for `https`.
+    let isUpgraded: Bool
 
     /// Creates the target of a `Location`.
     ///
@@ -22,12 +24,21 @@ struct RedirectTarget: Sendable {
     ///   - location: The value of the field, not empty.
     ///   - request: The URL of the request as its author wrote it, with user information and fragment.
     ///   - sent: The URL of the request as it was sent; used if `request` is relative.
-    init(_ location: String, of request: String, sentTo sent: String) throws(TrellisError) {
+    ///   - hsts: The hosts that are to be reached over https alone; `nil` if none are known.
+    init(
+        _ location: String, of request: String, sentTo sent: String, hsts: HSTSStore? = nil
+    ) throws(TrellisError) {
         let base = try Self.parse(URLReference(request).scheme == nil ? sent : request)
         let reference = URLReference(location)
         try Self.check(reference, location)
-        let resolved = reference.resolved(against: URLReference(base.text))
-        let target = try Self.parse(resolved.text)
+        var resolved = reference.resolved(against: URLReference(base.text))
+        var target = try Self.parse(resolved.text)
+        let upgraded = hsts?.upgraded(resolved.text, target)
+        if let upgraded {
+            resolved = URLReference(upgraded)
+            target = try Self.parse(upgraded)
+        }
+        isUpgraded = upgraded != nil
         from = base.text
         to = target.text
         changesOrigin = base.origin != target.origin

@@ -2,7 +2,8 @@
 ///
 /// The retrier handles requests that found no name or no way to their host while the machine has no default route: nothing was
 /// sent then, and so any method may be sent again. A name that does not exist, or a server that refuses the connection, is not
-/// handled while a network is available, and neither is the machine itself (`localhost`).
+/// handled while a network is available, and neither is the machine itself (`localhost`). The network is available unless
+/// ``NetworkReachability`` has the status ``NetworkReachability/Status/notReachable``.
 ///
 /// Put the retrier before a ``RetryPolicy``: its wait is not counted as a backoff, but the call's deadline bounds the wait.
 public struct OfflineRetrier: RequestInterceptor {
@@ -12,7 +13,13 @@ public struct OfflineRetrier: RequestInterceptor {
     ///
     /// - Parameter maximumWait: the longest time to wait; 5 s unless given.
     public init(maximumWait: Duration = .seconds(5)) {
-        self.init { await NetworkWait(limit: maximumWait).untilThereIsOneAgain() }
+        self.init(maximumWait: maximumWait, .shared)
+    }
+
+    /// Creates a retrier that waits for another reachability, for tests.
+    package init(maximumWait: Duration, _ reachability: NetworkReachability) {
+        let wait = NetworkWait(limit: maximumWait, reachability: reachability)
+        self.init { await wait.untilThereIsOneAgain() }
     }
 
     /// Creates a retrier that asks another source, such as a service of the system that knows about its networks.
@@ -25,14 +32,16 @@ public struct OfflineRetrier: RequestInterceptor {
 
     /// Returns ``RetryResult/retry`` once the network is back, and ``RetryResult/doNotRetry`` otherwise.
     public func retry(_ attempt: FailedAttempt, context: CallContext) async -> RetryResult {
-        guard Self.mayBeOffline(attempt), await waitForNetwork() else { return .doNotRetry }
+        guard Self.mayBeOffline(after: attempt.error, to: attempt.request.url), await waitForNetwork() else {
+            return .doNotRetry
+        }
         return .retry
     }
 
-    /// Returns whether a missing network may have caused the failure of an attempt.
-    static func mayBeOffline(_ attempt: FailedAttempt) -> Bool {
-        switch (attempt.error as? TrellisError)?.reason {
-        case .connectionFailed: !isThisMachine(Request.limitedHost(of: attempt.request.url))
+    /// Returns whether a missing network may have caused the failure of an attempt to send a request to a URL.
+    static func mayBeOffline(after error: (any Error)?, to url: String) -> Bool {
+        switch (error as? TrellisError)?.reason {
+        case .connectionFailed: !isThisMachine(Request.limitedHost(of: url))
         case .proxyFailed(.nameResolution(let proxy, _)), .proxyFailed(.unreachable(let proxy, _)):
             !isThisMachine(proxy)
         default: false

@@ -182,7 +182,7 @@ struct CURLDescriptionTests {
         var configuration = SessionConfiguration()
         configuration.userAgent = "x/1"
         configuration.timeouts = Timeouts(connect: nil, responseHead: nil, idle: nil, total: .seconds(9))
-        configuration.unixSocketPath = "/run/x"
+        configuration.route = try .unixSocket("/run/x")
         let text = try Session(configuration: configuration).cURLDescription(of: Self.url)
         #expect(
             text == "curl --header 'User-Agent: x/1' --compressed --max-time 9 --unix-socket /run/x http://localhost/")

@@ -50,6 +50,54 @@ struct AdmissionQueueTests {
         #expect(Self.enter(["a1", "a2"], &queue) == ["a1"])
     }
 
+    @Test(arguments: [0, -5])
+    func atLeastOneConnectionIsAllowed(_ limit: Int) {
+        var queue = Self.queue(total: limit, perOrigin: limit)
+        #expect(Self.enter(["a1", "a2", "b1"], &queue) == ["a1"])
+        #expect(queue.release("", origin: "a", isShared: false) == ["a2"])
+    }
+
+    @Test func oneOriginIsNextIfTheTotalIsTheLimit() {
+        var queue = AdmissionQueue<String>(limits: ConnectionLimits(total: 1))
+        let places = ["a", "b", "c"].map { queue.enter($0, origin: $0).place }
+        #expect(places.map { queue.isNext($0) } == [false, true, false])
+        #expect(queue.release("a", at: places[0], isShared: false) == ["b"])
+        #expect(places.map { queue.isNext($0) } == [false, false, true])
+    }
+
+    @Test func aRequestThatEntersTwiceWaitsOnce() {
+        var queue = Self.queue(total: 1)
+        #expect(Self.enter(["a1", "a2", "a3", "a2"], &queue) == ["a1"])
+        #expect(queue.waitingCount == 2)
+    }
+
+    @Test func aPlaceIsFreedOnce() {
+        var queue = AdmissionQueue<Int>(limits: ConnectionLimits(total: 1_000))
+        let first = (0..<300).map { queue.enter($0, origin: "\($0)").place }
+        for number in 0..<20 { _ = queue.release(number, at: first[number], isShared: false) }
+        for place in first { queue.forgetIfUnused(place) }
+        let places = (300..<340).map { queue.enter($0, origin: "\($0)").place }
+        #expect(Set(places).count == 40)
+    }
+
+    /// Two requests that could share a connection use two if they are on two engines.
+    @Test func theTotalLimitCountsSharedConnectionsOnEachEngine() {
+        var queue = AdmissionQueue<Int>(limits: ConnectionLimits(total: 2))
+        let engines = EngineLoads(requests: [0, 0], activeCount: 2) { _ in false }
+        let place = queue.enter(1, origin: "a", mayShare: true).place
+        _ = queue[spreadAt: place].take(home: 0, streams: 1, limit: 2, mobility: .none, engines: engines)
+        _ = queue.probed(1, at: place, isShared: true)
+        #expect(queue.enter(2, origin: "a", mayShare: true).isAdmitted)
+        _ = queue[spreadAt: place].take(home: 1, streams: 100, limit: 2, mobility: .none, engines: engines)
+        #expect(queue.connectionCount(at: place) == 2)
+        #expect(!queue.enter(3, origin: "b").isAdmitted)
+        // Streams of both connections are free.
+        #expect(queue.enter(4, origin: "a", mayShare: true).isAdmitted)
+        _ = queue[spreadAt: place].take(home: 1, streams: 100, limit: 2, mobility: .none, engines: engines)
+        queue[spreadAt: place].release(on: 0)
+        #expect(queue.release(1, at: place, isShared: true) == [3])
+    }
+
     // MARK: Order
 
     @Test func withinAnOriginWhoCameFirstIsServedFirst() {

@@ -39,14 +39,54 @@ struct EngineSpreadTests {
         #expect(choice == EngineSpread.Choice(engine: 1, opens: true))
     }
 
-    @Test func atTheLimitTheBusyEngineClosesAConnectionInExchange() {
+    @Test func atTheLimitAnIdleConnectionIsUsedRatherThanClosed() {
         var spread = EngineSpread()
         _ = spread.take(home: 0, streams: 1, limit: 1, engines: Self.loads([0, 0]))
         spread.release(on: 0)
         let choice = spread.take(home: 1, streams: 1, limit: 1, engines: Self.loads([20, 2]))
-        #expect(choice == EngineSpread.Choice(engine: 1, opens: true, closes: 0))
+        #expect(choice == EngineSpread.Choice(engine: 0, opens: false))
         #expect(spread.openCount == 1)
-        #expect(spread.openCount(on: 0) == 0)
+    }
+
+    @Test func anEngineWithFarMoreConnectionsAndMoreToDoClosesOneInExchange() {
+        for (count, expected) in [
+            (8, EngineSpread.Choice(engine: 0, opens: false)), (9, .init(engine: 1, opens: true, closes: 0)),
+        ] {
+            for (work, expected) in [(20, expected), (8, .init(engine: 0, opens: false))] {
+                var spread = EngineSpread()
+                for _ in 0..<count {
+                    _ = spread.take(home: 0, streams: 1, limit: count, mobility: .none, engines: Self.loads([0, 0]))
+                }
+                spread.release(on: 0)
+                let choice = spread.take(home: 1, streams: 1, limit: count, engines: Self.loads([work, 2]))
+                #expect(choice == expected)
+                #expect(spread.openCount == count)
+            }
+        }
+    }
+
+    @Test func aRequestThatPrefersAnEngineWithFewerConnectionsGetsOneThere() {
+        var spread = EngineSpread()
+        for _ in 0..<3 {
+            _ = spread.take(home: 0, streams: 1, limit: 3, mobility: .none, engines: Self.loads([0, 0]))
+        }
+        for expected in [EngineSpread.Choice(engine: 1, opens: true, closes: 0), .init(engine: 0, opens: false)] {
+            spread.release(on: 0)
+            let choice = spread.take(home: 1, streams: 1, limit: 3, mobility: .atLimit, engines: Self.loads([0, 0]))
+            #expect(choice == expected)
+        }
+    }
+
+    @Test func waitingRequestsGoToEnginesInProportionToTheirConnections() {
+        var spread = EngineSpread()
+        #expect(spread.engineInTurn() == nil)
+        for home in [0, 0, 0, 2] { _ = spread.take(home: home, streams: 1, limit: 4, engines: Self.loads([0, 0, 0])) }
+        let engines = (0..<400).compactMap { _ in spread.engineInTurn() }
+        #expect(engines.count == 400)
+        #expect((290...310).contains(engines.count { $0 == 0 }))
+        #expect(!engines.contains(1))
+        // Successive choices are spread: no engine is chosen for long while another is due.
+        #expect((0..<392).allSatisfy { engines[$0..<($0 + 8)].contains(2) })
     }
 
     @Test func aRequestThatMustNotMoveClosesAConnectionElsewhereAtTheLimit() {
@@ -84,6 +124,22 @@ struct EngineSpreadTests {
         var spread = EngineSpread()
         let choice = spread.take(home: 0, streams: 1, limit: 8, engines: Self.loads([30, 9, 12]))
         #expect(choice.engine == 1)
+    }
+
+    @Test func anIdleConnectionOfAnActiveEngineComesFirst() {
+        var spread = EngineSpread()
+        for home in [0, 1] { _ = spread.take(home: home, streams: 1, limit: 8, engines: Self.loads([0, 0])) }
+        for engine in [0, 1] { spread.release(on: engine) }
+        #expect(spread.engineWithRoom(streams: 1, Self.loads([1, 0], active: 1)) == 0)
+        #expect(spread.engineWithRoom(streams: 1, Self.loads([1, 0])) == 1)
+    }
+
+    @Test func streamsGoToTheActiveEngineThatHasMostOfThem() {
+        var spread = EngineSpread()
+        for home in [0, 1, 1, 2, 2, 2] {
+            _ = spread.take(home: home, streams: 2, limit: 8, mobility: .none, engines: Self.loads([0, 0, 0]))
+        }
+        #expect(spread.engineWithRoom(streams: 100, Self.loads([0, 9, 0], active: 2)) == 1)
     }
 
     @Test func anEngineThatIsNotActiveGetsNoRequestsOfOthers() {

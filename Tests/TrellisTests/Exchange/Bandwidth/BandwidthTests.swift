@@ -1,3 +1,4 @@
+import CurlEngine
 import FoundationEssentials
 import Testing
 import TrellisTesting
@@ -39,6 +40,35 @@ struct BandwidthTests {
         #expect(try await answer.value == 1010)
         #expect(await scripted.timerCount == 0)
         await scripted.session.shutdown()
+    }
+
+    @Test func theGateOfARequestIsReleasedWithIt() async throws {
+        let scripted = Scripted()
+        let session = scripted.session
+        let prepared = try session.preparation.prepare(
+            Request("http://slow.example/").withBandwidth(download: Self.limit), delivery: .memory,
+            start: .init(nanoseconds: 0),
+            callID: 1)
+        weak var gate: BandwidthGate?
+        do {
+            let exchange = session.makeExchange(prepared)
+            gate = await exchange.flow?.receiving.gates.first
+            let answer = Task { try await exchange.collected().0.count }
+            let attempt = try await scripted.transport.nextAttempt()
+            attempt.connect()
+            attempt.receiveHead()
+            await session.settle()
+            #expect(gate != nil)
+            attempt.receiveBody(Data(count: 1000))
+            await session.settle()
+            await scripted.advance(by: .seconds(1))
+            #expect(attempt.commands == [.pauseReceiving(true), .pauseReceiving(false)])
+            attempt.end()
+            #expect(try await answer.value == 1000)
+        }
+        await session.settle()
+        #expect(gate == nil)
+        await session.shutdown()
     }
 
     @Test func twoDownloadsOfASessionTakeTurns() async throws {
@@ -155,7 +185,7 @@ struct BandwidthTests {
             $0.limits.perOrigin = 200
         }
         let session = scripted.session
-        let flow = session.flow(of: Request("http://slow.example/"), on: session.engine)
+        let flow = session.flow(of: Request("http://slow.example/"))
         let gate = try #require(flow?.receiving.gates.first)
         var (address, moves) = (UInt(0), 0)
         var answers: [Task<Int, any Error>] = []
@@ -174,9 +204,9 @@ struct BandwidthTests {
     @Test func withoutALimitThereIsNothing() async throws {
         let scripted = Scripted()
         let request = Request("http://fast.example/").withBandwidth()
-        #expect(scripted.session.flow(of: request, on: scripted.session.engine) == nil)
+        #expect(scripted.session.flow(of: request) == nil)
         let plain = Request("http://fast.example/")
-        #expect(scripted.session.flow(of: plain, on: scripted.session.engine) == nil)
+        #expect(scripted.session.flow(of: plain) == nil)
     }
 }
 

@@ -53,21 +53,36 @@ struct FileSizeTests {
         }
     }
 
+    /// A call whose body is a file.
+    enum Upload: CaseIterable, Sendable {
+        case verb, handle
+        /// An adapter sets the body.
+        case adapted
+
+        var request: Request {
+            let request = Request("http://localhost/", method: .put).withTimeouts(Timeouts(total: .seconds(5)))
+            let change: @Sendable (Request) -> Request = {
+                var request = $0
+                request.body = .file(#filePath)
+                return request
+            }
+            return self == .adapted ? request.withAdapter(Adapter { request, _ in change(request) }) : change(request)
+        }
+    }
+
     /// All threads that may wait for a disk hang.
-    @Test(arguments: [true, false])
-    func aDiskThatHangsKeepsNoCallFromEnding(_ isHandle: Bool) async throws {
+    @Test(arguments: Upload.allCases)
+    func aDiskThatHangsKeepsNoCallFromEnding(_ kind: Upload) async throws {
         let scripted = Scripted(), pipe = Pipe()
         let reading = pipe.fileHandleForReading
         for _ in 0..<BlockingThreadPool.maximumCount {
             BlockingThreadPool.begin { _ = try? reading.read(upToCount: 1) }
         }
         defer { try? pipe.fileHandleForWriting.close() }
-        var request = Request("http://localhost/", method: .put, body: .file(#filePath))
-        request.timeouts = Timeouts(total: .seconds(5))
         let isOver = LoopbackServer.Gate()
-        let upload = Task { [request, session = scripted.session] in
+        let upload = Task { [request = kind.request, session = scripted.session] in
             defer { isOver.open() }
-            return isHandle
+            return kind == .handle
                 ? try await session.request(request).data().1.status.code
                 : try await session.data(request).1.status.code
         }

@@ -166,7 +166,7 @@ struct TimeLimitTests {
         attempt.end()
         _ = try await task.value
         let engine = scripted.session.engine
-        let timers = await withCheckedContinuation { continuation in
+        let timers = await withContinuation { continuation in
             engine.submit { continuation.resume(returning: engine.engineLoop.timerCount) }
         }
         #expect(timers == 0)

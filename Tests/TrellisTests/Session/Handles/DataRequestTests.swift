@@ -125,7 +125,7 @@ struct DataRequestTests {
         // All calls run together on the engine thread: the slot is given, and the request leaves and comes back while another
         // slot is free, before the request learns of the slot.
         let engine = scripted.session.engine
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
             engine.submit {
                 first.cancel()
                 waiting.suspend()

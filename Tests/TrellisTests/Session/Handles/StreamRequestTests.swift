@@ -129,7 +129,7 @@ struct StreamRequestTests {
         let exchange = try await scripted.transport.nextAttempt()
         exchange.connect()
         let session = scripted.session
-        await withCheckedContinuation { continuation in
+        await withContinuation { continuation in
             // One job, so that the call has not followed the redirect yet.
             session.actor.submit { actor in
                 exchange.receiveHead(status: 302, headers: [.location: "/next"])

@@ -61,7 +61,7 @@ struct SessionCURLTests {
     }
 
     @Test(arguments: [
-        ("http://p.example:3128", ProxyConfiguration.Authentication.basic, "", ""),
+        ("http://p.example:3128", Proxy.Authentication.basic, "", ""),
         (
             "http://ann:s%27t@p.example", .basic, " --proxy-user REDACTED:REDACTED", " --proxy-user 'ann:s'\\''t'"
         ),
@@ -71,10 +71,10 @@ struct SessionCURLTests {
         ),
     ])
     func theProxyIsShownWithoutItsCredentials(
-        _ url: String, _ authentication: ProxyConfiguration.Authentication, _ redacted: String, _ revealed: String
+        _ url: String, _ authentication: Proxy.Authentication, _ redacted: String, _ revealed: String
     ) throws {
-        let proxy = try ProxyConfiguration(url, authentication: authentication)
-        let session = Self.session { $0.proxy = proxy }
+        let proxy = try Proxy(url, authentication: authentication)
+        let session = Self.session { $0.proxy = .always(proxy) }
         let start = "curl --proxy \(proxy.url)", end = " http://localhost/"
         #expect(try session.cURLDescription(of: "http://localhost/") == start + redacted + end)
         let options = CURLDescriptionOptions(revealingSecrets: true)
@@ -92,8 +92,9 @@ struct SessionCURLTests {
     }
 
     @Test func aSocketGoesPastTheProxy() throws {
-        let proxy = try ProxyConfiguration("http://p.example:3128")
-        let session = Self.session { ($0.proxy, $0.unixSocketPath) = (proxy, "/run/x") }
+        let proxy = try Proxy("http://p.example:3128")
+        let route = try Route.unixSocket("/run/x")
+        let session = Self.session { ($0.proxy, $0.route) = (.always(proxy), route) }
         #expect(try session.cURLDescription(of: "http://localhost/") == "curl --unix-socket /run/x http://localhost/")
     }
 }

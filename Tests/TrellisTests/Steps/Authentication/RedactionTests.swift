@@ -12,7 +12,7 @@ struct RedactionTests {
         var origins = OriginCredentials()
         try origins.set(.bearer(secret), for: "https://a.example")
         var session = SessionConfiguration()
-        session.proxy = try ProxyConfiguration("http://\(secret):\(secret)@proxy.example")
+        session.proxy = .always(try Proxy("http://\(secret):\(secret)@proxy.example"))
         return [
             session, session.proxy,
             token, HTTPCredential.bearer(secret), HTTPCredential.basic(username: "ada", password: secret),

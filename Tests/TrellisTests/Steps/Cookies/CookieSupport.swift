@@ -1,12 +1,11 @@
 import CurlEngine
 import FoundationEssentials
-import Synchronization
 
 @testable import Trellis
 
 /// A wall clock that stands still until a test advances it.
 final class WallClock: Sendable {
-    private let seconds = Mutex<Double>(1_700_000_000)
+    private let seconds = Locked<Double>(1_700_000_000)
 
     var now: Date { Date(timeIntervalSince1970: seconds.withLock { $0 }) }
     func advance(by count: Double) { seconds.withLock { $0 += count } }

@@ -154,7 +154,7 @@ struct CircuitTests {
             (.timedOut(.idle), .failure), (.timedOut(.total), .neutral), (.exchangeFailed(.connectionLost), .failure),
             (.invalidResponse(.bodyCutShort("x")), .failure), (.invalidResponse(.bodyTooLarge(limit: 1)), .success),
             (.cancelled(.explicitly), .neutral), (.bodyFailed(.sourceFailed), .neutral),
-            (.securityFailed(.untrusted("x")), .neutral), (.other("x"), .neutral),
+            (.securityFailed(.untrusted(.init(.selfSigned))), .neutral), (.other("x"), .neutral),
         ] as [(TrellisError.Reason, CircuitBreaker.Outcome)])
     func whatAnErrorSays(_ reason: TrellisError.Reason, _ outcome: CircuitBreaker.Outcome) {
         #expect(CircuitBreaker.Outcome(status: nil, error: TrellisError(reason)) == outcome)

@@ -174,7 +174,7 @@ struct SingleFlightTests {
         #expect(
             error?.description
                 == "GET http://a.example/: timed out (total) after 10.0 s waiting for its turn: "
-                + "an identical request is under way, and its answer has not come")
+                + "an identical request is under way, and its response has not come")
         await settle(waiting: 1)
         clock.advance(by: .seconds(7))
         await session.settle()

@@ -59,7 +59,7 @@ struct RetryPolicyTests {
             (.timedOut(.connect), .connecting, true),
             // The request sent no bytes, and a retry would fail too.
             (.securityFailed(.handshake("x")), .connecting, false),
-            (.securityFailed(.untrusted("x")), .connecting, false),
+            (.securityFailed(.untrusted(.init(.selfSigned))), .connecting, false),
             (.cancelled(.explicitly), .connecting, false), (.invalidRequest(.url("x")), .composing, false),
             (.timedOut(.total), .queued, false),
             (.limited(.rate(host: "x", wait: .zero, maximumWait: .zero)), .composing, false),

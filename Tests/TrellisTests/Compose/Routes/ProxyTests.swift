@@ -5,43 +5,51 @@ import Testing
 @testable import Trellis
 
 /// The URL and the credentials of a proxy.
-struct ProxyConfigurationTests {
+struct ProxyTests {
     @Test(arguments: [
         ("http://proxy.example:3128", "http://proxy.example:3128"), ("http://proxy.example", "http://proxy.example:80"),
         ("HTTP://proxy.example:3128/", "http://proxy.example:3128"), ("http://127.0.0.1:1", "http://127.0.0.1:1"),
-        ("http://[::1]:8080", "http://[::1]:8080"), ("http://bertha:secret@proxy.example:1", "http://proxy.example:1"),
+        ("http://[::1]:8080", "http://[::1]:8080"), ("https://proxy.example", "https://proxy.example:443"),
+        ("https://proxy.example:80", "https://proxy.example:80"),
+        ("socks4://proxy.example", "socks4://proxy.example:1080"),
+        ("socks4a://proxy.example", "socks4a://proxy.example:1080"), ("socks5://[::1]", "socks5://[::1]:1080"),
+        ("socks5h://proxy.example:80", "socks5h://proxy.example:80"), ("socks://p.example", "socks4://p.example:1080"),
+        ("socks5h://ann:x@[::1]:443/", "socks5h://[::1]:443"), ("SOCKS5://P.example:9/", "socks5://P.example:9"),
+        ("socks5h://localhost/run/a%20b", "socks5h://localhost/run/a%20b"),
+        ("http://bertha:secret@proxy.example:1", "http://proxy.example:1"),
     ])
     func itHasHostAndPort(_ text: String, _ url: String) throws {
-        let proxy = try ProxyConfiguration(text)
+        let proxy = try Proxy(text)
         #expect(proxy.url == url)
-        #expect("http://" + proxy.engine.name == url)
+        #expect(proxy.engine?.url == url)
         #expect(proxy.authentication == .basic)
     }
 
     @Test(arguments: [
-        "", "proxy.example", "proxy.example:3128", "/a", "https://proxy.example", "socks5://proxy.example",
-        "ftp://proxy.example", "http://", "http://:80", "http://proxy.example/path", "http://proxy.example?a=b",
+        "", "proxy.example", "proxy.example:3128", "/a", "ftp://proxy.example", "http://", "http://:80",
+        "http://proxy.example/path", "https://proxy.example/path", "socks5://proxy.example/path", "direct://",
+        "socks6://a", "http://proxy.example?a=b",
         "http://proxy.example#a", "http://proxy.example:99999", "http://bertha:secret@",
-        "http://ann:se/cret@proxy.example",
-        "socks5://bertha:secret@proxy.example", "http://bertha:secr%0Aet@proxy.example",
+        "http://ann:se/cret@proxy.example", "socks7://bertha:secret@proxy.example",
+        "http://bertha:secr%0Aet@proxy.example",
         "bertha:secret@proxy.example:3128",
     ])
     func whatIsNoneIsAnError(_ text: String) {
-        let error = #expect(throws: TrellisError.self) { try ProxyConfiguration(text) }
+        let error = #expect(throws: TrellisError.self) { try Proxy(text) }
         #expect(error?.kind == .invalidURL)
         #expect(error?.description.contains("proxy") == true)
         for secret in ["bertha", "secr", "cret"] { #expect(error?.description.contains(secret) == false) }
     }
 
     @Test func theErrorSaysWhatItNeeds() {
-        let error = #expect(throws: TrellisError.self) { try ProxyConfiguration("socks5://proxy.example:1080") }
+        let error = #expect(throws: TrellisError.self) { try Proxy("ftp://proxy.example:1080") }
         #expect(
             error?.description
-                == "socks5://proxy.example:1080: the URL cannot be requested: as that of a proxy: it does not "
-                + "begin with http://, and no other proxies are supported")
+                == "ftp://proxy.example:1080: the URL cannot be requested: as that of a proxy: it does not begin with "
+                + "http://, https://, socks4://, socks4a://, socks5://, socks5h://")
     }
 
-    typealias Credentials = EngineConfiguration.Proxy.Credentials
+    typealias Credentials = EngineConfiguration.ProxyServer.Credentials
 
     /// The URL, the user name and password beside the URL, and the resulting credentials.
     static let credentials: [(String, String?, String?, [String]?)] = [
@@ -56,21 +64,21 @@ struct ProxyConfigurationTests {
     func credentialsAreGivenBesideOrInTheURL(
         _ url: String, _ username: String?, _ password: String?, _ expected: [String]?
     ) throws {
-        for authentication in ProxyConfiguration.Authentication.allCases {
-            let proxy = try ProxyConfiguration(
+        for authentication in Proxy.Authentication.allCases {
+            let proxy = try Proxy(
                 url, username: username, password: password, authentication: authentication)
-            #expect(proxy.engine.credentials.map { [$0.username, $0.password] } == expected)
-            #expect(proxy.engine.credentials.map(\.isDigest) == expected.map { _ in authentication == .digest })
+            #expect(proxy.engine?.credentials.map { [$0.username, $0.password] } == expected)
+            #expect(proxy.engine?.credentials.map(\.isDigest) == expected.map { _ in authentication == .digest })
             #expect(proxy.authentication == authentication)
         }
     }
 
-    @Test(arguments: ["\n", "\u{0}", "\u{7f}", "\r", "\t", ":"], ProxyConfiguration.Authentication.allCases)
-    func whatNoFieldCanHoldIsAnError(_ character: String, _ authentication: ProxyConfiguration.Authentication) throws {
+    @Test(arguments: ["\n", "\u{0}", "\u{7f}", "\r", "\t", ":"], Proxy.Authentication.allCases)
+    func whatNoFieldCanHoldIsAnError(_ character: String, _ authentication: Proxy.Authentication) throws {
         let name = "an" + character + "n", password = "se" + character + "cret"
         func error(_ username: String, _ password: String) -> TrellisError? {
             do {
-                _ = try ProxyConfiguration(
+                _ = try Proxy(
                     "http://p.example", username: username, password: password, authentication: authentication)
                 return nil
             } catch { return error as? TrellisError }
@@ -84,10 +92,10 @@ struct ProxyConfigurationTests {
     }
 
     @Test func itTellsWhereItIsAndNotWhoAsks() throws {
-        let open = try ProxyConfiguration("http://p.example:3128")
-        #expect("\(open)" == "ProxyConfiguration(http://p.example:3128)")
-        let closed = try ProxyConfiguration("http://bertha:secret@p.example:3128", authentication: .digest)
-        #expect("\(closed)" == "ProxyConfiguration(http://p.example:3128, credentials REDACTED)")
+        let open = try Proxy("http://p.example:3128")
+        #expect("\(open)" == "Proxy(http://p.example:3128)")
+        let closed = try Proxy("http://bertha:secret@p.example:3128", authentication: .digest)
+        #expect("\(closed)" == "Proxy(http://p.example:3128, credentials REDACTED)")
         #expect(open != closed)
     }
 }

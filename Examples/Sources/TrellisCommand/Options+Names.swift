@@ -1,0 +1,111 @@
+import ArgumentParser
+import Trellis
+
+/// The options about sockets, addresses and names.
+struct NameOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Connect to this socket, whatever the host.", valueName: "PATH"))
+    var unixSocket: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Connect to this socket in Linux's abstract namespace, whatever the host.", valueName: "NAME")
+    )
+    var abstractUnixSocket: String?
+
+    @Option(
+        name: .customLong("resolve"),
+        help: ArgumentHelp(
+            "The addresses of a host for a port, which are not looked up; * is any host or any port; repeatable.",
+            valueName: "HOST:PORT:ADDRESS[,ADDRESS…]"))
+    var addresses: [AddressArgument] = []
+
+    @Option(
+        help: ArgumentHelp(
+            "Connect to another host and port than those of the URL, which stays as it is; parts may be empty; repeatable.",
+            valueName: "HOST:PORT:HOST:PORT"))
+    var connectTo: [ConnectToArgument] = []
+
+    @Option(
+        help: ArgumentHelp("Connect from this network interface, or this address.", valueName: "NAME|ADDRESS"))
+    var interface: SourceArgument?
+
+    @Flag(name: [.customShort("4"), .customLong("ipv4")], help: "Use IPv4 only.")
+    var usesIPv4 = false
+
+    @Flag(name: [.customShort("6"), .customLong("ipv6")], help: "Use IPv6 only.")
+    var usesIPv6 = false
+
+    @Option(
+        help: ArgumentHelp(
+            "Look up names by asking this server by DNS over HTTPS. Its own name is looked up by the system.",
+            valueName: "URL"))
+    var doh: String?
+
+    mutating func validate() throws {
+        guard !usesIPv4 || !usesIPv6 else { throw ValidationError("-4 and -6 do not go together.") }
+        guard unixSocket == nil || abstractUnixSocket == nil else {
+            throw ValidationError("--unix-socket and --abstract-unix-socket do not go together.")
+        }
+        do {
+            _ = try makeRoute()
+            if let doh { _ = try DNSOverHTTPS(doh) }
+        } catch let error as TrellisError {
+            throw ValidationError("\(error.reason)")
+        }
+    }
+
+    /// The route that the options describe.
+    var route: Route { (try? makeRoute()) ?? Route() }
+
+    /// Returns the resolver that the options describe, if there is one.
+    ///
+    /// - Parameter tls: The authorities that are trusted.
+    func resolver(_ tls: TLSConfiguration) -> (any NameResolver)? {
+        guard let doh else { return nil }
+        var configuration = SessionConfiguration()
+        configuration.tls = tls
+        return try? DNSOverHTTPS(doh, configuration: configuration)
+    }
+
+    private func makeRoute() throws -> Route {
+        var route = Route()
+        if let unixSocket { route.unixSocket = try .path(unixSocket) }
+        if let abstractUnixSocket { route.unixSocket = try .abstract(abstractUnixSocket) }
+        for argument in addresses { try route.addresses.add(argument.text) }
+        route.connectTo = connectTo.map(\.entry)
+        route.source = interface?.source
+        if usesIPv4 { route.addressFamily = .ipv4 }
+        if usesIPv6 { route.addressFamily = .ipv6 }
+        return route
+    }
+}
+
+/// The argument of `--resolve`.
+struct AddressArgument: ExpressibleByArgument {
+    let text: String
+
+    init?(argument: String) {
+        guard (try? StaticAddresses(argument)) != nil else { return nil }
+        text = argument
+    }
+}
+
+/// The argument of `--connect-to`.
+struct ConnectToArgument: ExpressibleByArgument {
+    let entry: ConnectTo
+
+    init?(argument: String) {
+        guard let entry = try? ConnectTo(argument) else { return nil }
+        self.entry = entry
+    }
+}
+
+/// The argument of `--interface`.
+struct SourceArgument: ExpressibleByArgument {
+    let source: SourceAddress
+
+    init?(argument: String) {
+        guard let source = try? SourceAddress(argument) else { return nil }
+        self.source = source
+    }
+}

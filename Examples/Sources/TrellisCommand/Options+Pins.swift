@@ -1,0 +1,66 @@
+import ArgumentParser
+import Trellis
+
+/// The options about the certificates of servers, besides the authorities.
+struct PinOptions: ParsableArguments {
+    @Option(
+        name: .customLong("pin"), parsing: .unconditionalSingleValue,
+        help: ArgumentHelp(
+            "Fail unless one of the keys in the server's certificate chain has one of these pins, as --show-certificates prints them; "
+                + "repeatable, or a list with semicolons. With --insecure, the key of the server alone counts.",
+            valueName: "sha256//BASE64"))
+    var pins: [PinArgument] = []
+
+    @Flag(help: "Print the server's certificate chain with its pins on standard error.")
+    var showCertificates = false
+
+    /// Adds the options to the configuration of connections.
+    ///
+    /// - Parameter isInsecure: Indicates whether nothing is verified.
+    func apply(to configuration: inout SessionConfiguration, isInsecure: Bool) throws {
+        configuration.collectsServerTrust = showCertificates
+        guard !pins.isEmpty else { return }
+        configuration.serverTrustManager = ServerTrustManager(
+            everyHost: try PublicKeysTrustEvaluator(
+                keys: Set(pins.flatMap(\.pins)), allowsSinglePin: true, performDefaultValidation: !isInsecure))
+    }
+}
+
+/// The argument of `--pin`.
+struct PinArgument: ExpressibleByArgument {
+    let pins: [PublicKeyPin]
+
+    init?(argument: String) {
+        let texts = argument.utf8.split(separator: UInt8(ascii: ";"), omittingEmptySubsequences: false)
+        let pins = texts.compactMap { try? PublicKeyPin(String(Substring($0))) }
+        guard pins.count == texts.count else { return nil }
+        self.pins = pins
+    }
+}
+
+extension Client {
+    /// Returns the text about the certificates of the last server; `nil` if it was not asked for.
+    func certificates(of outcome: Outcome) -> String? {
+        guard options.pinning.showCertificates else { return nil }
+        return outcome.metrics.serverTrust?.report ?? "trellis: there are no certificates to show"
+    }
+}
+
+extension ServerTrust {
+    /// The chain as text for people.
+    fileprivate var report: String {
+        let isWhole = isValidated ? "validated" : "not validated, so that only the server's own is shown"
+        var lines = ["Certificates of \(host) (\(isWhole)):"]
+        for (number, certificate) in chain.enumerated() {
+            let names = certificate.subjectAlternativeNames.map(\.description).joined(separator: ", ")
+            lines.append("\(number)  subject  \(certificate.subject)")
+            lines.append("   issuer   \(certificate.issuer)")
+            if !names.isEmpty { lines.append("   names    \(names)") }
+            let validity = [certificate.notBefore, certificate.notAfter].map { $0.formatted(.iso8601) }
+            lines.append("   valid    \(validity.joined(separator: " to "))")
+            lines.append("   serial   \(certificate.serialNumber)")
+            lines.append("   pin      \(certificate.publicKeyPin)")
+        }
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,77 @@
+import CCurl
+
+/// The certificates of a TLS server, encoded as DER, with the checks of the handshake.
+package final class CertificateChain: Sendable {
+    /// The checks of revocation that a handshake has made.
+    package struct RevocationChecks: OptionSet, Hashable, Sendable {
+        /// The bits of the set.
+        package let rawValue: Int
+        /// Creates a set from its bits.
+        package init(rawValue: Int) { self.rawValue = rawValue }
+        /// Every certificate was looked up in revocation lists.
+        package static let lists = RevocationChecks(rawValue: 1)
+        /// The server has sent a valid OCSP response for its certificate.
+        package static let staple = RevocationChecks(rawValue: 2)
+    }
+
+    /// The certificates of the validated chain, from the server's to that of a trusted authority; empty if the handshake of the connection
+    /// has validated none.
+    package let validated: [[UInt8]]
+    /// The certificates that the server has sent, its own first.
+    package let sent: [[UInt8]]
+    /// The checks of revocation.
+    package let revocationChecks: RevocationChecks
+
+    /// Creates a chain.
+    package init(validated: [[UInt8]], sent: [[UInt8]], revocationChecks: RevocationChecks = []) {
+        self.validated = validated
+        self.sent = sent
+        self.revocationChecks = revocationChecks
+    }
+}
+
+extension CertificateChain: Hashable {
+    /// Returns whether the certificates and the checks are the same.
+    package static func == (one: CertificateChain, other: CertificateChain) -> Bool {
+        one === other
+            || one.validated == other.validated && one.sent == other.sent
+                && one.revocationChecks == other.revocationChecks
+    }
+
+    /// Hashes the server's own certificate, which differs between almost all chains.
+    package func hash(into hasher: inout Hasher) { hasher.combine(validated.first ?? sent.first) }
+}
+
+extension EasyHandle {
+    /// Reads the certificates of the server at the end of the transfer's connection; `nil` if the connection has no TLS. Through a tunnel,
+    /// they are those of the server, and not those of the proxy.
+    var chain: CertificateChain? {
+        var lists = Lists()
+        let flags = unsafe withUnsafeMutablePointer(to: &lists) { lists in
+            unsafe ccurl_tls_read_chain(
+                curl, verifiesServers,
+                { context, isSent, bytes, count in
+                    let certificate = unsafe [UInt8](UnsafeBufferPointer(start: bytes, count: count))
+                    let lists = unsafe context.assumingMemoryBound(to: Lists.self)
+                    if isSent {
+                        unsafe lists.pointee.sent.append(certificate)
+                    } else {
+                        unsafe lists.pointee.validated.append(certificate)
+                    }
+                }, lists)
+        }
+        guard flags >= 0 else { return nil }
+        var checks: CertificateChain.RevocationChecks = []
+        if flags & CCURL_CHAIN_CHECKED_LISTS != 0 { checks.insert(.lists) }
+        if flags & CCURL_CHAIN_CHECKED_STAPLE != 0 { checks.insert(.staple) }
+        return CertificateChain(validated: lists.validated, sent: lists.sent, revocationChecks: checks)
+    }
+
+    /// Indicates whether libcurl verifies the certificates of the transfer's server.
+    private var verifiesServers: Bool { transfer?.options.trust.server.verifies ?? false }
+
+    private struct Lists {
+        var validated: [[UInt8]] = []
+        var sent: [[UInt8]] = []
+    }
+}

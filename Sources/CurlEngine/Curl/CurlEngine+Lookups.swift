@@ -1,0 +1,45 @@
+import CCurl
+
+/// The waits of transfers for lookups of host names.
+extension CurlEngine {
+    /// Returns whether libcurl has a connection with room for a transfer, so that libcurl looks up no name.
+    func hasConnection(_ multi: MultiHandle, for transfer: Transfer) -> Bool {
+        unsafe multi.sockets.hasUnused(to: transfer.options.pool) || streams.hasRoom(for: transfer)
+    }
+
+    /// Starts a transfer that waits to look up the name of an origin, if a connection to the origin has room after the end of another one.
+    func endWaitForLookup(_ multi: MultiHandle, after transfer: Transfer) {
+        guard hasConnection(multi, for: transfer),
+            let next = lookups.takeWaiting(forConnectionOf: transfer)
+        else { return }
+        enqueue([next])
+    }
+
+    /// Records that libcurl has the addresses of a leader's host, or uses an existing connection for the leader.
+    func lookupDidEnd(_ transfer: Transfer, isResolved: Bool) {
+        enqueue(lookups.didEnd(transfer, isResolved: isResolved, now: MonotonicClock.now()))
+        // A cancelled transfer has stayed in libcurl only for its lookup.
+        if transfer.isCancelled { update(transfer) }
+    }
+
+    /// Ends the wait of a transfer that ends itself. The transfers that wait for the same lookup share its failure.
+    func endLookup(_ transfer: Transfer, _ code: CURLcode, _ failure: EngineFailure?) {
+        guard transfer.lookup == .leading else { return lookups.leave(transfer) }
+        let waiting = lookups.didEnd(transfer, isResolved: false, now: MonotonicClock.now())
+        guard let failure, code == CURLE_COULDNT_RESOLVE_HOST || code == CURLE_COULDNT_RESOLVE_PROXY else {
+            enqueue(waiting)
+            return
+        }
+        for transfer in waiting { fail(transfer, failure) }
+    }
+
+    func leaveGates(_ transfer: Transfer) {
+        if transfer.lookup != .none { endLookup(transfer, CURLE_OK, nil) }
+        if transfer.streamUse != .none { streams.didEnd(transfer) }
+    }
+
+    /// Returns the reason why a transfer is not connected yet; `nil` if no gate is the reason.
+    func reasonForWaiting(_ transfer: Transfer) -> String? {
+        lookups.reason(for: transfer) ?? streams.reason(for: transfer)
+    }
+}

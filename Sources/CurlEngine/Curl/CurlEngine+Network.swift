@@ -1,0 +1,62 @@
+import CCurl
+
+/// The retirement of connections from local addresses that the machine has lost. The kernel keeps such a connection, but sends nothing on
+/// it, so that a request there would only wait until its time is over.
+///
+/// No request is ended: the address may return before the peer notices, for example if the machine changes from one access point to
+/// another. Connections from other addresses are not touched.
+extension CurlEngine {
+    /// Handles the notifications of changed addresses.
+    func addressesDidChange(_ multi: MultiHandle) {
+        switch multi.addressChanges?.arrivals() {
+        case .messages(let messages):
+            let lost = messages.filter { $0.kind == NetlinkMessage.Kind.deletedAddress }
+                .compactMap { NetworkState.address(in: $0.payload)?.address }
+            if !lost.isEmpty { retire(multi) { Set(lost).contains($0) } }
+        case .overrun: retireAfterOverrun()
+        case .failure, nil: multi.ignoreAddressChanges()
+        }
+    }
+
+    /// Retires connections after notifications were lost, by comparison with all addresses that the machine has.
+    private func retireAfterOverrun() {
+        // The socket belongs to the network of this thread. Reading may wait for other programs, and so another thread reads.
+        guard let socket = RouteSocket(.nothing) else { return }
+        BlockingThreadPool.begin {
+            guard let addresses = socket.readAddresses() else { return }
+            self.submit {
+                // Every address of 127.0.0.0/8 is one of the machine, and a socket that is not connected has the address 0.
+                self.retireConnections { !addresses.contains($0) && !$0.isLoopback && $0.bytes.contains { $0 > 0 } }
+            }
+        }
+    }
+
+    func retire(_ multi: MultiHandle, where isLost: (IPAddress) -> Bool) {
+        let (endedCount, usedPorts) = unsafe multi.sockets.retire(where: isLost) {
+            streams.isUsed($0, port: $1) ?? false
+        }
+        if endedCount > 0 { multi.makeRoomForClosedConnections() }
+        guard streams.hasStreams(on: usedPorts) else { return }
+        // libcurl would use the connection for further streams.
+        multi.leaveConnections()
+        streams.leaveConnections()
+    }
+
+    /// Shuts down a retired connection if the request that has ended on it was the last one.
+    func endRetired(_ multi: MultiHandle, on socket: Int32) {
+        unsafe multi.sockets.endRetired(socket) { streams.isUsed($0, port: $1) ?? false }
+    }
+}
+
+extension IPAddress {
+    /// Creates the local address of a socket; `nil` if the socket has none.
+    init?(localOf descriptor: Int32) {
+        var length: Int32 = 0
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: 16) { buffer, count in
+            guard let start = buffer.baseAddress else { return }
+            length = unsafe ccurl_socket_address(descriptor, start)
+            count = Int(length)
+        }
+        self.init(bytes: bytes)
+    }
+}

@@ -1,0 +1,116 @@
+import CCurl
+private import FoundationEssentials
+
+/// The options of a transfer's way to its server.
+extension EasyHandle {
+    /// Sets the options of a route. Returns `false` if libcurl refuses one of them: requests would bypass the proxy, or credentials would
+    /// be sent without encryption.
+    ///
+    /// - Parameters:
+    ///   - trust: The rules of TLS, which are set already for the server.
+    ///   - isReset: Indicates whether no option of another route is set.
+    func apply(_ route: TransferRoute, _ trust: TransferTrust, isReset: Bool) -> Bool {
+        let parts = route.parts
+        if isReset, parts.isDirect { return accepts(CURLOPT_NOPROXY, "") && accepts(CURLOPT_PROXY, "") }
+        set(CURLOPT_UNIX_SOCKET_PATH, nil as String?)
+        if let socket = parts.socket {
+            let option = socket.isAbstract ? CURLOPT_ABSTRACT_UNIX_SOCKET : CURLOPT_UNIX_SOCKET_PATH
+            guard accepts(option, socket.name) else { return false }
+            if socket.isAbstract, !LibcurlFeatures.current.reusesAbstractSockets { closeAfterwards() }
+        }
+        let family =
+            switch parts.family {
+            case .any: CURL_IPRESOLVE_WHATEVER
+            case .ipv4: CURL_IPRESOLVE_V4
+            case .ipv6: CURL_IPRESOLVE_V6
+            }
+        // The addresses of a route's own names are already of the family.
+        set(CURLOPT_IPRESOLVE, Int(parts.addresses == .lookedUp ? family : CURL_IPRESOLVE_WHATEVER))
+        // Without this form, libcurl would look up a name that is no interface.
+        let interface = parts.interface.map { (IPAddress($0) == nil ? "if!" : "host!") + $0 }
+        return accepts(CURLOPT_INTERFACE, interface) && connect(to: RouteNames(route).connectTo)
+            && apply(route.proxy, RouteNames(route).proxy, trust)
+    }
+
+    /// Sets the entries of libcurl's cache of addresses that the next transfer adds.
+    func load(_ addresses: HeaderLines) -> Bool {
+        let last = unsafe resolveList
+        unsafe resolveList = addresses.packed()
+        defer { unsafe ccurl_free(last) }
+        return unsafe ccurl_set_pointer(curl, CURLOPT_RESOLVE, resolveList) == CURLE_OK && resolveList != nil
+    }
+
+    private func connect(to target: String?) -> Bool {
+        unsafe ccurl_free(connectList)
+        unsafe connectList = nil
+        if let target {
+            unsafe connectList = HeaderLines(line: target).packed()
+            guard unsafe connectList != nil else { return false }
+        }
+        return unsafe ccurl_set_pointer(curl, CURLOPT_CONNECT_TO, connectList) == CURLE_OK
+    }
+
+    /// - Parameter name: The name in place of the host of the proxy that is connected first; `nil` if libcurl looks up that host.
+    private func apply(
+        _ proxy: EngineConfiguration.ProxyServer?, _ name: String?, _ trust: TransferTrust
+    ) -> Bool {
+        let first = proxy?.first
+        // Neither the proxies of the environment nor its exceptions apply: an empty text means no proxy.
+        guard accepts(CURLOPT_NOPROXY, ""), accepts(CURLOPT_PROXY, proxy?.url(at: first == nil ? name : nil) ?? ""),
+            accepts(CURLOPT_PRE_PROXY, first?.urlWithCredentials(at: name) ?? "")
+        else { return false }
+        let credentials = proxy?.credentials
+        // In a tunnel, libcurl's second attempt after a 407 concerns only CONNECT, not the request and its response.
+        let isDigest = credentials?.isDigest == true
+        set(CURLOPT_HTTPPROXYTUNNEL, isDigest ? 1 : 0)
+        // GSSAPI is not offered to a SOCKS proxy.
+        set(CURLOPT_SOCKS5_AUTH, 1 << 0)
+        let scheme = isDigest ? 1 << 1 : 1 << 0  // CURLAUTH_DIGEST, CURLAUTH_BASIC
+        return unsafe ccurl_set_long(curl, CURLOPT_PROXYAUTH, scheme) == CURLE_OK
+            && accepts(CURLOPT_PROXYUSERNAME, credentials?.username)
+            && accepts(CURLOPT_PROXYPASSWORD, credentials?.password)
+            && setProxyHeader(proxy) && (proxy?.scheme != .https || applyToProxy(trust))
+    }
+
+    /// Sets the credentials of an HTTP proxy behind a SOCKS proxy with credentials: libcurl would send the HTTP proxy those of the other.
+    private func setProxyHeader(_ proxy: EngineConfiguration.ProxyServer?) -> Bool {
+        unsafe ccurl_free(proxyHeaderList)
+        unsafe proxyHeaderList = nil
+        if let proxy, proxy.first?.credentials != nil {
+            let value = proxy.credentials.map {
+                " Basic " + Data("\($0.username):\($0.password)".utf8).base64EncodedString()
+            }
+            unsafe proxyHeaderList = HeaderLines(line: "Proxy-Authorization:\(value ?? "")").packed()
+            guard unsafe proxyHeaderList != nil else { return false }
+        }
+        return unsafe ccurl_set_pointer(curl, CURLOPT_PROXYHEADER, proxyHeaderList) == CURLE_OK
+    }
+
+    /// Turns libcurl's log on or off for the time before the request, in order to count the requests for a tunnel: libcurl asks a proxy
+    /// with Digest authentication for a tunnel again as long as the proxy says that the proof is too old.
+    func watchTunnel(_ isWatched: Bool) {
+        guard isWatched != watchesTunnel else { return }
+        watchesTunnel = isWatched
+        readLog(isWatched || tellsWhatHappens || watchesStream)
+    }
+
+    /// Sets an option, and returns whether libcurl accepts it.
+    func accepts(_ option: CURLoption, _ value: String?) -> Bool {
+        unsafe ccurl_set_string(curl, option, value) == CURLE_OK
+    }
+}
+
+extension EngineConfiguration.ProxyServer {
+    /// Returns the URL with another name in place of the host.
+    fileprivate func url(at name: String?) -> String { name.map { "\(scheme.rawValue)://\($0):\(port)" } ?? url }
+
+    /// Returns the URL with percent-encoded credentials, because libcurl has no other option for those of a proxy in front of another.
+    fileprivate func urlWithCredentials(at name: String?) -> String {
+        let url = url(at: name)
+        guard let credentials, let mark = url.schemeMark else { return url }
+        let pair = [credentials.username, credentials.password].map(Self.percentEncoded).joined(separator: ":")
+        return url[..<mark.upperBound] + pair + "@" + url[mark.upperBound...]
+    }
+
+    private static func percentEncoded(_ text: String) -> String { text.utf8.map(\.percentEncoded).joined() }
+}

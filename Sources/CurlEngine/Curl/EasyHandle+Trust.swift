@@ -1,0 +1,113 @@
+import CCurl
+
+/// The options of TLS.
+extension EasyHandle {
+    /// Libcurl's options for one of the two peers of TLS.
+    private struct Options {
+        let version, verifiesPeer, verifiesHost, file, folder, blob, revocationFile: CURLoption
+        let cipherList, cipherSuites, identity, identityKind: CURLoption
+
+        static let server = Options(
+            version: CURLOPT_SSLVERSION, verifiesPeer: CURLOPT_SSL_VERIFYPEER, verifiesHost: CURLOPT_SSL_VERIFYHOST,
+            file: CURLOPT_CAINFO, folder: CURLOPT_CAPATH, blob: CURLOPT_CAINFO_BLOB, revocationFile: CURLOPT_CRLFILE,
+            cipherList: CURLOPT_SSL_CIPHER_LIST, cipherSuites: CURLOPT_TLS13_CIPHERS, identity: CURLOPT_SSLCERT_BLOB,
+            identityKind: CURLOPT_SSLCERTTYPE)
+        static let proxy = Options(
+            version: CURLOPT_PROXY_SSLVERSION, verifiesPeer: CURLOPT_PROXY_SSL_VERIFYPEER,
+            verifiesHost: CURLOPT_PROXY_SSL_VERIFYHOST, file: CURLOPT_PROXY_CAINFO, folder: CURLOPT_PROXY_CAPATH,
+            blob: CURLOPT_PROXY_CAINFO_BLOB, revocationFile: CURLOPT_PROXY_CRLFILE,
+            cipherList: CURLOPT_PROXY_SSL_CIPHER_LIST, cipherSuites: CURLOPT_PROXY_TLS13_CIPHERS,
+            identity: CURLOPT_PROXY_SSLCERT_BLOB, identityKind: CURLOPT_PROXY_SSLCERTTYPE)
+    }
+
+    /// Sets the options of TLS with servers on a handle without others. Returns `false` if libcurl refuses one of them.
+    func apply(_ trust: TransferTrust) -> Bool {
+        unsafe ccurl_set_tls_function(curl, Callbacks.tls)
+        _ = unsafe ccurl_set_pointer(curl, CURLOPT_SSL_CTX_DATA, Unmanaged.passUnretained(self).toOpaque())
+        let rules = trust.server
+        guard apply(rules, .server) else { return false }
+        if rules.forbidsResumption { set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
+        guard rules.requiresStapledResponse else { return true }
+        return unsafe ccurl_set_long(curl, CURLOPT_SSL_VERIFYSTATUS, 1) == CURLE_OK
+    }
+
+    /// Sets the options of TLS with an HTTPS proxy on a handle without others. libcurl cannot demand a stapled response of a proxy.
+    func applyToProxy(_ trust: TransferTrust) -> Bool { apply(trust.proxy, .proxy) }
+
+    private func apply(_ rules: TransferTrust.Rules, _ options: Options) -> Bool {
+        guard setVersions(rules, options), setAuthorities(rules.authorities, options) else { return false }
+        if let lists = rules.revocationLists {
+            guard accepts(options.revocationFile, lists.path) else { return false }
+        }
+        if let ciphers = rules.cipherList {
+            guard accepts(options.cipherList, ciphers) else { return false }
+        }
+        if let ciphers = rules.cipherSuites {
+            guard accepts(options.cipherSuites, ciphers) else { return false }
+        }
+        guard let identity = rules.identity else { return true }
+        return accepts(options.identityKind, "PEM") && accepts(options.identity, identity)
+    }
+
+    private func setVersions(_ rules: TransferTrust.Rules, _ options: Options) -> Bool {
+        let minimum = rules.minimumVersion == .v1_2 ? CURL_SSLVERSION_TLSv1_2 : CURL_SSLVERSION_TLSv1_3
+        let maximum =
+            switch rules.maximumVersion {
+            case nil: CURL_SSLVERSION_MAX_NONE
+            case .v1_2: CURL_SSLVERSION_MAX_TLSv1_2
+            case .v1_3: CURL_SSLVERSION_MAX_TLSv1_3
+            }
+        return unsafe ccurl_set_long(curl, options.version, Int(minimum) | Int(maximum)) == CURLE_OK
+    }
+
+    private func setAuthorities(_ authorities: TransferTrust.Authorities, _ options: Options) -> Bool {
+        switch authorities {
+        case .unverified:
+            set(options.verifiesPeer, 0)
+            set(options.verifiesHost, 0)
+            return true
+        case .unread: return false
+        case .system:
+            guard let bundle = CertificateBundle.system else { return true }
+            // With a directory of certificates, libcurl would not cache the parsed bundle.
+            return accepts(options.folder, nil) && accepts(options.file, bundle)
+        case .pem(let text, withSystem: false):
+            // libcurl's own file is not read if there is a text.
+            return accepts(options.folder, nil) && accepts(options.blob, text)
+        case .pem(let text, withSystem: true):
+            if let directory = CertificateBundle.systemDirectory {
+                return accepts(options.folder, directory) && accepts(options.blob, text)
+            }
+            return accepts(options.folder, nil) && accepts(options.blob, text + [10] + CertificateBundle.systemText)
+        }
+    }
+
+    private func accepts(_ option: CURLoption, _ bytes: [UInt8]) -> Bool {
+        unsafe bytes.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return false }
+            return unsafe ccurl_set_blob(curl, option, start, bytes.count) == CURLE_OK
+        }
+    }
+
+    // MARK: Handshakes
+
+    /// Prepares the context of a TLS session that libcurl is about to set up.
+    func beginHandshake(_ context: UnsafeMutableRawPointer?) -> CURLcode {
+        guard let transfer else { return CURLE_OK }
+        let (host, isOfProxy) = nextTLSPeer(of: transfer)
+        let rules = isOfProxy ? transfer.options.trust.proxy : transfer.options.trust.server
+        handshake = TLSRecord(host: host, isOfProxy: isOfProxy, hasIdentity: rules.identity != nil)
+        unsafe handshake?.begin(context, verifies: rules.verifies, keyLog: rules.keyLog)
+        guard rules.verifies else { return CURLE_OK }
+        return unsafe ccurl_tls_verify_host(context, host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host)
+    }
+
+    /// Returns the host of the TLS session that libcurl is about to set up: that of the proxy first, and inside of it that of the server.
+    private func nextTLSPeer(of transfer: Transfer) -> (host: String, isOfProxy: Bool) {
+        guard let proxy = route?.proxy, proxy.scheme == .https, !isProxySecured else {
+            return (transfer.options.url.host, false)
+        }
+        isProxySecured = true
+        return (proxy.host, true)
+    }
+}

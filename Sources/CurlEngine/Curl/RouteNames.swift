@@ -1,0 +1,103 @@
+/// The names under which libcurl has the addresses of a route's hosts.
+///
+/// libcurl's cache of addresses is shared by all transfers, and has one entry for a name and port. Two routes with different addresses of
+/// one host would overwrite each other's entries, and the connections of one would be used for the other. Therefore, libcurl gets a name
+/// that only this route has in place of the host to connect to (`CURLOPT_CONNECT_TO`), and the addresses of that name
+/// (`CURLOPT_RESOLVE`). The URL keeps its host. The names end in `.invalid`, so that they cannot be registered (RFC 6761, section 6.4), and
+/// are replaced in messages.
+struct RouteNames {
+    /// The name and port of an entry of libcurl's cache, with its addresses.
+    struct Entry: Hashable {
+        /// The name and port.
+        let key: String
+        /// The literal addresses, without brackets.
+        let addresses: [String]
+
+        /// The entry in the form of `CURLOPT_RESOLVE`, which never expires.
+        var line: String {
+            let list = addresses.map { $0.containsBytes(":") ? "[\($0)]" : $0 }
+            return "\(key):\(list.joined(separator: ","))"
+        }
+    }
+
+    private let route: TransferRoute
+
+    init(_ route: TransferRoute) { self.route = route }
+
+    /// The name in place of the host to connect to; `nil` if libcurl looks that up.
+    var server: String? { route.parts.addresses == .lookedUp ? nil : "server-\(route.number).trellis.invalid" }
+
+    /// The name in place of the proxy that is connected first; `nil` if libcurl looks that up.
+    var proxy: String? { route.parts.proxyAddresses == .lookedUp ? nil : "proxy-\(route.number).trellis.invalid" }
+
+    /// The entry of `CURLOPT_CONNECT_TO`; `nil` if connections are made to the host of the URL.
+    var connectTo: String? {
+        let target = route.parts.connectTo
+        guard let server else { return target.map { "::\($0)" } }
+        let port = target.map { $0[$0.prefix(beforeLast: ":").endIndex...].dropFirst() } ?? ""
+        return "::\(server):\(port)"
+    }
+
+    /// Returns the entries of libcurl's cache that a transfer to a URL needs.
+    func entries(for url: WireURL) -> [Entry] {
+        guard route.parts.socket == nil else { return [] }
+        var entries: [Entry] = []
+        if let server, let addresses = route.addresses {
+            let target = route.parts.connectTo
+            let port = target.map { String($0[$0.prefix(beforeLast: ":").endIndex...].dropFirst()) } ?? "\(url.port)"
+            entries.append(Entry(key: "\(server):\(port)", addresses: addresses))
+        }
+        if let proxy, let addresses = route.proxyAddresses, let port = route.firstProxy?.port {
+            entries.append(Entry(key: "\(proxy):\(port)", addresses: addresses))
+        }
+        return entries
+    }
+
+    /// Returns a message of libcurl's with the hosts in place of the names.
+    func restoringHosts(in message: String, for url: WireURL) -> String {
+        var message = message
+        if let server {
+            let host = route.parts.connectTo.map { String($0.prefix(beforeLast: ":")) } ?? url.host
+            // Newer versions add the other host, which is the same one here.
+            if route.parts.connectTo == nil { message = message.replacingBytes(" via \(server):\(url.port)", with: "") }
+            message = message.replacingBytes(server, with: host)
+        }
+        if let proxy, let host = route.firstProxy?.host { message = message.replacingBytes(proxy, with: host) }
+        return message
+    }
+}
+
+extension String {
+    fileprivate func replacingBytes(_ text: String, with replacement: String) -> String {
+        var (result, rest) = ("", self[...])
+        while let range = rest.utf8.firstRange(of: text.utf8) {
+            result += rest[..<range.lowerBound] + replacement
+            rest = rest[range.upperBound...]
+        }
+        return result + rest
+    }
+}
+
+/// The entries that libcurl's cache of addresses holds for routes. Their number is bounded: the ones that were added first are removed.
+struct LoadedAddresses {
+    /// The number of entries from which on old ones are removed.
+    static let limit = 1024
+
+    private var entries: [String: [String]] = [:]
+    private var order = FIFO<String>()
+
+    /// Returns the lines of `CURLOPT_RESOLVE` that bring libcurl's cache up to date; `nil` if it is.
+    mutating func lines(for wanted: [RouteNames.Entry]) -> HeaderLines? {
+        var lines: [String] = []
+        for entry in wanted where entries[entry.key] != entry.addresses {
+            if entries.updateValue(entry.addresses, forKey: entry.key) == nil { order.append(entry.key) }
+            lines.append(entry.line)
+        }
+        guard !lines.isEmpty else { return nil }
+        while entries.count > Self.limit, let oldest = order.popFirst() {
+            entries[oldest] = nil
+            lines.append("-\(oldest)")
+        }
+        return HeaderLines(lines: lines)
+    }
+}

@@ -1,0 +1,223 @@
+/// An origin whose connections may be shared, with its connections on one engine and the transfers that wait for them in the
+/// ``StreamGate``.
+final class SharedOrigin {
+    /// The known kind of an origin's connections.
+    enum Sharing {
+        /// No connection was made yet.
+        case unknown
+        /// Each connection carries one request at a time.
+        case exclusive
+        /// Each connection carries streams.
+        case shared
+    }
+
+    /// The number of streams on a connection whose server has named no limit, which is libcurl's own limit.
+    static let assumedLimit = 100
+    /// The time after which the SETTINGS of a new connection are assumed to have arrived.
+    static let settlingTime: Duration = .milliseconds(200)
+
+    /// A connection that carries streams.
+    private struct Connection {
+        var streams = 0
+        var limit: Int
+        /// Indicates whether libcurl has repeated a request of this connection elsewhere, so that the connection gets no more requests.
+        var isLeft = false
+        var room: Int { isLeft ? 0 : max(limit - streams, 0) }
+    }
+
+    let name: String
+    var sharing = Sharing.unknown
+    /// The connections in use by their local ports.
+    private var connections: [Int32: Connection] = [:]
+    /// The number of further streams that the connections in use have room for.
+    private(set) var room = 0
+    /// The new connections by their local ports, with the instants at which the server's limit is assumed to be known to libcurl.
+    private var settling: [Int32: EngineInstant] = [:]
+    /// The number of streams that the server allows on a connection, as far as it was learned.
+    private(set) var limit = SharedOrigin.assumedLimit
+    /// The instant from which one transfer may exceed the learned limit.
+    var nextProbe = EngineInstant(nanoseconds: 0)
+
+    /// The number of transfers that wait for libcurl with a place for a connection.
+    var reserved = 0
+    /// The number of connections that are being made.
+    var connecting = 0
+    /// The number of places that were granted and not used yet.
+    var granted = 0
+    /// The number of connections beyond the ``ConnectionBudget``: libcurl has used idle connections for transfers without a place. The
+    /// next places are returned instead of used.
+    var excess = 0
+    /// The number of connections whose places other engines or origins wait for.
+    private(set) var owed = 0
+    /// The number of waiting transfers that precede those engines or origins.
+    var precedingCount = 0
+    /// The time for which streams are withheld, with its end and the end of the pause after it.
+    private var drain = (time: Duration.zero, end: EngineInstant(nanoseconds: 0), pause: EngineInstant(nanoseconds: 0))
+    /// Indicates whether a place was requested and not granted yet.
+    var awaitsPlace = false
+    /// Indicates whether the last connection could not be made.
+    var hasFailed = false
+
+    /// The waiting transfers.
+    private var line = FIFO<Transfer>()
+    /// The waiting transfers that libcurl had before, which are first.
+    private var returned = FIFO<Transfer>()
+    /// The number of transfers in `line` and `returned` that wait.
+    private(set) var waitingCount = 0
+    /// The number of transfers that have waited, and are about to be passed to libcurl for a stream.
+    var released = 0
+
+    init(_ name: String) { self.name = name }
+
+    /// The number of connections in use.
+    var connectionCount: Int { connections.count }
+
+    /// The number of places of the ``ConnectionBudget`` that the origin has.
+    var placeCount: Int { connections.count + connecting + reserved + granted }
+
+    var isUnused: Bool { placeCount == 0 && waitingCount == 0 && released == 0 && !awaitsPlace }
+
+    // MARK: Connections
+
+    /// Returns whether streams use a connection.
+    func hasStreams(on port: Int32) -> Bool { connections[port] != nil }
+
+    /// Adds a stream to a connection. Returns whether the connection was not in use before.
+    ///
+    /// - Parameter isNew: Indicates whether the connection was just made.
+    func beginStream(on port: Int32, isNew: Bool, now: EngineInstant) -> Bool {
+        let wasUnused = connections[port] == nil
+        if wasUnused {
+            connections[port] = Connection(limit: limit)
+            room += limit
+            if isNew { settling[port] = now.advanced(by: Self.settlingTime) }
+        }
+        let isSettled = settling[port].map { $0 <= now } ?? true
+        var excess: Int?
+        modify(port) { connection in
+            connection.streams += 1
+            connection.isLeft = false
+            guard connection.streams > connection.limit, isSettled else { return }
+            connection.limit = connection.streams
+            excess = connection.streams
+        }
+        if let excess {
+            limit = min(max(limit, excess), Self.assumedLimit)
+            nextProbe = EngineInstant(nanoseconds: 0)
+        }
+        return wasUnused
+    }
+
+    /// Removes a stream from a connection. Returns whether the connection is no longer in use.
+    ///
+    /// - Parameter isRepeated: Indicates whether libcurl repeats the request on another connection.
+    func endStream(on port: Int32, isRepeated: Bool) -> Bool {
+        modify(port) { connection in
+            connection.streams -= 1
+            if isRepeated { connection.isLeft = true }
+        }
+        guard let connection = connections[port], connection.streams == 0 else { return false }
+        room -= connection.room
+        connections[port] = nil
+        settling[port] = nil
+        return true
+    }
+
+    /// Records that the present connections get no more streams.
+    func leaveConnections() {
+        for index in connections.values.indices { connections.values[index].isLeft = true }
+        room = 0
+    }
+
+    private func modify(_ port: Int32, _ change: (inout Connection) -> Void) {
+        guard let index = connections.index(forKey: port) else { return }
+        room -= connections.values[index].room
+        change(&connections.values[index])
+        room += connections.values[index].room
+    }
+
+    /// The number of further streams that the settled connections have room for.
+    var settledRoom: Int { settling.keys.reduce(room) { $0 - (connections[$1]?.room ?? 0) } }
+
+    // MARK: Places for others
+
+    /// The time for which streams are withheld at first, and at most.
+    private static let drainTimes: (first: Duration, maximum: Duration) = (.seconds(1), .seconds(8))
+
+    /// Sets the number of connections whose places others wait for.
+    func owe(_ count: Int) {
+        if owed == 0, count > 0 {
+            precedingCount = waitingCount
+            drain.time = .zero
+        }
+        owed = count
+    }
+
+    /// Returns the number of streams that stay unused now, so that connections become unused.
+    ///
+    /// libcurl uses its oldest connection with room. If the streams in use fit on the other connections, the newest ones therefore become
+    /// unused. Requests that last long may prevent this. Therefore streams are withheld only for a time, and then not for twice that time.
+    func withheldRoom(_ now: EngineInstant) -> Int {
+        guard owed > 0 else { return 0 }
+        // Some of the preceding transfers may have left.
+        precedingCount = min(precedingCount, waitingCount)
+        guard precedingCount == 0 else { return 0 }
+        if drain.time == .zero || drain.pause <= now {
+            drain.time = drain.time == .zero ? Self.drainTimes.first : min(drain.time * 2, Self.drainTimes.maximum)
+            drain.end = now.advanced(by: drain.time)
+            drain.pause = drain.end.advanced(by: drain.time * 2)
+        }
+        return now < drain.end ? owed * limit : 0
+    }
+
+    // MARK: The limit
+
+    /// Learns the limit at the moment at which libcurl opens a connection, when every other one is full.
+    func learnLimit() {
+        guard let fullest = connections.values.lazy.filter({ !$0.isLeft }).map(\.streams).max() else { return }
+        limit = min(fullest, Self.assumedLimit)
+        for index in connections.values.indices {
+            connections.values[index].limit = connections.values[index].streams
+        }
+        room = 0
+    }
+
+    /// Indicates whether libcurl may not know the limit of a connection.
+    func isSettling(_ now: EngineInstant) -> Bool {
+        guard limit < Self.assumedLimit, !settling.isEmpty else { return false }
+        if settling.values.contains(where: { $0 <= now }) { settling = settling.filter { $0.value > now } }
+        return !settling.isEmpty
+    }
+
+    /// Records that libcurl knows the limit of a connection. Returns whether it was not known before.
+    func settle(_ port: Int32) -> Bool { !settling.isEmpty && settling.removeValue(forKey: port) != nil }
+
+    // MARK: Waiting
+
+    /// Adds a transfer to the waiting ones.
+    func enter(_ transfer: Transfer, isFirst: Bool) {
+        transfer.streamUse = .waiting
+        if isFirst { returned.append(transfer) } else { line.append(transfer) }
+        waitingCount += 1
+    }
+
+    /// Removes and returns the first waiting transfer; `nil` if none waits.
+    func next() -> Transfer? {
+        while let transfer = returned.popFirst() ?? line.popFirst() {
+            guard transfer.streamUse == .waiting else { continue }
+            waitingCount -= 1
+            return transfer
+        }
+        return nil
+    }
+
+    /// Removes a waiting transfer.
+    func leave(_ transfer: Transfer) {
+        transfer.streamUse = .none
+        waitingCount -= 1
+        // At least as many transfers have left as wait, so that the cost per transfer is constant.
+        guard returned.count + line.count > 2 * waitingCount + 64 else { return }
+        returned.removeAll { $0.streamUse != .waiting }
+        line.removeAll { $0.streamUse != .waiting }
+    }
+}

@@ -1,0 +1,96 @@
+import CCurl
+
+/// The record of a TLS handshake: the certificate that was not accepted, and the alerts. libcurl reports these in words that differ between
+/// its versions, or not at all. It belongs to the engine thread.
+@safe
+final class TLSRecord {
+    /// The host that the peer must have a certificate for.
+    private let host: String
+    private let isOfProxy: Bool
+    /// Indicates whether there is a client certificate for the peer.
+    private let hasIdentity: Bool
+    private let record: OpaquePointer
+
+    /// Creates an empty record; `nil` if libcurl uses another library than OpenSSL.
+    init?(host: String, isOfProxy: Bool, hasIdentity: Bool) {
+        guard let record = unsafe ccurl_tls_record_create() else { return nil }
+        unsafe self.record = record
+        self.host = host
+        self.isOfProxy = isOfProxy
+        self.hasIdentity = hasIdentity
+    }
+
+    deinit { unsafe ccurl_tls_record_release(record) }
+
+    /// Begins to record the handshake of a context.
+    func begin(_ context: UnsafeMutableRawPointer?, verifies: Bool, keyLog: KeyLogFile?) {
+        _ = unsafe ccurl_tls_record_begin(record, context, verifies, keyLog?.descriptor ?? -1)
+    }
+
+    /// Returns the failure with its reason, if the handshake is the reason.
+    func explained(_ failure: EngineFailure, isSent: Bool) -> EngineFailure {
+        let facts = unsafe ccurl_tls_record_facts(record).pointee
+        if unsafe facts.verify_error != 0, !isSent, failure.mayBeOfHandshake {
+            return failure.as(.untrusted(unsafe RejectedCertificate(facts, host: host, isOfProxy: isOfProxy)))
+        }
+        // Some versions of libcurl report the end of the response's connection: with TLS 1.3, the peer examines the client certificate
+        // after the handshake, and a failure to send may be noticed before the alert.
+        guard failure.mayBeOfHandshake || failure.mayBeOfAlert else { return failure }
+        let (received, sent) = unsafe (facts.alert_received, facts.alert_sent)
+        let lacksIdentity = unsafe facts.lacks_certificate && !hasIdentity
+        switch TLSAlert(rawValue: received) {
+        case .certificateRequired?: return failure.as(.clientCertificate(hasIdentity ? .refused : .required, received))
+        case .handshakeFailure? where lacksIdentity: return failure.as(.clientCertificate(.required, received))
+        case .handshakeFailure? where unsafe facts.lacks_certificate:
+            return failure.as(.clientCertificate(.unsuitable, received))
+        case .protocolVersion?: return failure.as(.tlsVersion)
+        case let alert? where alert.concernsCertificate && hasIdentity:
+            return failure.as(.clientCertificate(.refused, received))
+        case let alert? where alert.concernsCertificate && lacksIdentity:
+            return failure.as(.clientCertificate(.required, received))
+        default: return TLSAlert(rawValue: sent) == .protocolVersion ? failure.as(.tlsVersion) : failure
+        }
+    }
+}
+
+/// The alerts of TLS (RFC 8446, section 6.2) that have a meaning for a client's certificate and version.
+enum TLSAlert: Int32 {
+    case handshakeFailure = 40
+    case badCertificate = 42
+    case unsupportedCertificate = 43
+    case certificateRevoked = 44
+    case certificateExpired = 45
+    case certificateUnknown = 46
+    case unknownAuthority = 48
+    case accessDenied = 49
+    case protocolVersion = 70
+    case certificateRequired = 116
+
+    /// Indicates whether a server sends the alert because of the client's certificate.
+    var concernsCertificate: Bool {
+        switch self {
+        case .handshakeFailure, .protocolVersion: false
+        default: true
+        }
+    }
+}
+
+extension EngineFailure {
+    /// Indicates whether the failure may have occurred in a TLS handshake.
+    fileprivate var mayBeOfHandshake: Bool {
+        switch kind {
+        case .tlsHandshake, .untrusted, .http3, .connect: true
+        // libcurl before 8 reports an alert of the server inside a proxy's tunnel in this way.
+        case .receive, .send: code == Int(CURLE_RECV_ERROR.rawValue) || code == Int(CURLE_SEND_ERROR.rawValue)
+        default: code == Int(CURLE_SSL_CLIENTCERT.rawValue) || code == Int(CURLE_PROXY.rawValue)
+        }
+    }
+
+    /// Indicates whether an alert of the server may have ended the connection after the handshake.
+    fileprivate var mayBeOfAlert: Bool {
+        switch kind {
+        case .send, .receive, .emptyReply, .bodyCutShort, .http2: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,151 @@
+private import Synchronization
+
+/// The way of a transfer to its server: the proxy, the socket, the address. Connections are shared by transfers of the same route only; two
+/// routes with equal parts are different routes.
+package final class TransferRoute: Sendable {
+    /// A Unix domain socket.
+    package struct Socket: Hashable, Sendable {
+        /// The path in the file system, or the name in the abstract namespace of Linux, without its leading zero byte.
+        package let name: String
+        /// Indicates whether the name is in the abstract namespace.
+        package let isAbstract: Bool
+
+        /// Creates the address of a socket.
+        package init(name: String, isAbstract: Bool) {
+            self.name = name
+            self.isAbstract = isAbstract
+        }
+    }
+
+    /// The versions of IP that addresses of a name may have.
+    package enum Family: Hashable, Sendable {
+        /// Both versions.
+        case any
+        /// IPv4 only.
+        case ipv4
+        /// IPv6 only.
+        case ipv6
+    }
+
+    /// The origin of the addresses of a name.
+    package enum Addresses: Hashable, Sendable {
+        /// libcurl looks up the name.
+        case lookedUp
+        /// The name has these addresses, as literals without brackets.
+        case fixed([String])
+        /// The route has the addresses of this name from another source, which may change (``TransferRoute/setAddresses(_:ofProxy:)``).
+        /// Connections to earlier addresses stay usable.
+        case found(name: String)
+    }
+
+    /// The parts of a route.
+    package struct Parts: Hashable, Sendable {
+        /// The proxy; `nil` for a direct connection.
+        package var proxy: EngineConfiguration.ProxyServer?
+        /// The socket to which all requests go; takes precedence over everything else.
+        package var socket: Socket?
+        /// The name of a network interface, or a literal address of this machine without brackets, from which connections are made.
+        package var interface: String?
+        /// The versions of IP.
+        package var family = Family.any
+        /// The host and port (`host:port`) to which connections are made in place of those of the URL.
+        package var connectTo: String?
+        /// The addresses of the host to which connections are made, if its name is looked up here.
+        package var addresses = Addresses.lookedUp
+        /// The addresses of the proxy that is connected first. Those of an `https` proxy are always looked up, because its name is also
+        /// that of its certificate.
+        package var proxyAddresses = Addresses.lookedUp
+
+        /// Creates the parts of a direct connection.
+        package init() {}
+
+        /// Indicates whether connections are direct.
+        package var isDirect: Bool { self == Parts() }
+    }
+
+    /// The parts of the route.
+    package let parts: Parts
+    /// The number of the route; 0 for ``direct``.
+    let number: Int
+    /// Indicates whether libcurl does not look up all names of the route itself.
+    let hasOwnAddresses: Bool
+    /// The last addresses of names whose addresses are ``Addresses/found(name:)``.
+    private let found = Locked<(server: [String], proxy: [String])>(([], []))
+
+    private static let count = Atomic(0)
+
+    /// A direct connection.
+    package static let direct = TransferRoute(Parts(), number: 0)
+
+    /// Creates a route with its own connections.
+    package convenience init(_ parts: Parts) {
+        self.init(parts, number: Self.count.add(1, ordering: .relaxed).newValue)
+    }
+
+    private init(_ parts: Parts, number: Int) {
+        self.parts = parts
+        self.number = number
+        hasOwnAddresses = parts.addresses != .lookedUp || parts.proxyAddresses != .lookedUp
+    }
+
+    /// The proxy; `nil` for connections without one. libcurl ignores the proxy of requests to a socket.
+    var proxy: EngineConfiguration.ProxyServer? { parts.socket == nil ? parts.proxy : nil }
+
+    /// The host of the HTTPS proxy; `nil` if there is none.
+    package var secureProxyHost: String? { proxy.flatMap { $0.scheme == .https ? $0.host : nil } }
+
+    /// Returns the name of the pool of connections to an origin on this route. The name has no blank.
+    package func pool(to origin: String) -> String { number == 0 ? origin : "\(origin)|route-\(number)" }
+
+    /// Sets the addresses for new connections of a route whose addresses are ``Addresses/found(name:)``.
+    package func setAddresses(_ addresses: [String], ofProxy: Bool = false) {
+        found.withLock { found in
+            if ofProxy { found.proxy = addresses } else { found.server = addresses }
+        }
+    }
+
+    /// The proxy that is connected first; `nil` if there is none.
+    var firstProxy: EngineConfiguration.ProxyServer? { proxy.map { $0.first ?? $0 } }
+
+    /// The addresses of the host to which connections are made; `nil` if libcurl looks them up.
+    var addresses: [String]? {
+        switch parts.addresses {
+        case .lookedUp: nil
+        case .fixed(let addresses): addresses
+        case .found: found.withLock { $0.server }
+        }
+    }
+
+    /// The addresses of the proxy that is connected first; `nil` if libcurl looks them up.
+    var proxyAddresses: [String]? {
+        switch parts.proxyAddresses {
+        case .lookedUp: nil
+        case .fixed(let addresses): addresses
+        case .found: found.withLock { $0.proxy }
+        }
+    }
+
+    /// Returns the name of the lookup that libcurl makes for a transfer to a URL: the host and port, and the version of IP if only one is
+    /// looked up. `nil` if it looks up none.
+    func lookedUpName(for url: WireURL) -> String? {
+        name(for: url).map { parts.family == .any ? $0 : "\($0) \(parts.family)" }
+    }
+
+    private func name(for url: WireURL) -> String? {
+        guard parts.socket == nil else { return nil }
+        if let proxy = parts.proxy {
+            let next = proxy.first ?? proxy
+            if !next.isAddress, parts.proxyAddresses == .lookedUp { return next.name }
+            guard proxy.scheme.looksUpServers else { return nil }
+        }
+        guard parts.addresses == .lookedUp else { return nil }
+        if let target = parts.connectTo { return String(target.prefix(beforeLast: ":")).isAddress ? nil : target }
+        return url.isAddress ? nil : url.origin
+    }
+}
+
+extension String {
+    func prefix(beforeLast mark: Unicode.Scalar) -> Substring {
+        self[..<(lastIndex(ofByte: mark) ?? endIndex)]
+    }
+}

@@ -1,0 +1,96 @@
+/// The rules of TLS for the connections of a transfer: to its server, and to the HTTPS proxy of its route. Connections are shared by
+/// transfers of the same rules only.
+package final class TransferTrust: Sendable {
+    /// The certificate authorities that are trusted.
+    package enum Authorities: Sendable {
+        /// The system's.
+        case system
+        /// The authorities of a PEM text, and the system's too if `withSystem` is `true`.
+        case pem([UInt8], withSystem: Bool)
+        /// No certificate is verified: every peer is trusted.
+        case unverified
+        /// The authorities have not been read. Transfers with such rules fail.
+        case unread
+    }
+
+    /// The versions of TLS (RFC 5246, RFC 8446).
+    package enum Version: Int, Sendable {
+        /// TLS 1.2.
+        case v1_2
+        /// TLS 1.3.
+        case v1_3
+    }
+
+    /// The rules for one peer.
+    package struct Rules: Sendable {
+        /// The certificate authorities that are trusted.
+        package var authorities = Authorities.system
+        /// The certificate revocation lists, which must cover every certificate of a chain; `nil` if revocation is not checked.
+        package var revocationLists: MemoryFile?
+        /// Indicates whether the peer must send a stapled OCSP response (RFC 6066, section 8).
+        package var requiresStapledResponse = false
+        /// The oldest version that is accepted.
+        package var minimumVersion = Version.v1_2
+        /// The newest version that is accepted; `nil` for the newest that libcurl supports.
+        package var maximumVersion: Version?
+        /// The ciphers of TLS 1.2, as OpenSSL's list; `nil` for those of libcurl.
+        package var cipherList: String?
+        /// The cipher suites of TLS 1.3, as OpenSSL's list; `nil` for those of libcurl.
+        package var cipherSuites: String?
+        /// The client certificate with the certificates of its issuers and its key, as PEM; `nil` if there is none.
+        package var identity: [UInt8]?
+        /// The file to which the secrets of connections are appended; `nil` if there is none.
+        package var keyLog: KeyLogFile?
+
+        /// Creates rules that trust the system's authorities.
+        package init() {}
+
+        fileprivate static var unread: Rules {
+            var rules = Rules()
+            rules.authorities = .unread
+            return rules
+        }
+
+        /// Indicates whether TLS sessions must not be resumed. A resumed one has no stapled response and no verification, and without
+        /// verification libcurl does not distinguish the sessions of different client certificates.
+        var forbidsResumption: Bool { requiresStapledResponse || (!verifies && identity != nil) }
+
+        /// Indicates whether certificates are verified.
+        var verifies: Bool { if case .unverified = authorities { false } else { true } }
+    }
+
+    /// The rules for servers.
+    package let server: Rules
+    /// The rules for an HTTPS proxy.
+    package let proxy: Rules
+    /// The number of the rules among those for the same host, from 0.
+    private let number: Int
+
+    /// The rules that trust the system's authorities.
+    package static let system = TransferTrust(server: Rules(), proxy: Rules(), number: 0)
+    /// The rules whose files have not been read. Transfers with these rules fail.
+    package static let unread = TransferTrust(server: .unread, proxy: .unread, number: 0)
+
+    /// Creates rules with connections of their own.
+    ///
+    /// - Parameter number: The number of the rules, which must be another one for each object that is used for the same host. libcurl must
+    ///   be able to distinguish their connections: by their contents, or by ``marked(_:_:)``.
+    package init(server: Rules, proxy: Rules, number: Int) {
+        self.server = server
+        self.proxy = proxy
+        self.number = number
+    }
+
+    /// Returns the name of the pool of connections with these rules. The name has no blank.
+    package func pool(_ name: String) -> String { number == 0 ? name : "\(name)|trust-\(number)" }
+
+    /// Returns a PEM text with a line in front that contains a number. Parsers ignore the line, but libcurl compares texts as a whole, so
+    /// that it uses neither connections nor TLS sessions of a text with another number.
+    package static func marked(_ pem: [UInt8], _ number: Int) -> [UInt8] { "# \(number)\n".utf8 + pem }
+
+    /// One of the system's authorities as PEM, so that rules that trust the system can be marked. Empty if there is none.
+    package static let systemExample: [UInt8] = {
+        let text = CertificateBundle.systemText, mark = Array("-----END CERTIFICATE-----".utf8)
+        return text.firstRange(of: mark).map { Array(text[..<$0.upperBound]) + [10] } ?? []
+    }()
+}

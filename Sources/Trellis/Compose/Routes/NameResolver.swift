@@ -1,0 +1,82 @@
+import CurlEngine
+
+/// A source of the addresses of names, in place of the system's: a directory of services, DNS over HTTPS (``DNSOverHTTPS``), a stub.
+///
+/// ```swift
+/// struct Directory: NameResolver {
+///     func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+///         guard let service = try await services.find(name) else {
+///             return try await SystemNameResolver().addresses(of: name, family: family)
+///         }
+///         return try ResolvedAddresses(service.addresses, timeToLive: .seconds(30))
+///     }
+/// }
+/// configuration.resolver = Directory()
+/// ```
+///
+/// A session keeps the addresses for their time to live, and asks once for several requests that need the same name at the same time. The
+/// resolver is called in a task of its own, never on the session's threads. The task is cancelled when no request waits for it any more,
+/// because of ``Timeouts/connect``, ``Timeouts/total`` or the cancellation of tasks. ``Timeouts/connect`` limits the lookup, and then the
+/// connecting.
+///
+/// An error of the resolver becomes one of kind ``TrellisError/Kind/dns`` with the resolver's as ``TrellisError/underlying``; it is not
+/// kept, and a retry asks again.
+public protocol NameResolver: Sendable {
+    /// Returns the addresses of a name.
+    ///
+    /// - Parameters:
+    ///   - name: The host of a URL in lower case and in ASCII form. Never an address, and never `localhost` or a name that ends in
+    ///     `.localhost`, which are this machine (RFC 6761, section 6.3).
+    ///   - family: The versions of IP that can be used. Other addresses are left out by the caller.
+    func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses
+}
+
+/// The addresses of a name, and the time for which they may be used.
+public struct ResolvedAddresses: Sendable, Hashable {
+    /// The longest time for which addresses are kept: one day.
+    static let longestTimeToLive = Duration.seconds(86_400)
+
+    /// The addresses without brackets, in the order in which they are tried; IPv4 and IPv6 shortly after each other (RFC 8305).
+    public var addresses: [String] { literals.map(\.description) }
+    /// The time for which the addresses may be used, at most one day; zero if only for the requests that wait for them.
+    public let timeToLive: Duration
+    let literals: [IPAddress]
+
+    /// Creates the result of a lookup.
+    ///
+    /// - Parameters:
+    ///   - addresses: Literal addresses, in the order in which they are tried. An empty list means that the name has none, which is an
+    ///     error of the request.
+    ///   - timeToLive: The time for which the addresses may be used. A negative time counts as zero.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` for an address that is not a literal one.
+    public init(_ addresses: [String], timeToLive: Duration) throws {
+        self.init(literals: try addresses.map { try IPAddress(route: $0) }, timeToLive: timeToLive)
+    }
+
+    init(literals: [IPAddress], timeToLive: Duration) {
+        self.literals = literals
+        self.timeToLive = min(max(timeToLive, .zero), Self.longestTimeToLive)
+    }
+}
+
+/// The system's resolver (`getaddrinfo`), for resolvers that know only some names.
+///
+/// The system is asked on threads of their own, at most 16 at a time. It does not tell how long the addresses may be used: for 60 seconds.
+public struct SystemNameResolver: NameResolver {
+    private static let threads = DiskExecutor(limit: 16)
+
+    /// Creates the resolver.
+    public init() {}
+
+    /// Returns the addresses of a name in the system's order (RFC 6724).
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/dns`` with the system's message.
+    public func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+        let result = await withTaskExecutorPreference(Self.threads) { SystemLookup.addresses(of: name) }
+        switch result {
+        case .success(let addresses):
+            return ResolvedAddresses(literals: addresses.filter { $0.isOf(family) }, timeToLive: .seconds(60))
+        case .failure(let failure): throw TrellisError(.connectionFailed(.nameResolution(failure.message)))
+        }
+    }
+}

@@ -1,0 +1,223 @@
+import CurlEngine
+import HTTPTypes
+
+/// A proxy, with the credentials for it.
+///
+/// ```swift
+/// let proxy = try Proxy("http://proxy.example:3128", username: "ada", password: password)
+/// let hidden = try Proxy("socks5h://127.0.0.1:9050")
+/// configuration.proxy = .always(try proxy.reached(through: hidden))
+/// ```
+///
+/// | scheme | default port | connection to the proxy | name of the server is looked up |
+/// |---|---|---|---|
+/// | `http` | 80 | not encrypted | by the proxy |
+/// | `https` | 443 | TLS; the proxy's certificate is verified like a server's | by the proxy |
+/// | `socks4` | 1080 | not encrypted; IPv4 only | here |
+/// | `socks4a` | 1080 | not encrypted | by the proxy |
+/// | `socks5` (RFC 1928) | 1080 | not encrypted | here |
+/// | `socks5h` | 1080 | not encrypted | by the proxy |
+///
+/// Through `http` and `https` proxies, requests for `https` URLs go through a tunnel (`CONNECT`; RFC 9110, section 9.3.6), so that the
+/// proxy learns only the host and the port. Requests for `http` URLs are read and forwarded by the proxy (RFC 9112, section 3.2.2); with
+/// ``Authentication/digest`` they go through a tunnel as well, which the proxy must allow for their ports. Through a SOCKS proxy, every
+/// request has a connection to its server.
+///
+/// The name and the password are sent only to the proxy: with the SOCKS schemes as RFC 1929 has it, and as the user of SOCKS 4, which has
+/// no password. Without `https`, everyone on the network path can read them, except for Digest. No request to a server, description, error
+/// or event contains them.
+///
+/// A proxy that cannot be reached or does not open a tunnel is an error of kind ``TrellisError/Kind/proxy``. The own response of an HTTP
+/// proxy to a request for an `http` URL, such as 407 or 502, is a response like any other. ``Metrics/peerAddress`` is the proxy's address.
+public struct Proxy: Sendable, Hashable, RedactedDescription {
+    /// The protocols that are spoken with a proxy, by the schemes of their URLs.
+    public enum Kind: String, Sendable, Hashable, CaseIterable {
+        /// No proxy: a direct connection (``Proxy/direct``).
+        case direct
+        /// HTTP without encryption (RFC 9110, section 7.3.2).
+        case http
+        /// HTTP over TLS.
+        case https
+        /// SOCKS 4: the server's IPv4 address is looked up here.
+        case socks4
+        /// SOCKS 4A: the server's name is looked up by the proxy.
+        case socks4a
+        /// SOCKS 5 (RFC 1928): the server's address is looked up here.
+        case socks5
+        /// SOCKS 5 (RFC 1928): the server's name is looked up by the proxy.
+        case socks5h
+
+        /// The default port; 0 for a direct connection.
+        public var defaultPort: Int {
+            switch self {
+            case .direct: 0
+            case .http: 80
+            case .https: 443
+            case .socks4, .socks4a, .socks5, .socks5h: 1080
+            }
+        }
+
+        /// Indicates whether the protocol is a version of SOCKS.
+        public var isSOCKS: Bool {
+            switch self {
+            case .direct, .http, .https: false
+            case .socks4, .socks4a, .socks5, .socks5h: true
+            }
+        }
+    }
+
+    /// The schemes by which requests authenticate to an HTTP proxy.
+    public enum Authentication: String, Sendable, Hashable, CaseIterable {
+        /// The name and the password without encryption (RFC 7617), with every request to the proxy.
+        case basic
+        /// A proof that the client knows the password (RFC 7616), sent when the proxy asks for it.
+        case digest
+    }
+
+    /// A direct connection, as the last resort of a list of proxies.
+    public static let direct = Proxy()
+
+    /// The protocol.
+    public let kind: Kind
+    /// The URL of the proxy, such as `http://proxy.example:3128`: without user information, and with the port. For a proxy at a Unix domain
+    /// socket, `socks5h://localhost/run/socks`; for a direct connection, `direct://`.
+    public let url: String
+    /// The authentication scheme of an HTTP proxy, used if there is a name or a password.
+    public let authentication: Authentication
+    /// The proxy in the form in which the engine is configured, including the credentials; `nil` for a direct connection.
+    let engine: EngineConfiguration.ProxyServer?
+
+    /// Creates a proxy.
+    ///
+    /// - Parameters:
+    ///   - url: The scheme, the host and the port, such as `socks5h://host:1080`. User information in the URL
+    ///     (`http://ada:secret@host:port`, percent-encoded) is the name and the password. A path after `localhost` is that of the Unix
+    ///     domain socket of a SOCKS proxy, percent-encoded: `socks5h://localhost/run/socks`.
+    ///   - username: The name; takes precedence over a name in the URL.
+    ///   - password: The password; takes precedence over a password in the URL.
+    ///   - authentication: The authentication scheme of an HTTP proxy. No other scheme is tried, even if the proxy asks for one.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a URL with another scheme, without a host, or with a path,
+    ///   query or fragment; of kind ``TrellisError/Kind/invalidRequest`` for credentials with a control character, a colon in the name for
+    ///   ``Authentication/basic``, or a name or password of more than 255 bytes for SOCKS; the errors of the URL's own conversion.
+    public init(
+        _ url: some URLConvertible, username: String? = nil, password: String? = nil,
+        authentication: Authentication = .basic
+    ) throws {
+        try self.init(
+            try ProxyURL(try url.asURLString()), username: username, password: password, authentication: authentication)
+    }
+
+    /// Creates the proxy that a variable of the environment names.
+    init(variable value: String) throws {
+        let text = value.schemeMark == nil ? "http://\(value)" : value
+        try self.init(try ProxyURL(text, ignoresPath: true), username: nil, password: nil, authentication: .basic)
+    }
+
+    private init(
+        _ parts: ProxyURL, username: String?, password: String?, authentication: Authentication
+    ) throws(TrellisError) {
+        let hasCredentials = [username, password, parts.username, parts.password].contains { $0 != nil }
+        let credentials =
+            hasCredentials
+            ? EngineConfiguration.ProxyServer.Credentials(
+                username: username ?? parts.username ?? "", password: password ?? parts.password ?? "",
+                isDigest: authentication == .digest && !parts.kind.isSOCKS)
+            : nil
+        if let credentials { try Self.check(credentials, parts.kind) }
+        self.init(
+            kind: parts.kind, authentication: authentication,
+            engine: EngineConfiguration.ProxyServer(
+                scheme: parts.kind.engineScheme, host: parts.host, port: parts.port, socketPath: parts.socketPath,
+                credentials: credentials))
+    }
+
+    private init(
+        kind: Kind = .direct, authentication: Authentication = .basic, engine: EngineConfiguration.ProxyServer? = nil
+    ) {
+        self.kind = kind
+        url = engine?.url ?? "direct://"
+        self.authentication = authentication
+        self.engine = engine
+    }
+
+    /// Returns the proxy as it is reached through another one: requests go to `socks`, from there to this proxy, and from there to the
+    /// server.
+    ///
+    /// - Parameter socks: A SOCKS proxy that is itself reached directly.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if this proxy has credentials for ``Authentication/digest``
+    ///   and `socks` has credentials too, which libcurl cannot keep apart, and unless `socks` is a SOCKS proxy, this one an HTTP proxy,
+    ///   and this one is reached directly until now.
+    public func reached(through socks: Proxy) throws -> Proxy {
+        guard let engine, let first = socks.engine, socks.kind.isSOCKS, !kind.isSOCKS, engine.first == nil else {
+            throw TrellisError(.invalidRequest(.proxy("only an HTTP proxy is reached through a SOCKS proxy")))
+        }
+        if first.credentials != nil, engine.credentials?.isDigest == true {
+            throw TrellisError(.invalidRequest(.proxy("Digest is not possible behind a SOCKS proxy with credentials")))
+        }
+        return Proxy(kind: kind, authentication: authentication, engine: engine.reached(through: first))
+    }
+
+    private static func check(
+        _ credentials: EngineConfiguration.ProxyServer.Credentials, _ kind: Kind
+    ) throws(TrellisError) {
+        do throws(TrellisError) {
+            // Basic authentication sends the name and the password as one text, in which a colon ends the name.
+            let isJoined = !credentials.isDigest && !kind.isSOCKS
+            try isJoined
+                ? CredentialText.check(username: credentials.username, password: credentials.password)
+                : CredentialText.check(username: "", password: credentials.username + credentials.password)
+        } catch {
+            var failure = TrellisError(.invalidRequest(.headerField(HTTPField.Name.proxyAuthorization.rawName)))
+            failure.detail = error.detail
+            throw failure
+        }
+        // The protocol has one byte for each length (RFC 1929, section 2).
+        if kind.isSOCKS, max(credentials.username.utf8.count, credentials.password.utf8.count) > 255 {
+            throw TrellisError(.invalidRequest(.proxy("a name or password for SOCKS has more than 255 bytes")))
+        }
+    }
+
+    /// The URL of the proxy, without the name and the password.
+    public var description: String {
+        var text = url + (engine?.credentials == nil ? "" : ", credentials REDACTED")
+        if let first = engine?.first {
+            text += ", through \(first.url)" + (first.credentials == nil ? "" : ", credentials REDACTED")
+        }
+        return "Proxy(\(text))"
+    }
+}
+
+extension Proxy.Kind {
+    fileprivate var engineScheme: EngineConfiguration.ProxyServer.Scheme {
+        switch self {
+        case .direct, .http: .http
+        case .https: .https
+        case .socks4: .socks4
+        case .socks4a: .socks4a
+        case .socks5: .socks5
+        case .socks5h: .socks5h
+        }
+    }
+}
+
+extension Proxy {
+    /// Returns the curl options that set the proxy.
+    func cURLArguments(revealsSecrets: Bool) -> [String] {
+        func pair(_ credentials: EngineConfiguration.ProxyServer.Credentials) -> String {
+            revealsSecrets ? "\(credentials.username):\(credentials.password)" : "REDACTED:REDACTED"
+        }
+        guard let engine else { return ["--noproxy", "*"] }
+        var arguments = ["--proxy", url]
+        if let credentials = engine.credentials { arguments += ["--proxy-user", pair(credentials)] }
+        if engine.credentials?.isDigest == true { arguments += ["--proxy-digest", "--proxytunnel"] }
+        guard let first = engine.first else { return arguments }
+        // curl takes the credentials of this proxy from its URL alone.
+        guard let credentials = first.credentials else { return arguments + ["--preproxy", first.url] }
+        let pairText =
+            revealsSecrets
+            ? "\(PercentEncoding.encode(credentials.username)):\(PercentEncoding.encode(credentials.password))"
+            : "REDACTED:REDACTED"
+        let url = first.url.replacing("://", with: "://\(pairText)@", maxReplacements: 1)
+        return arguments + ["--preproxy", url]
+    }
+}

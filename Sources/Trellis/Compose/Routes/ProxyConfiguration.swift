@@ -1,0 +1,131 @@
+/// The choice of the proxies that requests go through.
+///
+/// ```swift
+/// configuration.proxy = .environment                                             // as curl and other tools do
+/// configuration.proxy = .always(try Proxy("http://proxy.example:3128"), except: "localhost, .internal.example")
+/// configuration.proxy = .selecting { origin in
+///     origin.host.hasSuffix(".internal.example") ? [] : [first, second, .direct]
+/// }
+/// configuration.proxy = .automatic(try .url("https://wpad.example/proxy.pac"))   // a PAC script
+/// ```
+///
+/// If a rule names several proxies, they are tried in order: the next one gets the request if the connection to a proxy, or its tunnel,
+/// fails before anything was sent to the server. A body that can be read only once goes through the first proxy, or not at all. A proxy
+/// that has failed is tried last for ``coolDown``; if there was a connection to it, so that the server behind it may be the cause, only
+/// for requests to the same origin. ``RequestEvent/Kind/proxySelected(_:)`` tells the decision for each hop, and for each further proxy.
+public struct ProxyConfiguration: Sendable {
+    /// The function of ``selecting(_:)``.
+    public typealias Selection = @Sendable (URLOrigin) async throws -> [Proxy]
+
+    enum Rule: Sendable {
+        case direct
+        case always([Proxy], except: ProxyExceptions)
+        case environment(ProxyEnvironment)
+        case selecting(Selection)
+        case automatic(PACScript, credentials: [Proxy])
+    }
+
+    let rule: Rule
+    /// The time for which a proxy that has failed is tried only after all others. The default is five minutes.
+    public var coolDown = Duration.seconds(300)
+
+    init(_ rule: Rule) { self.rule = rule }
+
+    /// No proxy: connections go directly to the servers.
+    public static let direct = ProxyConfiguration(Rule.direct)
+
+    /// The proxies of the environment of this process (``ProxyEnvironment``), read now.
+    public static var environment: ProxyConfiguration { .environment(ProxyEnvironment()) }
+
+    /// The proxies that variables name.
+    public static func environment(_ environment: ProxyEnvironment) -> ProxyConfiguration {
+        ProxyConfiguration(.environment(environment))
+    }
+
+    /// A proxy for all requests, including those to this machine.
+    ///
+    /// - Parameter except: The hosts that are reached directly. The default is none.
+    public static func always(_ proxy: Proxy, except exceptions: ProxyExceptions = "") -> ProxyConfiguration {
+        .always([proxy], except: exceptions)
+    }
+
+    /// Proxies that are tried in order, for all requests, including those to this machine.
+    ///
+    /// - Parameter except: The hosts that are reached directly. The default is none.
+    public static func always(_ proxies: [Proxy], except exceptions: ProxyExceptions = "") -> ProxyConfiguration {
+        ProxyConfiguration(.always(proxies, except: exceptions))
+    }
+
+    /// The proxies that a function names for the origin of a request. The function is called for each hop, never on the session's threads.
+    /// An empty list means a direct connection. The error of the function is the error of the call.
+    public static func selecting(_ selection: @escaping Selection) -> ProxyConfiguration {
+        ProxyConfiguration(.selecting(selection))
+    }
+
+    /// The proxies that a script names for the URL of a request (PAC). The error of the script is the error of the call.
+    ///
+    /// - Parameter credentials: Proxies with credentials. If the script names a proxy with the host and the port of one of them, and of the
+    ///   same protocol (any version of SOCKS), the request goes through the one here. A script itself cannot name credentials.
+    public static func automatic(_ script: PACScript, credentials: [Proxy] = []) -> ProxyConfiguration {
+        ProxyConfiguration(.automatic(script, credentials: credentials))
+    }
+
+    /// Indicates whether connections are always direct.
+    var isDirect: Bool { if case .direct = rule { true } else { false } }
+
+    /// Indicates whether the proxies are chosen by a function or a script, or several may be tried.
+    var mustSelect: Bool {
+        switch rule {
+        case .direct, .environment: false
+        case .always(let proxies, _): proxies.count > 1
+        case .selecting, .automatic: true
+        }
+    }
+
+    /// Returns the decision for an origin; `nil` if it needs the function of ``selecting(_:)`` or a script.
+    ///
+    /// - Throws: The error of a variable that does not name a proxy.
+    func decision(for origin: URLOrigin) throws(TrellisError) -> ProxyDecision? {
+        switch rule {
+        case .direct: return ProxyDecision(proxies: [], reason: "")
+        case .always(let proxies, let exceptions):
+            guard let match = exceptions.match(host: origin.host, port: origin.port) else {
+                return ProxyDecision(proxies: proxies, reason: "from the configuration")
+            }
+            return ProxyDecision(proxies: [], reason: "exception \(match.number) (\(match.entry)) matches")
+        case .environment(let environment): return try environment.decision(for: origin)
+        case .selecting, .automatic: return nil
+        }
+    }
+}
+
+extension ProxyConfiguration: RedactedDescription {
+    /// The rule, without names and passwords.
+    public var description: String {
+        switch rule {
+        case .direct: "ProxyConfiguration.direct"
+        case .always(let proxies, let exceptions):
+            "ProxyConfiguration.always(\(proxies)\(exceptions.isEmpty ? "" : ", except: \(exceptions)"))"
+        case .environment(let environment): "ProxyConfiguration.environment(\(environment))"
+        case .selecting: "ProxyConfiguration.selecting"
+        case .automatic(let script, let credentials):
+            "ProxyConfiguration.automatic(\(script)\(credentials.isEmpty ? "" : ", credentials: \(credentials)"))"
+        }
+    }
+}
+
+/// The decision about the proxies of a hop.
+public struct ProxyDecision: Sendable, Hashable {
+    /// The proxies to try, in order; empty for a direct connection.
+    public let proxies: [Proxy]
+    /// The origin of the decision in words, such as `from https_proxy`.
+    public let reason: String
+}
+
+extension ProxyDecision: CustomStringConvertible {
+    /// The first proxy, without its credentials, and the reason.
+    public var description: String {
+        let way = proxies.first.map { $0 == .direct ? "no proxy" : "proxy \($0.url)" } ?? "no proxy"
+        return reason.isEmpty ? way : "\(way): \(reason)"
+    }
+}

@@ -1,0 +1,98 @@
+import CurlEngine
+import FoundationEssentials
+
+/// The proxies that environment variables name, read as curl does.
+///
+/// | variable | for |
+/// |---|---|
+/// | `http_proxy` | `http` URLs. `HTTP_PROXY` is never read: in a CGI program, a client can set it by a `Proxy` field (CVE-2016-5385) |
+/// | `https_proxy`, `HTTPS_PROXY` | `https` URLs |
+/// | `all_proxy`, `ALL_PROXY` | URLs for which the variables above name no proxy |
+/// | `no_proxy`, `NO_PROXY` | the hosts that are reached directly (``ProxyExceptions``) |
+///
+/// The name in lower case takes precedence. An empty variable counts as unset. A proxy without a scheme is an `http` proxy; a path after
+/// its host is ignored. Requests to this machine (``URLOrigin/isLoopback``) are sent directly, in contrast to curl, unless
+/// ``includesLoopback`` is set.
+public struct ProxyEnvironment: Sendable, Hashable {
+    /// A variable with its proxy.
+    private struct Variable: Hashable {
+        let name: String
+        /// The proxy; `nil` if the variable does not name one.
+        private(set) var proxy: Proxy?
+        /// The reason why the variable does not name a proxy.
+        private(set) var why = ""
+
+        /// Reads the first of some variables that is not empty; `nil` if there is none.
+        init?(_ names: [String], _ variables: [String: String]) {
+            guard let (name, value) = ProxyEnvironment.first(names, variables) else { return nil }
+            self.name = name
+            do {
+                proxy = try Proxy(variable: value)
+            } catch {
+                why = (error as? TrellisError)?.reason.description ?? "\(error)"
+            }
+        }
+    }
+
+    /// The variable with the exceptions.
+    private struct Exceptions: Hashable {
+        let name: String
+        let list: ProxyExceptions
+    }
+
+    /// Indicates whether requests to this machine go through the proxies too. The default is `false`.
+    public var includesLoopback = false
+    private let http: Variable?
+    private let https: Variable?
+    private let exceptions: Exceptions?
+
+    /// Reads variables; by default those of this process, now.
+    public init(_ variables: [String: String] = ProcessInfo.processInfo.environment) {
+        let all = Variable(["all_proxy", "ALL_PROXY"], variables)
+        http = Variable(["http_proxy"], variables) ?? all
+        https = Variable(["https_proxy", "HTTPS_PROXY"], variables) ?? all
+        exceptions = Self.first(["no_proxy", "NO_PROXY"], variables).map {
+            Exceptions(name: $0.name, list: ProxyExceptions($0.value))
+        }
+    }
+
+    private static func first(_ names: [String], _ variables: [String: String]) -> (name: String, value: String)? {
+        for name in names {
+            guard let value = variables[name] else { continue }
+            let trimmed = value.drop { $0.isWhitespace }
+            let text = String(trimmed.reversed().drop { $0.isWhitespace }.reversed())
+            if !text.isEmpty { return (name, text) }
+        }
+        return nil
+    }
+
+    /// Returns the decision for an origin.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if the variable does not name a proxy.
+    public func decision(for origin: URLOrigin) throws(TrellisError) -> ProxyDecision {
+        guard let variable = origin.scheme == "https" ? https : http else {
+            return ProxyDecision(proxies: [], reason: "no variable names one")
+        }
+        if let exceptions, let match = exceptions.list.match(host: origin.host, port: origin.port) {
+            let reason = "\(exceptions.name) entry \(match.number) (\(match.entry)) matches, so not \(variable.name)"
+            return ProxyDecision(proxies: [], reason: reason)
+        }
+        if origin.isLoopback, !includesLoopback {
+            return ProxyDecision(proxies: [], reason: "\(origin.host) is this machine, so not \(variable.name)")
+        }
+        guard let proxy = variable.proxy else {
+            throw TrellisError(.invalidRequest(.proxy("\(variable.name) does not name a proxy: \(variable.why)")))
+        }
+        return ProxyDecision(proxies: [proxy], reason: "from \(variable.name)")
+    }
+}
+
+extension ProxyEnvironment: RedactedDescription {
+    /// The names of the variables with their proxies, without names and passwords.
+    public var description: String {
+        let proxies = [http, https].compactMap { $0 }.map { variable in
+            "\(variable.name): \(variable.proxy?.url ?? "malformed")"
+        }
+        return (proxies + [exceptions.map { "\($0.name): \($0.list)" }].compactMap { $0 }).joined(separator: "; ")
+    }
+}

@@ -1,0 +1,37 @@
+/// The certificate and the key with which a client authenticates to servers (mutual TLS; RFC 8446, section 4.4.2).
+///
+/// ```swift
+/// ClientIdentity(certificate: .file("client.pem"), key: .file("client.key"))      // PEM
+/// ClientIdentity(certificate: .file("client.p12")) { try await vault.passphrase() }  // PKCS#12, encrypted
+/// ```
+///
+/// The certificate, its issuers and its key are in PEM (RFC 7468) or in PKCS#12 (RFC 7292). In PEM, the certificate of the client is the
+/// first one, and the certificates of its issuers, which servers may need, follow. Servers that do not ask for a certificate get none.
+///
+/// A file that cannot be read, or without a certificate or key, is an error of kind ``TrellisError/Kind/file``. A wrong passphrase, a key
+/// that is not that of the certificate, and a server that refuses the certificate, are errors of kind ``TrellisError/Kind/tls``. The reason
+/// of all of them is ``TrellisError/SecurityFailure/clientIdentity(_:)``.
+public struct ClientIdentity: Sendable {
+    /// The certificate, with those of its issuers, in PEM or PKCS#12.
+    public let certificate: CertificateSource
+    /// The key in PEM; `nil` if it is with the certificate.
+    public let key: CertificateSource?
+    /// Returns the passphrase of an encrypted key.
+    package let passphrase: (@Sendable () async throws -> String)?
+
+    /// Creates an identity. Nothing is read until a request needs it.
+    ///
+    /// - Parameters:
+    ///   - certificate: The certificate and those of its issuers.
+    ///   - key: The key in PEM; `nil`, the default, if it is with the certificate.
+    ///   - passphrase: Returns the passphrase of an encrypted key or PKCS#12. Called once each time that the files are read, and only if
+    ///     they are encrypted. Its errors are passed on as ``TrellisError/underlying``.
+    public init(
+        certificate: CertificateSource, key: CertificateSource? = nil,
+        passphrase: (@Sendable () async throws -> String)? = nil
+    ) {
+        self.certificate = certificate
+        self.key = key
+        self.passphrase = passphrase
+    }
+}

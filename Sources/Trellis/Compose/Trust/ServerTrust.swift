@@ -1,0 +1,112 @@
+import CurlEngine
+
+/// The certificates with which a server has proved its identity in a TLS handshake.
+///
+/// The names of hosts and the signatures were verified in the handshake by the rules of the session (``TLSConfiguration``); ``isValidated``
+/// tells whether they were.
+public struct ServerTrust: Sendable {
+    /// The checks of revocation that a handshake has made.
+    public struct RevocationChecks: OptionSet, Sendable, Hashable {
+        /// The bits of the set.
+        public let rawValue: Int
+        /// Creates a set from its bits.
+        public init(rawValue: Int) { self.rawValue = rawValue }
+        /// Every certificate of the chain was looked up in the revocation lists of the session (RFC 5280, section 5).
+        public static let revocationLists = RevocationChecks(rawValue: 1)
+        /// The server has sent a valid response of its authority with the handshake, which says that the certificate is good (RFC 6066,
+        /// section 8).
+        public static let stapledResponse = RevocationChecks(rawValue: 2)
+    }
+
+    private final class Storage: Sendable {
+        let host: String
+        let chain: [Certificate]
+        let sentChain: [Certificate]
+        let isValidated: Bool
+        let revocationChecks: RevocationChecks
+
+        init(
+            _ host: String, _ chain: [Certificate], _ sentChain: [Certificate], _ isValidated: Bool,
+            _ revocationChecks: RevocationChecks
+        ) {
+            self.host = host
+            self.chain = chain
+            self.sentChain = sentChain
+            self.isValidated = isValidated
+            self.revocationChecks = revocationChecks
+        }
+    }
+
+    private let storage: Storage
+
+    /// Creates the trust of a server, for tests of evaluators.
+    ///
+    /// - Parameter sentChain: The certificates that the server has sent; if `nil`, those of `chain`.
+    public init(
+        host: String, chain: [Certificate], sentChain: [Certificate]? = nil, isValidated: Bool = true,
+        revocationChecks: RevocationChecks = []
+    ) {
+        storage = Storage(host, chain, sentChain ?? chain, isValidated, revocationChecks)
+    }
+
+    /// Creates the trust of a server from the certificates of a connection.
+    ///
+    /// - Throws: ``TrellisError`` if one of the certificates cannot be read.
+    init(_ chain: CertificateChain, host: String) throws(TrellisError) {
+        var known: [[UInt8]: Certificate] = [:]
+        func certificates(_ encodings: [[UInt8]]) throws(TrellisError) -> [Certificate] {
+            var certificates: [Certificate] = []
+            for encoding in encodings {
+                if known[encoding] == nil { known[encoding] = try Certificate(derRepresentation: encoding) }
+                if let certificate = known[encoding] { certificates.append(certificate) }
+            }
+            return certificates
+        }
+        let sent = try certificates(chain.sent)
+        let validated = try certificates(chain.validated)
+        // Only the owner of the key can have sent the first certificate; the others may be those of anyone.
+        self.init(
+            host: host, chain: validated.isEmpty ? Array(sent.prefix(1)) : validated, sentChain: sent,
+            isValidated: !validated.isEmpty,
+            revocationChecks: RevocationChecks(rawValue: chain.revocationChecks.rawValue))
+    }
+
+    /// The host that the request is for, as in its URL: in lower case, and an IPv6 address without brackets.
+    public var host: String { storage.host }
+
+    /// The certificates from the server's own to that of the authority that the session trusts, as the handshake has validated them. If
+    /// ``isValidated`` is `false`, only the server's own.
+    public var chain: [Certificate] { storage.chain }
+
+    /// The certificates that the server has sent. They include ones that play no part in ``chain``, and may be missing others, such as the
+    /// authority's. They prove nothing, because anyone can send any certificate.
+    public var sentChain: [Certificate] { storage.sentChain }
+
+    /// Indicates whether the handshake of the connection has validated ``chain`` and the name of the host. `false` without verification
+    /// (``TLSConfiguration/insecureWithoutAnyVerification()``), and for a connection that has resumed a TLS session, which no connection
+    /// of a session with a ``ServerTrustManager`` does.
+    public var isValidated: Bool { storage.isValidated }
+
+    /// The checks of revocation that the handshake has made.
+    public var revocationChecks: RevocationChecks { storage.revocationChecks }
+}
+
+extension ServerTrust: Hashable {
+    /// Returns whether the hosts, the certificates and the checks are the same.
+    public static func == (one: ServerTrust, other: ServerTrust) -> Bool {
+        one.storage === other.storage
+            || one.host == other.host && one.chain == other.chain && one.sentChain == other.sentChain
+                && one.isValidated == other.isValidated && one.revocationChecks == other.revocationChecks
+    }
+
+    /// Hashes the host and the server's own certificate.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(host)
+        hasher.combine(chain.first)
+    }
+}
+
+extension ServerTrust: CustomStringConvertible {
+    /// The subjects and pins of the chain.
+    public var description: String { chain.map(\.description).joined(separator: ", ") }
+}

@@ -1,0 +1,69 @@
+/// An evaluator that decides whether a server is trusted, besides the TLS handshake.
+///
+/// ```swift
+/// struct NotSelfMade: ServerTrustEvaluating {
+///     func evaluate(_ trust: ServerTrust, forHost host: String) async throws {
+///         guard trust.isValidated, trust.chain.count > 1 else { throw Distrust(host: host) }
+///     }
+/// }
+/// configuration.serverTrustManager = try ServerTrustManager(evaluators: ["api.example.com": NotSelfMade()])
+/// ```
+///
+/// An evaluator can only refuse servers: those that the handshake has refused stay refused.
+public protocol ServerTrustEvaluating: Sendable {
+    /// Returns if the server is trusted, and throws an error if not. Nothing of the request has been sent.
+    ///
+    /// Evaluators of your own run in the task of the call, which the call's deadline cancels. They are asked about every chain that a host
+    /// has not shown yet; calls that need the same chain meanwhile share the result. Afterwards the chain is trusted without a further
+    /// question for ten minutes. An error is not remembered: the next request asks again.
+    ///
+    /// An evaluator that sends requests of its own needs another session for them: in the same one, they would wait for their own
+    /// evaluation.
+    ///
+    /// - Parameters:
+    ///   - trust: The certificates of the server.
+    ///   - host: The host of the request's URL, in lower case; an IPv6 address is without brackets.
+    /// - Throws: Any error. The caller of the request gets a ``TrellisError`` of kind ``TrellisError/Kind/trustRefused``, whose
+    ///   ``TrellisError/underlying`` is the error.
+    func evaluate(_ trust: ServerTrust, forHost host: String) async throws
+}
+
+/// An evaluator that does not wait, so that the engine thread can ask it when the connection is ready.
+protocol ImmediateTrustEvaluating: ServerTrustEvaluating {
+    /// Indicates whether this evaluator does not wait.
+    var isImmediate: Bool { get }
+    /// Returns the deviations that are only reported, or throws the error of a server that is not trusted.
+    func evaluateAtOnce(_ trust: ServerTrust, forHost host: String) throws(TrellisError) -> [ServerTrustReport]
+}
+
+extension ImmediateTrustEvaluating {
+    /// The default, `true`.
+    var isImmediate: Bool { true }
+}
+
+extension ServerTrustEvaluating {
+    /// The evaluator, if it does not wait.
+    var immediate: (any ImmediateTrustEvaluating)? {
+        guard let evaluator = self as? any ImmediateTrustEvaluating, evaluator.isImmediate else { return nil }
+        return evaluator
+    }
+
+    /// Returns the deviations that are only reported, or throws the error of a server that is not trusted.
+    func reports(on trust: ServerTrust, forHost host: String) async throws -> [ServerTrustReport] {
+        if let immediate { return try immediate.evaluateAtOnce(trust, forHost: host) }
+        if let composite = self as? CompositeTrustEvaluator {
+            var reports: [ServerTrustReport] = []
+            for evaluator in composite.evaluators { reports += try await evaluator.reports(on: trust, forHost: host) }
+            return reports
+        }
+        try await evaluate(trust, forHost: host)
+        return []
+    }
+}
+
+extension ServerTrust {
+    /// Throws an error unless the handshake has validated the chain.
+    func requireValidation(forHost host: String) throws(TrellisError) {
+        guard isValidated else { throw TrellisError(.serverTrust(.notValidated(host: host))) }
+    }
+}

@@ -1,0 +1,41 @@
+/// Percent-encoding (RFC 3986, section 2.1).
+enum PercentEncoding {
+    /// Returns text in which every byte except letters, digits and the bytes of `plain` is encoded, with upper-case hexadecimal digits.
+    ///
+    /// - Parameter plain: Further bytes that stand for themselves. The default is the unreserved marks (RFC 3986, section 2.3).
+    static func encode(_ text: String, plain: String = "-._~") -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        let plain = Set(plain.utf8)
+        let bytes = text.utf8.flatMap { byte -> [UInt8] in
+            let isLetter = (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte)
+            return isLetter || plain.contains(byte) ? [byte] : [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// Returns the decoded text; `nil` if a percent sign is not followed by two hexadecimal digits, or the bytes are not UTF-8.
+    static func decode(_ text: some StringProtocol) -> String? {
+        var bytes: [UInt8] = []
+        var rest = Substring(text).utf8
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let high = rest.popFirst()?.hexValue, let low = rest.popFirst()?.hexValue else { return nil }
+            bytes.append(high << 4 | low)
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}
+
+extension UInt8 {
+    fileprivate var hexValue: UInt8? {
+        switch self {
+        case 0x30...0x39: self - 0x30
+        case 0x41...0x46: self - 0x37
+        case 0x61...0x66: self - 0x57
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,54 @@
+import CurlEngine
+
+/// The connection of an attempt: the evaluation of the server's certificates before the request is sent, and the readiness to send.
+extension ExchangeActor {
+    func isConnected(in attempt: ExchangeState.Attempt) {
+        guard isPresent(attempt), !state.isEnded else { return }
+        lastMove = executor.now
+        if state.expectation == .awaited { beginContinueWait() } else if waitsForTrust { startPump() }
+        if isProbing { reportConnection(isShared: task?.sharesConnection ?? false) }
+        handle(.connect)
+    }
+
+    /// Reports whether the first connection to an origin can be shared, so that the requests that wait for this result continue.
+    func reportConnection(isShared: Bool) {
+        isProbing = false
+        if let place { admission.didProbe(self, at: place, isShared: isShared) }
+    }
+
+    /// Indicates whether the body is not read yet, because the attempt may end with the evaluation of the server, and the body of another
+    /// attempt may be one that can be read only once.
+    var waitsForTrust: Bool { pump == nil && prepared.trustEvaluation?.mayWait == true }
+
+    func evaluate(_ chain: CertificateChain?, in attempt: ExchangeState.Attempt) {
+        guard isPresent(attempt), !state.isEnded else { return }
+        guard let evaluation = prepared.trustEvaluation else {
+            // A chain that only the caller asks for need not be readable.
+            serverTrust = chain.flatMap { try? ServerTrust($0, host: prepared.wire.url.bareHost) }
+            return
+        }
+        switch evaluation.decide(chain, now: executor.now) {
+        case .accepted(let trust, let reports):
+            serverTrust = trust
+            for report in reports { prepared.history?.tell(.serverTrustReported(report)) }
+        case .refused(let trust, let error):
+            serverTrust = trust
+            fail(error)
+        case .pending(let pending):
+            serverTrust = pending.trust
+            fail(pending.error)
+        }
+    }
+}
+
+extension ExchangeActor: SecureTransportEvents {
+    nonisolated func transportDidReceiveCertificates(_ chain: CertificateChain?) {
+        onEngineThread.evaluate(chain, in: .first)
+    }
+}
+
+extension LaterAttempt: SecureTransportEvents {
+    func transportDidReceiveCertificates(_ chain: CertificateChain?) {
+        request.onEngineThread.evaluate(chain, in: .later)
+    }
+}

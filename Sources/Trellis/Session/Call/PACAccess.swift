@@ -1,0 +1,139 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// The access of a call to scripts that choose its proxies: the scripts are fetched by the session of the call.
+struct PACAccess: ProxyScriptAccess {
+    /// The largest size of a script, in bytes.
+    private static let sizeLimit = 1 << 20
+    /// The time that a script may take for its result, and the time for fetching a script.
+    private static let resultLimit = Duration.seconds(10), fetchLimit = Duration.seconds(30)
+    private static let redirectLimit = 5, evaluationLimit = 8
+
+    let context: CallContext
+    let session: Session
+
+    var now: EngineInstant { context.now }
+
+    // MARK: The result
+
+    func withinLimit(_ result: @escaping @Sendable () async throws -> String) async throws -> String {
+        try await withThrowingTaskGroup(of: String.self) { group in
+            group.addTask { try await result() }
+            group.addTask { [context] in
+                try await context.wait(for: Self.resultLimit)
+                let why = "it has not returned within \(Self.resultLimit.components.seconds) s"
+                throw TrellisError(.proxyFailed(.script(why, mayBeTransient: true)))
+            }
+            defer { group.cancelAll() }
+            guard let first = try await group.next() else { throw CancellationError() }
+            return first
+        }
+    }
+
+    // MARK: The script
+
+    func load(_ script: PACScript) async throws -> LoadedProxyScript {
+        switch script.source {
+        case .text(let script): LoadedProxyScript(text: try Self.checked(script.text), lifetime: nil)
+        case .file(let path): LoadedProxyScript(text: try await Self.read(path), lifetime: .seconds(60))
+        case .url(let url): try await fetch(url)
+        }
+    }
+
+    private static func checked(_ text: String) throws(TrellisError) -> String {
+        guard !text.utf8.contains(0) else { throw failure("it is not text") }
+        return text
+    }
+
+    private static func failure(_ why: String, mayBeTransient: Bool = false) -> TrellisError {
+        TrellisError(.proxyFailed(.script(why, mayBeTransient: mayBeTransient)))
+    }
+
+    private static func read(_ path: String) async throws -> String {
+        let file: Result<Data?, FileReader.Failure> = await BlockingThreadPool.run {
+            do throws(FileReader.Failure) {
+                return .success(try WholeFile.read(path: path, limit: sizeLimit)?.data)
+            } catch { return .failure(error) }
+        }
+        switch file {
+        case .success(let data?): return try checked(text(data))
+        case .success(nil): throw failure("there is no file \(path)")
+        case .failure(let error): throw failure("the file \(path) cannot be read: \(error.why)")
+        }
+    }
+
+    /// Returns the text of bytes, without a byte order mark.
+    private static func text(_ bytes: Data) -> String {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        return String(decoding: bytes.starts(with: mark) ? bytes.dropFirst(3) : bytes, as: UTF8.self)
+    }
+
+    /// Fetches a script with a single exchange for each redirect: no step, default field, cookie or proxy of the session applies.
+    private func fetch(_ url: String) async throws -> LoadedProxyScript {
+        var configuration = SessionConfiguration()
+        configuration.tls = session.configuration.tls
+        configuration.tlsForHosts = session.configuration.tlsForHosts
+        configuration.serverTrustManager = session.configuration.serverTrustManager
+        configuration.timeouts.total = Self.fetchLimit
+        configuration.maximumBodySize = .bytes(Self.sizeLimit)
+        let preparation = RequestPreparation(configuration)
+        let start = context.now
+        var target = url
+        for _ in 0...Self.redirectLimit {
+            // With a field of its own, the request gets none of the session's default lines.
+            let request = Request(target, headers: [.accept: "application/x-ns-proxy-autoconfig, */*;q=0.5"])
+            let response: Response, body: Data
+            do {
+                (body, response) = try await exchange(request, preparation, start)
+            } catch let error as TrellisError {
+                let name = URLRedaction.redact(target)
+                var failure = Self.failure(
+                    "it cannot be fetched from \(name)", mayBeTransient: error.isTransient || error.isTimeout)
+                failure.underlying = error
+                throw failure
+            }
+            if response.status == .ok {
+                let lifetime = Self.lifetime(response.headers)
+                return LoadedProxyScript(text: try Self.checked(Self.text(body)), lifetime: lifetime)
+            }
+            let why = "\(URLRedaction.redact(target)) answers \(response.status.code)"
+            guard response.status.isRedirect, let location = response.headers[.location],
+                let next = try? RedirectTarget(location, of: target, sentTo: target), !next.isDowngrade
+            else { throw Self.failure(why, mayBeTransient: response.status.isTransient) }
+            target = next.url
+        }
+        throw Self.failure("\(URLRedaction.redact(url)) leads to more than \(Self.redirectLimit) redirects")
+    }
+
+    /// Sends a request of a script, again after each evaluation of its server that has taken time.
+    private func exchange(
+        _ request: Request, _ preparation: RequestPreparation, _ start: EngineInstant
+    ) async throws -> (Data, Response) {
+        if preparation.trust.constant == nil { _ = try await preparation.loadTrust(for: request, now: now) }
+        var evaluations = 0
+        while true {
+            let prepared = try preparation.prepare(request, delivery: .memory, start: start, callID: Call.nextID())
+            do {
+                let (body, response) = try await session.makeExchange(prepared, isInFlight: true).collected()
+                return (body, response)
+            } catch let error as TrellisError {
+                guard let pending = error.pendingTrust, evaluations < Self.evaluationLimit else { throw error }
+                evaluations += 1
+                try await pending.evaluate(clock: context.call.clock)
+            }
+        }
+    }
+
+    /// Returns the time for which a response is fresh (RFC 9111, section 4.2.1): from a minute to a day, and an hour if it does not say.
+    static func lifetime(_ headers: HTTPFields) -> Duration {
+        let directives = (headers[.cacheControl] ?? "").lowercased().split(separator: ",").map { directive in
+            directive.filter { !$0.isWhitespace }
+        }
+        if directives.contains("no-store") || directives.contains("no-cache") { return .seconds(60) }
+        guard let age = directives.first(where: { $0.hasPrefix("max-age=") }) else { return .seconds(3600) }
+        let digits = age.dropFirst(8).filter { $0 != "\"" }
+        guard !digits.isEmpty, digits.utf8.allSatisfy({ 0x30...0x39 ~= $0 }) else { return .seconds(60) }
+        return .seconds(min(max(Int(digits) ?? 86_400, 60), 86_400))
+    }
+}

@@ -1,0 +1,64 @@
+import CurlEngine
+
+/// The alternative service of an exchange, tried before the origin (RFC 7838).
+extension Pipeline {
+    /// Sends a request to an alternative service of its origin if there is one; otherwise, and if no connection to the service can be made,
+    /// to the origin.
+    @inline(never)
+    func sendWithAlternatives(_ request: Request, _ permit: LimitPermit?) async throws -> StepResponse {
+        // The source of a body may be read while the connection to the service is being made.
+        if request.body?.isReplayable ?? true, let service = session.alternative(for: request),
+            session.configuration.alternativeServices?.begin(service) == true,
+            let answer = try await send(request, to: service, permit)
+        {
+            return answer
+        }
+        try call.checkCancellation()
+        return try await sendToOrigin(request, permit)
+    }
+
+    /// Sends a request to an alternative service. Returns `nil` if the request is to be sent to the origin: nothing was sent, or the
+    /// service does not serve the origin.
+    @inline(never)
+    private func send(
+        _ request: Request, to service: AlternativeService, _ permit: LimitPermit?
+    ) async throws -> StepResponse? {
+        tell { .alternativeSelected(service) }
+        do {
+            let answer = try await send(session.sending(request, to: service, call.delivery), permit)
+            guard answer.response.status == .misdirectedRequest else {
+                session.configuration.alternativeServices?.end(service, .worked)
+                return answer
+            }
+            didFail(service, TrellisError(.validationFailed(.status(421))))
+            session.removeAlternative(service, of: request)
+            await answer.discard(context)
+            return nil
+        } catch let error as TrellisError where error.isOfConnection {
+            didFail(service, error)
+            if error.phase == .connecting { return nil }
+            throw error
+        } catch {
+            session.configuration.alternativeServices?.end(service, .unknown)
+            throw error
+        }
+    }
+
+    private func didFail(_ service: AlternativeService, _ error: TrellisError) {
+        session.configuration.alternativeServices?.end(service, .failed)
+        tell { .alternativeFailed(service, because: error) }
+    }
+}
+
+extension TrellisError {
+    /// Indicates whether the connection failed, and not the request.
+    fileprivate var isOfConnection: Bool {
+        switch reason {
+        case .connectionFailed, .securityFailed(.handshake), .securityFailed(.version), .securityFailed(.untrusted),
+            .securityFailed(.pinMismatch), .securityFailed(.serverTrustEvaluationFailed), .timedOut(.connect),
+            .exchangeFailed:
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,55 @@
+import CurlEngine
+
+/// The evaluation of servers by evaluators that take time.
+extension Pipeline {
+    /// The number of times that evaluators are asked for one exchange. Each time, the server has shown other certificates.
+    private static var maximumEvaluations: Int { 8 }
+
+    /// Sends a request to a server whose evaluator may wait. An exchange that reaches a server with unknown certificates ends before any
+    /// byte of the request is sent. The evaluator is asked in the task of the call, and then the request is sent again: neither of the two
+    /// counts as an attempt.
+    @inline(never)
+    func sendEvaluated(_ request: Request, _ turn: LimitPermit?) async throws -> StepResponse {
+        var evaluations = 0
+        while true {
+            do {
+                return try await sendOnce(request, turn)
+            } catch let error as TrellisError {
+                guard let pending = error.pendingTrust else { throw error }
+                guard evaluations < Self.maximumEvaluations else {
+                    throw error.because(
+                        TrellisError(
+                            .serverTrust(
+                                .changingCertificates(host: pending.trust.host, evaluations: evaluations))))
+                }
+                evaluations += 1
+                try await evaluate(pending, after: error)
+            }
+        }
+    }
+
+    @inline(never)
+    private func evaluate(_ pending: PendingServerTrust, after failure: TrellisError) async throws {
+        try call.checkCancellation()
+        tell { .evaluatingServerTrust(pending.trust) }
+        do throws(TrellisError) {
+            try await pending.evaluate(clock: call.clock)
+        } catch {
+            // An evaluator that ends with its task has not decided about the server.
+            try call.checkCancellation()
+            throw failure.because(error)
+        }
+        try call.checkCancellation()
+    }
+}
+
+extension TrellisError {
+    /// Returns the error of an exchange with the reason of another error.
+    fileprivate func because(_ other: TrellisError) -> TrellisError {
+        var error = TrellisError(
+            other.reason, method: method, phase: phase, metrics: metrics, underlying: other.underlying)
+        error.url = url
+        error.followed = followed
+        return error
+    }
+}

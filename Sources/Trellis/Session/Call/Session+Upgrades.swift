@@ -1,0 +1,125 @@
+import CurlEngine
+
+/// The changes of requests because of earlier responses of their hosts: https in place of http, an alternative service in place of the
+/// origin.
+extension Session {
+    /// Indicates whether a file must be read before the first request.
+    var mustPrepareUpgrades: Bool {
+        configuration.hasUpgrades
+            && !(configuration.hsts?.isLoaded ?? true && configuration.alternativeServices?.isLoaded ?? true)
+    }
+
+    /// Reads the files that must be read before the first request.
+    func prepareUpgrades() async {
+        await configuration.hsts?.load()
+        await configuration.alternativeServices?.load()
+    }
+
+    /// Returns whether a request may be a direct call: no file must be read, and no alternative service is tried before the origin.
+    func mayBeDirect(_ request: Request) -> Bool {
+        guard configuration.hasUpgrades else { return true }
+        guard !mustPrepareUpgrades else { return false }
+        guard configuration.alternativeServices != nil, let whole = try? preparation.completingURL(of: request) else {
+            return true
+        }
+        return alternative(for: upgraded(whole, nil)) == nil
+    }
+
+    /// Indicates whether a call may wait for something before its exchange, so that its deadline has to end more than the exchange: for a
+    /// disk, for the rules of TLS or their passphrase, for a rule about proxies, a resolver or an evaluator.
+    func mayWaitBeforeExchange(_ request: Request) -> Bool {
+        request.waitsForDisk || mustPrepareUpgrades || preparation.trust.constant == nil
+            || preparation.mayAskUser(for: request)
+    }
+
+    /// Returns the alternative service to which a request is sent; `nil` if that is its origin.
+    func alternative(for request: Request) -> AlternativeService? {
+        // The certificate is the proof that the service is one of the origin.
+        guard let store = configuration.alternativeServices,
+            (request.httpVersion ?? configuration.httpVersion) == .automatic,
+            let url = try? preparation.parse(request.url), url.isSecure, verifies(url),
+            let service = store.service(for: url),
+            preparation.routes.allowsAlternatives(to: url, of: request)
+        else { return nil }
+        return service
+    }
+
+    /// Returns a request as it is sent to an alternative service: with the field that names the service (RFC 7838, section 5), and with
+    /// a part of the time for connecting.
+    func sending(_ request: Request, to service: AlternativeService, _ delivery: Delivery) -> Request {
+        var sent = request.sent(to: service)
+        let connect = preparation.limits(of: request, delivery: delivery).connect.map { $0 / 4 } ?? .max
+        var timeouts = request.timeouts ?? Timeouts()
+        timeouts.connect = .nanoseconds(Int64(min(connect, 2_000_000_000)))
+        sent.timeouts = timeouts
+        if sent.headers["Alt-Used"] == nil {
+            sent.headers["Alt-Used"] = service.port == 443 ? service.host : service.authority
+        }
+        return sent
+    }
+
+    /// Removes an alternative service that does not serve the origin of a request.
+    func removeAlternative(_ service: AlternativeService, of request: Request) {
+        guard let url = try? preparation.parse(request.url) else { return }
+        configuration.alternativeServices?.remove(service, of: url)
+    }
+
+    /// Returns the request of a call with its URL completed by the session, and over https if its host asks for that.
+    ///
+    /// - Parameter tellsUpgrade: Whether observers are told of a change to https: a call's request is made several times.
+    func asked(by call: Call, tellsUpgrade: Bool = false) throws -> Request {
+        let request = try preparation.completingURL(of: call.request)
+        return configuration.hsts == nil ? request : upgraded(request, tellsUpgrade ? call : nil)
+    }
+
+    /// Returns a request over https if its host asks for that, and otherwise the same request.
+    @inline(__always)
+    func upgraded(_ request: Request, by call: Call) -> Request {
+        configuration.hsts == nil ? request : upgraded(request, call)
+    }
+
+    @inline(never)
+    private func upgraded(_ request: Request, _ call: Call?) -> Request {
+        // A URL that cannot be requested fails when it is requested.
+        guard let hsts = configuration.hsts, let url = try? preparation.parse(request.url),
+            let text = hsts.upgraded(request.url, url)
+        else { return request }
+        var request = request
+        request.url = text
+        call?.observer?.tell(.upgraded(request))
+        return request
+    }
+
+    /// Keeps the wishes of a host that a response contains. Nothing is learned without the verification of the host.
+    @inline(__always)
+    func learnUpgrades(from head: ResponseHead, of prepared: PreparedRequest) {
+        if configuration.hasUpgrades { learn(from: head, prepared.wire.url) }
+    }
+
+    @inline(never)
+    private func learn(from head: ResponseHead, _ url: WireURL) {
+        guard url.isSecure, verifies(url) else { return }
+        configuration.hsts?.receive(head, from: url)
+        configuration.alternativeServices?.receive(head, from: url)
+    }
+
+    /// Indicates whether the certificate of a host is verified.
+    private func verifies(_ url: WireURL) -> Bool { !preparation.trust.configuration(for: url.host).isInsecure }
+}
+
+extension SessionConfiguration {
+    /// Indicates whether requests may be changed because of earlier responses.
+    var hasUpgrades: Bool { hsts != nil || alternativeServices != nil }
+
+    /// Begins to forget the alternative services of a network that the machine leaves; `nil` if the session has none.
+    func observeNetwork() -> (any NetworkStatusObservation)? {
+        guard followsNetworkChanges, let store = alternativeServices else { return nil }
+        return reachability.source.observeUplinks { Task { await store.networkDidChange() } }
+    }
+
+    /// Writes the files of the stores. Failures are properties of the stores.
+    func saveUpgrades() async {
+        try? await hsts?.flush()
+        try? await alternativeServices?.flush()
+    }
+}

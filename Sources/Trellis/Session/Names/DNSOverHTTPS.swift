@@ -1,0 +1,147 @@
+import CurlEngine
+import FoundationEssentials
+import HTTPTypes
+
+/// A resolver that asks a server by DNS over HTTPS (RFC 8484).
+///
+/// ```swift
+/// configuration.resolver = try DNSOverHTTPS("https://dns.example/dns-query", bootstrap: ["192.0.2.53", "2001:db8::53"])
+/// ```
+///
+/// The IPv4 and IPv6 addresses are asked for at the same time; IPv6 addresses are tried first. If only one of the questions fails, the
+/// addresses of the other are used. They are kept for the shortest time to live in the response, less its `Age` (RFC 8484, section 5.1).
+/// Aliases (CNAME) are followed within the response.
+///
+/// The requests have a session of their own, with its connections and limits, and tell nothing but the question: no `User-Agent`, no
+/// `Accept-Language`, no cookies. Redirects are not followed. The host of the server's URL is an address, or has `bootstrap` addresses, or
+/// else the system looks it up.
+///
+/// A failure is a ``DNSFailure``, or the ``TrellisError`` of the request. As ``SessionConfiguration/resolver``, it is the
+/// ``TrellisError/underlying`` error of one of kind ``TrellisError/Kind/dns``.
+public struct DNSOverHTTPS: NameResolver {
+    /// The methods with which a server can be asked (RFC 8484, section 4.1).
+    public enum Method: String, Sendable, Hashable, CaseIterable {
+        /// The question is the body of a `POST`: the smallest requests.
+        case post
+        /// The question is part of the URL of a `GET`, so that HTTP caches on the way can respond.
+        case get
+    }
+
+    /// The content type of DNS messages (RFC 8484, section 6).
+    private static let type = "application/dns-message"
+    /// The largest size of a DNS message in bytes.
+    private static let maximumSize = 65_535
+
+    /// The URL of the server.
+    public let url: String
+    /// The method of the requests.
+    public let method: Method
+    private let session: Session
+
+    /// Creates a resolver.
+    ///
+    /// - Parameters:
+    ///   - url: The `https` URL of the server; one with `http` only for this machine. The ending `{?dns}` of a URI template is ignored.
+    ///   - method: The method of the requests.
+    ///   - bootstrap: The literal addresses of the server, if its host is not to be looked up.
+    ///   - configuration: The settings of the resolver's own session, such as authorities to trust, a proxy or limits on time. Its
+    ///     resolver, steps, base URL and default fields are not used.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidURL`` for a URL that is not absolute, or not `https`; of kind
+    ///   ``TrellisError/Kind/invalidRequest`` for a bootstrap address that is not a literal one.
+    public init(
+        _ url: some URLConvertible, method: Method = .post, bootstrap: [String] = [],
+        configuration: SessionConfiguration = SessionConfiguration()
+    ) throws {
+        var text = try url.asURLString()
+        if text.hasByteSuffix("{?dns}") { text.removeLast("{?dns}".count) }
+        let wire: WireURL
+        do {
+            wire = try WireURL(parsing: text)
+        } catch {
+            throw TrellisError(.invalidURL("as that of a DNS server: \(error)"), url: text)
+        }
+        let isLocal = URLOrigin(wire).isLoopback || wire.host.lowercased().hasByteSuffix(".localhost")
+        guard wire.isSecure || isLocal else {
+            throw TrellisError(.invalidURL("as that of a DNS server: it is not https"), url: text)
+        }
+        var configuration = configuration
+        configuration.resolver = nil
+        configuration.steps = Steps()
+        configuration.steps.redirectHandler = .doNotFollow
+        configuration.baseURL = nil
+        configuration.defaultQueryItems = []
+        configuration.defaultHeaders = [:]
+        configuration.userAgent = nil
+        configuration.acceptLanguage = nil
+        configuration.maximumBodySize = .bytes(Self.maximumSize)
+        try configuration.route.addresses.set(bootstrap, for: wire.host, port: Int(wire.port))
+        self.url = text
+        self.method = method
+        session = Session(configuration: configuration)
+    }
+
+    /// Asks the server for the addresses of a name.
+    ///
+    /// - Throws: ``DNSFailure``, ``TrellisError`` of the request to the server, or `CancellationError` in a cancelled task.
+    public func addresses(of name: String, family: AddressFamily) async throws -> ResolvedAddresses {
+        guard let name = DNSName(name) else { throw DNSFailure.noSuchName }
+        switch family {
+        case .ipv4: return try await answer(to: DNSQuery(name: name, type: .a)).get()
+        case .ipv6: return try await answer(to: DNSQuery(name: name, type: .aaaa)).get()
+        case .any:
+            async let first = answer(to: DNSQuery(name: name, type: .aaaa))
+            async let second = answer(to: DNSQuery(name: name, type: .a))
+            return try Self.joined(await first, await second)
+        }
+    }
+
+    /// Returns the addresses of both versions of IP. A failure counts only if there is no address.
+    static func joined(
+        _ ipv6: Result<ResolvedAddresses, any Error>, _ ipv4: Result<ResolvedAddresses, any Error>
+    ) throws -> ResolvedAddresses {
+        let found = [ipv6, ipv4].compactMap { try? $0.get() }.filter { !$0.literals.isEmpty }
+        guard let shortest = found.map(\.timeToLive).min() else {
+            _ = try ipv4.get()
+            return try ipv6.get()
+        }
+        return ResolvedAddresses(literals: found.flatMap(\.literals), timeToLive: shortest)
+    }
+
+    private func answer(to query: DNSQuery) async -> Result<ResolvedAddresses, any Error> {
+        do {
+            let (body, response) = try await session.data(request(for: query))
+            return .success(try Self.addresses(in: body, response, to: query))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    /// Returns the request with a question.
+    private func request(for query: DNSQuery) -> Request {
+        let message = Data(query.bytes)
+        switch method {
+        case .post:
+            return Request(
+                url, method: .post, headers: [.accept: Self.type, .contentType: Self.type], body: .data(message))
+        case .get:
+            // Base64 for URLs, without padding (RFC 4648, section 5).
+            let text = message.base64EncodedString().replacing(byte: "+", with: "-").replacing(byte: "/", with: "_")
+                .replacing(byte: "=", with: "")
+            return Request(url, headers: [.accept: Self.type]).addingQuery([URLQueryItem(name: "dns", value: text)])
+        }
+    }
+
+    /// Reads the addresses in a response.
+    private static func addresses(
+        in body: Data, _ response: Response, to query: DNSQuery
+    ) throws -> ResolvedAddresses {
+        guard (200...299).contains(response.status.code) else { throw DNSFailure.status(response.status.code) }
+        let type = response.headers[.contentType]
+        let essence = type?.prefix(beforeBytes: ";").split(atByte: " ").first
+        guard essence?.lowercased() == Self.type else { throw DNSFailure.contentType(type) }
+        let answer = try DNSAnswer([UInt8](body), to: query)
+        let age = response.headers[.age].flatMap { UInt32($0) } ?? 0
+        let rest = answer.timeToLive > age ? answer.timeToLive - age : 0
+        return ResolvedAddresses(literals: answer.addresses, timeToLive: .seconds(rest))
+    }
+}

@@ -1,0 +1,75 @@
+import FoundationEssentials
+
+/// The experience with alternative services: which ones work, and which ones have failed and are not used for a while.
+struct AlternativeHealth: Sendable {
+    private struct Record {
+        /// The number of failures since the service worked last.
+        var failures = 0
+        /// The date until which the service is not used.
+        var brokenUntil = Date.distantPast
+        /// Indicates whether the last request to the service worked.
+        var works = false
+        /// Indicates whether a request tests the service.
+        var isTested = false
+    }
+
+    /// The outcome of a request to an alternative service.
+    enum Outcome: Sendable {
+        case worked, failed
+        /// The request has ended for another reason, such as its cancellation.
+        case unknown
+    }
+
+    /// The time for which a service is not used after its first failure; it doubles with each further failure.
+    static let firstBreak = 300.0
+    /// The longest time for which a service is not used.
+    static let longestBreak = 172_800.0
+    /// The number of services that are remembered.
+    static let limit = 1024
+
+    private var records: [AlternativeService: Record] = [:]
+
+    /// The number of services that are remembered at present.
+    var count: Int { records.count }
+
+    /// Returns whether a request may be sent to a service now. A service that is not known to work is tested by one request at a time, so
+    /// that the others do not wait for a connection that may never be made.
+    func mayUse(_ service: AlternativeService, at now: Date) -> Bool {
+        guard let record = records[service] else { return true }
+        return record.works || !record.isTested && record.brokenUntil <= now
+    }
+
+    /// Records the beginning of a request.
+    mutating func begin(_ service: AlternativeService, at now: Date) {
+        if records.count >= Self.limit, records[service] == nil {
+            records = records.filter { $0.value.isTested || now < $0.value.brokenUntil }
+            if records.count >= Self.limit { records = [:] }
+        }
+        records[service, default: Record()].isTested = true
+    }
+
+    /// Records the end of a request. Returns the time in seconds for which the service is not used, if it has failed.
+    @discardableResult
+    mutating func end(_ service: AlternativeService, _ outcome: Outcome, at now: Date) -> Double? {
+        var record = records[service] ?? Record()
+        record.isTested = false
+        var pause: Double?
+        switch outcome {
+        case .worked: record = Record(works: true)
+        // Requests that were under way at once fail at once, which is one failure.
+        case .failed where now < record.brokenUntil: pause = record.brokenUntil.timeIntervalSince(now)
+        case .failed:
+            let time = min(Self.firstBreak * Double(1 << min(record.failures, 16)), Self.longestBreak)
+            record.failures += 1
+            record.works = false
+            record.brokenUntil = now.addingTimeInterval(time)
+            pause = time
+        case .unknown: break
+        }
+        records[service] = record
+        return pause
+    }
+
+    /// Forgets everything.
+    mutating func removeAll() { records = [:] }
+}

@@ -1,0 +1,162 @@
+import CurlEngine
+public import FoundationEssentials
+import HTTPTypes
+
+/// The alternative services of servers (HTTP Alternative Services, RFC 7838), in memory or in curl's own file format.
+///
+/// ```swift
+/// configuration.alternativeServices = AlternativeServiceStore()                    // in memory
+/// configuration.alternativeServices = AlternativeServiceStore(file: "alt-svc.txt") // shared with `curl --alt-svc alt-svc.txt`
+/// ```
+///
+/// A server names its alternative services in the field `Alt-Svc` of a response that came over https, from a server whose certificate was
+/// verified; a session without verification learns nothing. The next requests to the same origin are sent to the first service with
+/// HTTP/3 in the list, if the running libcurl has HTTP/3, the version policy is ``HTTPVersionPolicy/automatic``, the body can be sent
+/// again, and the way has no proxy, socket, connect-to rule, fixed addresses, resolver, or function or script that selects proxies. The
+/// certificate must be that of the origin (section 2.1). Services of HTTP/1.1 and HTTP/2 are kept for other programs that share the file,
+/// and are not used.
+///
+/// A request whose connection to a service cannot be made goes to the origin at once. The service has only a quarter of the time for
+/// connecting (``Timeouts/connect``) for that, and at most two seconds; it is not used again for five minutes, and for twice the time after
+/// each further failure, up to two days. A service that has not worked before is tested by one request at a time, while others go to the
+/// origin. A status of 421 removes the service, and the request goes to the origin (section 6). The events
+/// ``RequestEvent/Kind/alternativeSelected(_:)`` and ``RequestEvent/Kind/alternativeFailed(_:because:)`` tell all this.
+///
+/// The file is used as that of an ``HSTSStore``. At most 5,000 origins are kept.
+public final class AlternativeServiceStore: Sendable {
+    /// The protocol whose services are used.
+    private static let usedProtocol = "h3"
+
+    private let records: RecordStore<AlternativeServiceFormat>
+    private let health = Locked(AlternativeHealth())
+    /// Indicates whether services with HTTP/3 can be used.
+    private let hasHTTP3: Bool
+
+    /// Creates an empty store in memory.
+    ///
+    /// - Parameter now: Returns the present date; for tests.
+    public convenience init(now: @escaping @Sendable () -> Date = { Date() }) {
+        self.init(path: nil, hasHTTP3: LibcurlFeatures.current.hasHTTP3, now: now)
+    }
+
+    /// Creates a store in a file of curl's format (`curl --alt-svc FILE`).
+    ///
+    /// - Parameters:
+    ///   - path: The path of the file, which is created with the first service.
+    ///   - now: Returns the present date; for tests.
+    public convenience init(file path: some FilePathConvertible, now: @escaping @Sendable () -> Date = { Date() }) {
+        self.init(path: path.filePath, hasHTTP3: LibcurlFeatures.current.hasHTTP3, now: now)
+    }
+
+    /// - Parameter hasHTTP3: Whether services with HTTP/3 can be used.
+    init(path: String? = nil, hasHTTP3: Bool, now: @escaping @Sendable () -> Date) {
+        records = RecordStore(path: path, now: now)
+        self.hasHTTP3 = hasHTTP3
+    }
+
+    /// The path of the file; `nil` for a store in memory.
+    public var path: String? { records.path }
+
+    /// The reason why the file could not be read or written the last time; `nil` if it could.
+    public var failure: StoreFileFailure? { records.failure }
+
+    /// Returns the alternative services of the origin of an https URL, in the order of the server's preference, including those that are
+    /// not used at present.
+    public func services(for url: String) async -> [AlternativeService] {
+        await load()
+        guard let url = try? WireURL(parsing: url) else { return [] }
+        return known(for: url).map(\.service)
+    }
+
+    /// Removes all services, and forgets which ones have failed.
+    public func removeAll() async {
+        records.removeAll()
+        health.withLock { $0.removeAll() }
+    }
+
+    /// Removes the services that are not said to persist beyond a change of the network (section 2.2), and forgets which ones have failed.
+    /// A session with the store calls this when the machine's ways to other networks change
+    /// (``SessionConfiguration/followsNetworkChanges``).
+    public func networkDidChange() async {
+        await load()
+        for record in records.all {
+            let left = record.services.filter(\.persists)
+            if left.isEmpty { records.remove(record.key) }
+            if !left.isEmpty, left.count < record.services.count {
+                records.insert(OriginAlternatives(key: record.key, services: left))
+            }
+        }
+        health.withLock { $0.removeAll() }
+    }
+
+    /// Writes all changes to the file now. A store in memory has nothing to write.
+    ///
+    /// - Throws: ``StoreFileFailure`` if the file cannot be read or written.
+    public func flush() async throws(StoreFileFailure) { try await records.flush() }
+}
+
+extension AlternativeServiceStore {
+    /// Indicates whether the services of the file are known.
+    var isLoaded: Bool { records.isLoaded }
+
+    /// Indicates whether changes are being written.
+    var isSaving: Bool { records.isSaving }
+
+    /// Reads the file, if that has not been done.
+    func load() async { await records.load() }
+
+    private func known(for url: WireURL) -> [OriginAlternatives.Known] {
+        guard url.isSecure else { return [] }
+        let (now, key) = (records.date, OriginAlternatives.key(url))
+        return records.withRecords { $0[key]?.services ?? [] }.filter { now < $0.end }
+    }
+
+    /// Takes the fields of a response that came over https from a verified server.
+    func receive(_ head: ResponseHead, from url: WireURL) {
+        guard let name = Self.fieldName, let field = AlternativeServiceField(head.texts(of: name)) else { return }
+        switch field {
+        case .clear: records.remove(OriginAlternatives.key(url))
+        case .services(let advertised):
+            // The age of a response from a cache counts (section 3.1).
+            let age = head.texts(of: .age).first.flatMap { DeltaSeconds.parse($0) } ?? 0
+            let record = OriginAlternatives(of: url, advertised, age: age, at: records.date)
+            guard !record.services.isEmpty else { return records.remove(record.key) }
+            records.insert(record)
+        }
+    }
+
+    private static let fieldName = HTTPField.Name("Alt-Svc")
+
+    /// Returns the service to which a request is sent now; `nil` if that is the origin.
+    func service(for url: WireURL) -> AlternativeService? {
+        guard hasHTTP3,
+            let service = known(for: url).first(where: { $0.service.protocolID == Self.usedProtocol })?.service
+        else { return nil }
+        let now = records.date
+        return health.withLock { $0.mayUse(service, at: now) } ? service : nil
+    }
+
+    /// Records the beginning of a request to a service. Returns `false` if another request has begun to test the service.
+    func begin(_ service: AlternativeService) -> Bool {
+        let now = records.date
+        return health.withLock { health in
+            guard health.mayUse(service, at: now) else { return false }
+            health.begin(service, at: now)
+            return true
+        }
+    }
+
+    /// Records the end of a request to a service. Returns the time for which the service is not used, if it has failed.
+    @discardableResult
+    func end(_ service: AlternativeService, _ outcome: AlternativeHealth.Outcome) -> Double? {
+        let now = records.date
+        return health.withLock { $0.end(service, outcome, at: now) }
+    }
+
+    /// Removes a service that does not serve the origin (section 6).
+    func remove(_ service: AlternativeService, of url: WireURL) {
+        let left = known(for: url).filter { $0.service != service }
+        let key = OriginAlternatives.key(url)
+        if left.isEmpty { records.remove(key) } else { records.insert(OriginAlternatives(key: key, services: left)) }
+    }
+}

@@ -1,0 +1,191 @@
+import CurlEngine
+
+/// The access of a call to scripts that choose proxies, for which a session is necessary.
+protocol ProxyScriptAccess: Sendable {
+    /// The present instant on the session's clock.
+    var now: EngineInstant { get }
+
+    /// Reads or fetches a script.
+    func load(_ script: PACScript) async throws -> LoadedProxyScript
+
+    /// Waits for the result of a script's function, within the time that it may take.
+    func withinLimit(
+        _ result: @escaping @Sendable () async throws -> String
+    ) async throws -> String
+}
+
+/// A script that was read or fetched.
+struct LoadedProxyScript: Sendable {
+    let text: String
+    /// The time for which the script is used; `nil` if it never changes.
+    let lifetime: Duration?
+}
+
+/// A script for the automatic configuration of proxies, in one session: its text while it is fresh, and its latest results.
+final class ProxyScriptState: Sendable {
+    /// The time for which a result is used.
+    private static let resultLifetime = Duration.seconds(60)
+    /// The time for which an old script is used if it could not be loaded again.
+    private static let extraLifetime = Duration.seconds(60)
+    /// The number of results that are kept.
+    private static let limit = 1024
+
+    private struct Text {
+        let text: String
+        /// The instant until which the script is fresh; `nil` if it never changes.
+        var end: EngineInstant?
+    }
+
+    /// A loading of the script under way, with the tasks that wait for it, by ticket.
+    private struct Loading {
+        let number: UInt64
+        var task: Task<Void, Never>?
+        var waiters: [UInt64: Reply<String>] = [:]
+    }
+
+    private struct State {
+        var text: Text?
+        var loading: Loading?
+        /// The number of the last ticket or loading.
+        var last: UInt64 = 0
+        /// The results of the script's function by URL, with the instants until which they are used.
+        var results: [TextBytes: (text: String, end: EngineInstant)] = [:]
+
+        mutating func next() -> UInt64 {
+            last += 1
+            return last
+        }
+    }
+
+    private let script: PACScript
+    private let state = Locked(State())
+
+    init(_ script: PACScript) { self.script = script }
+
+    /// Returns the decision about the proxies for a URL.
+    func decision(
+        for url: WireURL, _ origin: URLOrigin, _ credentials: [Proxy], _ access: some ProxyScriptAccess
+    ) async throws -> ProxyDecision {
+        if origin.isLoopback, !script.includesLoopback {
+            return ProxyDecision(proxies: [], reason: "\(origin.host) is this machine, so the PAC script is not asked")
+        }
+        let result = try PACResult(parsing: try await result(for: url, access), credentials: credentials)
+        let unusable = result.unusableCount
+        let note = unusable == 0 ? "" : ", without \(unusable) of its entries that cannot be used"
+        return ProxyDecision(proxies: result.proxies, reason: "from the PAC script\(note)")
+    }
+
+    private func result(for url: WireURL, _ access: some ProxyScriptAccess) async throws -> String {
+        let question = script.question(for: url), key = TextBytes(question.url)
+        let text = try await text(access)
+        let now = access.now
+        let known = state.withLock { state in state.results[key].flatMap { now < $0.end ? $0.text : nil } }
+        if let known { return known }
+        let result: String
+        do {
+            result = try await access.withinLimit { try await ProxyScriptRunner.result(of: text, for: question) }
+        } catch let error as ProxyScriptRunner.Failure {
+            throw Self.error(error)
+        }
+        let end = access.now.advanced(by: Self.resultLifetime)
+        state.withLock { state in
+            // The result of a script that was replaced meanwhile is not kept.
+            guard let present = state.text?.text, present.hasSameBytes(as: text) else { return }
+            if state.results.count >= Self.limit { state.results = [:] }
+            state.results[key] = (result, end)
+        }
+        return result
+    }
+
+    private static func error(_ failure: ProxyScriptRunner.Failure) -> TrellisError {
+        switch failure {
+        case .missingLibrary:
+            TrellisError(
+                .unsupported(
+                    "PAC scripts need the library \(ProxyScriptRunner.library); its package is libpacparser1 in Debian")
+            )
+        case .script(let why): TrellisError(.proxyFailed(.script(why, mayBeTransient: false)))
+        case .hung:
+            TrellisError(
+                .proxyFailed(.script("an earlier evaluation of a script has not ended", mayBeTransient: true)))
+        }
+    }
+
+    // MARK: The text
+
+    /// Returns the text of the script, and loads the script if it is not fresh. Tasks at the same time wait for the same loading.
+    private func text(_ access: some ProxyScriptAccess) async throws -> String {
+        let now = access.now
+        let (fresh, ticket) = state.withLock { state -> (String?, UInt64) in
+            if let text = state.text, text.end.map({ now < $0 }) ?? true { return (text.text, 0) }
+            return (nil, state.next())
+        }
+        if let fresh { return fresh }
+        return try await withTaskCancellationHandler {
+            try await withReply { reply in
+                join(ticket, reply, access)
+                // The task may have been cancelled before there was a waiter to remove.
+                if Task.isCancelled { leave(ticket) }
+            }
+        } onCancel: {
+            leave(ticket)
+        }
+    }
+
+    /// Adds a waiter to the loading, and begins it if there is none.
+    private func join(_ ticket: UInt64, _ reply: Reply<String>, _ access: some ProxyScriptAccess) {
+        let new: UInt64? = state.withLock { state in
+            let isNew = state.loading == nil
+            let number = state.loading?.number ?? state.next()
+            state.loading = state.loading ?? Loading(number: number)
+            state.loading?.waiters[ticket] = reply
+            return isNew ? number : nil
+        }
+        guard let new else { return }
+        let task = Task(executorPreference: globalConcurrentExecutor) { [self] in
+            let result: Result<LoadedProxyScript, any Error>
+            do { result = .success(try await access.load(script)) } catch { result = .failure(error) }
+            end(new, result, access.now)
+        }
+        let isWanted = state.withLock { state in
+            guard state.loading?.number == new else { return false }
+            state.loading?.task = task
+            return true
+        }
+        // All waiters have left already, or the loading has ended.
+        if !isWanted { task.cancel() }
+    }
+
+    /// Ends a loading, and resumes its waiters in the order of their arrival.
+    private func end(_ number: UInt64, _ result: Result<LoadedProxyScript, any Error>, _ now: EngineInstant) {
+        let (waiters, outcome) = state.withLock { state -> ([UInt64: Reply<String>], Result<String, any Error>) in
+            guard let loading = state.loading, loading.number == number else {
+                return ([:], .failure(CancellationError()))
+            }
+            state.loading = nil
+            switch result {
+            case .success(let loaded):
+                if state.text?.text.hasSameBytes(as: loaded.text) != true { state.results = [:] }
+                state.text = Text(text: loaded.text, end: loaded.lifetime.map { now.advanced(by: $0) })
+                return (loading.waiters, .success(loaded.text))
+            case .failure(let error):
+                guard let old = state.text else { return (loading.waiters, .failure(error)) }
+                state.text?.end = now.advanced(by: Self.extraLifetime)
+                return (loading.waiters, .success(old.text))
+            }
+        }
+        for (_, reply) in waiters.sorted(by: { $0.key < $1.key }) { reply.resume(with: outcome) }
+    }
+
+    /// Removes a waiter, and cancels the loading if no waiter is left.
+    private func leave(_ ticket: UInt64) {
+        let (reply, task) = state.withLock { state -> (Reply<String>?, Task<Void, Never>?) in
+            guard let reply = state.loading?.waiters.removeValue(forKey: ticket) else { return (nil, nil) }
+            guard let loading = state.loading, loading.waiters.isEmpty else { return (reply, nil) }
+            state.loading = nil
+            return (reply, loading.task)
+        }
+        task?.cancel()
+        reply?.resume(with: .failure(CancellationError()))
+    }
+}

@@ -1,0 +1,108 @@
+import CurlEngine
+
+/// The names of a route that a resolver is asked for, instead of libcurl.
+struct NameLookups {
+    /// The name of the host to which connections are made.
+    var server: String?
+    /// The name of the proxy that is connected first.
+    var proxy: String?
+    /// The versions of IP that can be used.
+    let family: AddressFamily
+
+    /// Indicates whether a host is a name of this machine (RFC 6761, section 6.3).
+    static func isLocal(_ host: String) -> Bool {
+        host.hasSameBytes(as: "localhost") || host.hasByteSuffix(".localhost")
+    }
+}
+
+extension RouteTable {
+    /// Returns the names that the resolver is asked for; `nil` if there are none.
+    func lookups(
+        to url: WireURL, _ way: Route, _ parts: TransferRoute.Parts, _ proxy: Proxy
+    ) throws(TrellisError) -> NameLookups? {
+        guard parts.socket == nil, hasResolver || way.source != route.source else { return nil }
+        var lookups = NameLookups(family: try way.connectionFamily())
+        if parts.addresses == .lookedUp, proxy.engine?.looksUpServers ?? true {
+            lookups.server = Self.name(way.target(of: url).host)
+        }
+        // The name of an `https` proxy is that of its certificate.
+        if parts.proxyAddresses == .lookedUp, let next = proxy.nextHop, next.scheme != .https {
+            lookups.proxy = Self.name(next.host)
+        }
+        return lookups.server == nil && lookups.proxy == nil ? nil : lookups
+    }
+
+    /// Returns a host if it is a name that a resolver can know.
+    private static func name(_ host: String) -> String? {
+        let name = host.lowercased()
+        return NameLookups.isLocal(name) || IPAddress(name) != nil ? nil : name
+    }
+
+    /// Returns the addresses of a lookup that can be used.
+    static func usable(
+        _ found: [IPAddress]?, of name: String, _ family: AddressFamily
+    ) throws(TrellisError) -> [String] {
+        // A request whose resolver was not asked must not be left to the system's.
+        guard let found else { throw .invalidRoute("the resolver was not asked for \(name)") }
+        return try Route.usable(found, of: name, family)
+    }
+
+    /// Returns the addresses that the resolver knows already for a request through a proxy; `nil` if it has to be asked.
+    func knownAddresses(
+        for request: Request, to url: WireURL, through proxy: Proxy, now: EngineInstant
+    ) throws(TrellisError) -> FoundAddresses? {
+        guard let lookups = try lookups(for: request, to: url, through: proxy) else { return FoundAddresses() }
+        var found = FoundAddresses()
+        if let name = lookups.server {
+            found.server = names.knownAddresses(of: name, lookups.family, now: now)
+            if found.server == nil { return nil }
+        }
+        if let name = lookups.proxy {
+            found.proxy = names.knownAddresses(of: name, lookups.family, now: now)
+            if found.proxy == nil { return nil }
+        }
+        return found
+    }
+
+    /// Returns the addresses for a request through a proxy, after the resolver was asked.
+    ///
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/dns``, or of kind ``TrellisError/Kind/proxy`` for the name of a proxy, with
+    ///   the resolver's error; `CancellationError` in a cancelled task.
+    func findAddresses(
+        for request: Request, to url: WireURL, through proxy: Proxy, clock: any EngineClock
+    ) async throws -> FoundAddresses {
+        var found = FoundAddresses()
+        guard let lookups = try lookups(for: request, to: url, through: proxy) else { return found }
+        if let name = lookups.proxy {
+            found.proxy = try await find(name, lookups.family, clock) {
+                .proxyFailed(.nameResolution(proxy: proxy.nextHop?.name ?? name, why: $0))
+            }
+        }
+        if let name = lookups.server {
+            found.server = try await find(name, lookups.family, clock) {
+                .connectionFailed(.nameResolution("\(name): \($0)"))
+            }
+        }
+        return found
+    }
+
+    private func lookups(
+        for request: Request, to url: WireURL, through proxy: Proxy
+    ) throws(TrellisError) -> NameLookups? {
+        let way = request.route ?? route
+        let parts = try way.parts(to: url, through: proxy, isSeparate: way.source != route.source)
+        return try lookups(to: url, way, parts, proxy)
+    }
+
+    private func find(
+        _ name: String, _ family: AddressFamily, _ clock: any EngineClock,
+        _ reason: (String) -> TrellisError.Reason
+    ) async throws -> [IPAddress] {
+        do {
+            return try await names.addresses(of: name, family, clock: clock)
+        } catch {
+            if Task.isCancelled { throw CancellationError() }
+            throw TrellisError(reason("\(error)"), phase: .connecting, underlying: error)
+        }
+    }
+}

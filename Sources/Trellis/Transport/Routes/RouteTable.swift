@@ -1,0 +1,203 @@
+import CurlEngine
+
+/// The routes of a session: the proxies and sockets of its requests, and the state of proxies that have failed.
+final class RouteTable: Sendable {
+    /// The route of an exchange.
+    struct Chosen: Sendable {
+        static let direct = Chosen(route: .direct, decision: nil)
+
+        let route: TransferRoute
+        /// The decision about the proxies; `nil` if there is none to make.
+        let decision: ProxyDecision?
+    }
+
+    /// A proxy that has failed.
+    private struct FailedProxy: Hashable {
+        let proxy: Proxy
+        /// The origin of the requests for which the proxy has failed; `nil` if it has failed for all.
+        let origin: URLOrigin?
+    }
+
+    private struct State {
+        /// The routes by their parts, so that equal parts share connections.
+        var routes: [TransferRoute.Parts: TransferRoute] = [:]
+        /// The choices of the session's own rule, by origin.
+        var chosen: [String: Chosen] = [:]
+        /// The instants until which proxies that have failed are tried last.
+        var failed: [FailedProxy: EngineInstant] = [:]
+        /// The scripts that have been asked for proxies.
+        var scripts: [PACScript: ProxyScriptState] = [:]
+    }
+
+    /// The number of routes and of choices that are kept. Programs with more have new connections for a route that they use again.
+    private static let limit = 1024
+    /// The number of scripts that are kept.
+    private static let scriptLimit = 16
+
+    private let proxies: ProxyConfiguration
+    /// The way of requests without one of their own.
+    let route: Route
+    /// Indicates whether every request of the session without rules of its own has a direct connection.
+    private let isDirect: Bool
+    private let mustSelectByDefault: Bool
+    /// Indicates whether the session has a resolver, so that libcurl looks up no name that the resolver can know.
+    let hasResolver: Bool
+    /// The addresses from the session's resolver, or from the system's for requests with a source of their own.
+    let names: ResolverCache
+    private let state = Locked(State())
+
+    init(proxies: ProxyConfiguration, route: Route, resolver: (any NameResolver)? = nil) {
+        self.proxies = proxies
+        self.route = route
+        hasResolver = resolver != nil
+        names = ResolverCache(resolver ?? SystemNameResolver())
+        isDirect = route == Route() && proxies.isDirect && !hasResolver
+        mustSelectByDefault = route.unixSocket == nil && (proxies.mustSelect || hasResolver)
+    }
+
+    /// Indicates whether the way of a request has to be found before its exchange is made, which needs a call with a task: its proxies are
+    /// chosen by a function, or tried one after the other, or a resolver is asked.
+    func mustSelect(for request: Request) -> Bool {
+        guard let extras = request.extras?.extras else { return mustSelectByDefault }
+        let way = extras.route ?? route
+        guard way.unixSocket == nil else { return false }
+        return hasResolver || way.source != route.source || (extras.proxy ?? proxies).mustSelect
+    }
+
+    /// Returns the route of an exchange.
+    ///
+    /// - Parameter isForQueue: Indicates whether only the name of the route's connections is needed, and no addresses.
+    /// - Throws: ``TrellisError`` of kind ``TrellisError/Kind/invalidRequest`` if a variable of the environment does not name a proxy, or
+    ///   the request's ``Route`` cannot be used for the URL; of kind ``TrellisError/Kind/dns`` if a name has no address that can be used.
+    func route(to url: WireURL, of request: Request, isForQueue: Bool = false) throws(TrellisError) -> Chosen {
+        let extras = request.extras?.extras
+        if isDirect, extras?.proxy == nil, extras?.route == nil { return .direct }
+        let hasOwnRule = extras?.proxy != nil || extras?.route != nil
+        // A request that a session has sent may be sent again by another one, whose own rule applies.
+        if let selected = extras?.selected, mustSelect(for: request) {
+            return Chosen(
+                route: try route(to: url, extras, through: selected.proxy),
+                decision: (extras?.proxy ?? proxies).isDirect ? nil : selected.decision)
+        }
+        if !hasOwnRule, let known = state.withLock({ $0.chosen[url.origin] }) { return known }
+        let chosen = try choose(url, extras, isForQueue)
+        // The addresses of a resolver are found for each exchange.
+        if !hasOwnRule, !hasResolver {
+            state.withLock { state in
+                if state.chosen.count >= Self.limit { state.chosen = [:] }
+                state.chosen[url.origin] = chosen
+            }
+        }
+        return chosen
+    }
+
+    private func choose(_ url: WireURL, _ extras: RequestExtras?, _ isForQueue: Bool) throws(TrellisError) -> Chosen {
+        let rule = extras?.proxy ?? proxies
+        guard (extras?.route ?? route).unixSocket == nil else {
+            return Chosen(route: try route(to: url, extras, through: .direct), decision: nil)
+        }
+        guard let decision = try rule.decision(for: URLOrigin(url)) else {
+            // A request whose function was not asked must not go past its proxies.
+            throw TrellisError(.invalidRequest(.proxy("the function that selects the proxies was not called")))
+        }
+        return Chosen(
+            route: try route(to: url, extras, through: decision.proxies.first ?? .direct, isForQueue),
+            decision: rule.isDirect ? nil : decision)
+    }
+
+    private func route(
+        to url: WireURL, _ extras: RequestExtras?, through proxy: Proxy, _ isForQueue: Bool = false
+    ) throws(TrellisError) -> TransferRoute {
+        let way = extras?.route ?? route
+        var parts = try way.parts(to: url, through: proxy, isSeparate: way.source != route.source)
+        guard let wanted = try lookups(to: url, way, parts, proxy) else { return pooled(parts) }
+        if let name = wanted.server { parts.addresses = .found(name: name) }
+        if let name = wanted.proxy { parts.proxyAddresses = .found(name: name) }
+        let route = pooled(parts)
+        if isForQueue { return route }
+        let found = extras?.selected?.addresses
+        if let name = wanted.server { route.setAddresses(try Self.usable(found?.server, of: name, wanted.family)) }
+        if let name = wanted.proxy {
+            route.setAddresses(try Self.usable(found?.proxy, of: name, wanted.family), ofProxy: true)
+        }
+        return route
+    }
+
+    /// Returns the route with these parts.
+    func pooled(_ parts: TransferRoute.Parts) -> TransferRoute {
+        if parts.isDirect { return .direct }
+        return state.withLock { state in
+            if let known = state.routes[parts] { return known }
+            if state.routes.count >= Self.limit { state.routes = [:] }
+            let route = TransferRoute(parts)
+            state.routes[parts] = route
+            return route
+        }
+    }
+
+    // MARK: Several proxies
+
+    /// Returns the decision about the proxies of a request, with proxies that have failed lately at its end.
+    ///
+    /// - Parameter access: The access to scripts.
+    /// - Throws: The error of the function or the script that chooses the proxies.
+    func decision(
+        for request: Request, _ url: WireURL, _ access: some ProxyScriptAccess
+    ) async throws -> ProxyDecision {
+        let rule = request.proxy ?? proxies
+        let origin = URLOrigin(url)
+        let decision: ProxyDecision
+        if let known = try rule.decision(for: origin) {
+            decision = known
+        } else if case .selecting(let selection) = rule.rule {
+            decision = ProxyDecision(proxies: try await selection(origin), reason: "selected for \(origin)")
+        } else if case .automatic(let script, let credentials) = rule.rule {
+            decision = try await self.script(script).decision(for: url, origin, credentials, access)
+        } else {
+            decision = ProxyDecision(proxies: [], reason: "")
+        }
+        guard decision.proxies.count > 1 else { return decision }
+        let failed = state.withLock { $0.failed }
+        guard !failed.isEmpty else { return decision }
+        let now = access.now
+        let isFailed = decision.proxies.map { proxy in
+            [nil, origin].contains { failed[FailedProxy(proxy: proxy, origin: $0)].map { now < $0 } ?? false }
+        }
+        guard isFailed.contains(true), isFailed.contains(false) else { return decision }
+        let pairs = zip(decision.proxies, isFailed)
+        let ordered = pairs.filter { !$0.1 }.map(\.0) + pairs.filter(\.1).map(\.0)
+        return ProxyDecision(proxies: ordered, reason: decision.reason + "; others have failed lately")
+    }
+
+    /// Returns the state of a script in this session.
+    private func script(_ script: PACScript) -> ProxyScriptState {
+        state.withLock { state in
+            if let known = state.scripts[script] { return known }
+            if state.scripts.count >= Self.scriptLimit { state.scripts = [:] }
+            let new = ProxyScriptState(script)
+            state.scripts[script] = new
+            return new
+        }
+    }
+
+    /// Records that a proxy has failed.
+    ///
+    /// - Parameter origin: The origin of the requests for which it has failed; `nil` if it has failed for all.
+    func didFail(_ proxy: Proxy, origin: URLOrigin?, for request: Request, now: EngineInstant) {
+        guard proxy != .direct else { return }
+        let coolDown = (request.proxy ?? proxies).coolDown.clampedNanoseconds
+        state.withLock { state in
+            if state.failed.count >= Self.limit { state.failed = state.failed.filter { now < $0.value } }
+            if state.failed.count >= Self.limit { state.failed = [:] }
+            state.failed[FailedProxy(proxy: proxy, origin: origin)] = now.advanced(byNanoseconds: coolDown)
+        }
+    }
+
+    /// Records that a proxy works for an origin.
+    func didWork(_ proxy: Proxy, origin: URLOrigin) {
+        state.withLock { state in
+            guard !state.failed.isEmpty else { return }
+            for origin in [nil, origin] { state.failed[FailedProxy(proxy: proxy, origin: origin)] = nil }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+import CurlEngine
+import Synchronization
+
+/// The rules of one ``TLSConfiguration``, with the contents of its files, which are read when they are needed and when they have changed.
+final class TrustEntry: Sendable {
+    /// A change of files.
+    struct Change: Sendable {
+        let paths: [String]
+        /// The error because of which the earlier contents stay in use; `nil` if the new ones are used.
+        let error: TrellisError?
+    }
+
+    /// The contents that are used.
+    private struct Loaded {
+        /// The contents; `nil` if nothing was read.
+        let contents: TrustContents?
+        let trust: TransferTrust
+    }
+
+    private struct State {
+        var loaded: Loaded?
+        /// The number of times that contents were put to use.
+        var generation = 0
+        /// The marks of the files when they were last read.
+        var stamps: [FileContents.Stamp?] = []
+        /// The read in progress, which all requests that need it wait for.
+        var work: Task<Void, Never>?
+        /// The error of the last read before the first that succeeded.
+        var failure: TrellisError?
+        /// The change that no request has told yet.
+        var change: Change?
+        var keyLog: KeyLogFile?
+    }
+
+    let configuration: TLSConfiguration
+    /// Indicates whether an HTTPS proxy gets the client certificate.
+    private let isForProxies: Bool
+    private let paths: [String]
+    private let state = Locked(State())
+    /// The time of the next check of the files in nanoseconds: zero before the first read.
+    private let nextCheck = Atomic<UInt64>(0)
+
+    init(_ configuration: TLSConfiguration, isForProxies: Bool) {
+        self.configuration = configuration
+        self.isForProxies = isForProxies
+        paths = TrustContents.paths(of: configuration)
+        guard let constant else { return }
+        state.withLock { $0.loaded = Loaded(contents: nil, trust: constant) }
+        nextCheck.store(.max, ordering: .releasing)
+    }
+
+    /// The rules if nothing has to be read for them; `nil` otherwise.
+    var constant: TransferTrust? {
+        let hasSources = !configuration.authorities.sources.isEmpty || !configuration.revocationLists.isEmpty
+        guard configuration.isInsecure || !hasSources, configuration.authorities != .only([]),
+            configuration.clientIdentity == nil, configuration.keyLogFile == nil, (try? check()) != nil
+        else { return nil }
+        var rules = settings
+        rules.authorities = configuration.isInsecure ? .unverified : .system
+        let isUsual =
+            !configuration.isInsecure && !configuration.requiresStapledResponse
+            && configuration.minimumVersion == .v1_2 && configuration.maximumVersion == nil
+            && configuration.cipherList == nil && configuration.tls13CipherSuites == nil
+        return isUsual ? .system : TransferTrust(server: rules, proxy: rules, number: 0)
+    }
+
+    /// Indicates whether the files must be read, or checked for changes.
+    func isDue(now: EngineInstant) -> Bool { nextCheck.load(ordering: .acquiring) <= now.nanoseconds }
+
+    /// The rules for servers, and for a proxy of the same configuration.
+    var trust: TransferTrust { state.withLock { $0.loaded?.trust } ?? .unread }
+
+    /// The rules for both kinds of peers, and the number of times that contents were put to use.
+    var current: (trust: TransferTrust, generation: Int) {
+        state.withLock { ($0.loaded?.trust ?? .unread, $0.generation) }
+    }
+
+    /// Reads the files, if they must be read, and returns the change that must be told; `nil` if there is none.
+    ///
+    /// - Throws: ``TrellisError`` if the files cannot be read and have never been; `CancellationError` in a cancelled task.
+    func refresh(now: EngineInstant) async throws -> Change? {
+        guard isDue(now: now) else { return nil }
+        let work = state.withLock { state in
+            if let work = state.work { return work }
+            let work = Task { await self.update(now: now) }
+            state.work = work
+            return work
+        }
+        await BlockingThreadPool.waitUnlessCancelled(for: work)
+        try Task.checkCancellation()
+        let (change, failure) = state.withLock { state in
+            defer { state.change = nil }
+            return (state.change, state.loaded == nil ? state.failure : nil)
+        }
+        if let failure { throw failure }
+        return change
+    }
+
+    // MARK: Reading
+
+    private func update(now: EngineInstant) async {
+        let stamps = await BlockingThreadPool.run { [paths] in paths.map { FileContents.Stamp(path: $0) } }
+        let (known, generation) = state.withLock { state in
+            (state.loaded != nil && state.stamps == stamps, state.generation)
+        }
+        guard !known else { return finish(now: now) { _ in } }
+        do throws(TrellisError) {
+            let contents = try await read()
+            // A file may have been written again with the same contents.
+            let isSame = state.withLock { $0.loaded?.contents?.isSame(as: contents) ?? false }
+            if isSame { return finish(now: now) { $0.stamps = stamps } }
+            let loaded = try await load(contents, generation)
+            finish(now: now) { [paths] state in
+                state.stamps = stamps
+                if state.loaded != nil { state.change = Change(paths: paths, error: nil) }
+                state.loaded = loaded
+                state.generation += 1
+                state.failure = nil
+            }
+        } catch {
+            finish(now: now) { [paths] state in
+                state.stamps = stamps
+                if state.loaded == nil {
+                    state.failure = error
+                } else {
+                    state.change = Change(paths: paths, error: error)
+                }
+            }
+        }
+    }
+
+    /// Ends a read, and sets the time of the next check.
+    private func finish(now: EngineInstant, _ change: (inout State) -> Void) {
+        state.withLock { state in
+            change(&state)
+            state.work = nil
+            guard state.loaded != nil else { return }
+            let next = paths.isEmpty ? UInt64.max : now.advanced(by: configuration.fileCheckInterval).nanoseconds
+            nextCheck.store(max(next, 1), ordering: .releasing)
+        }
+    }
+
+    private func read() async throws(TrellisError) -> TrustContents {
+        try await BlockingThreadPool.trying { [configuration] () throws(TrellisError) in
+            try TrustContents(reading: configuration)
+        }
+    }
+
+    private func load(_ contents: TrustContents, _ generation: Int) async throws(TrellisError) -> Loaded {
+        try check()
+        let identity = try await identity(contents)
+        return try await BlockingThreadPool.trying { () throws(TrellisError) in
+            var rules = self.settings
+            rules.authorities = try contents.authorities(self.configuration, generation)
+            rules.revocationLists = try contents.revocationLists(self.configuration)
+            rules.identity = identity.map { TransferTrust.marked($0, generation) }
+            rules.keyLog = try self.keyLog()
+            var proxy = rules
+            if !self.isForProxies { proxy.identity = nil }
+            return Loaded(
+                contents: contents, trust: TransferTrust(server: rules, proxy: proxy, number: generation))
+        }
+    }
+
+    /// The rules that need no file.
+    private var settings: TransferTrust.Rules {
+        var rules = TransferTrust.Rules()
+        rules.requiresStapledResponse = configuration.requiresStapledResponse
+        rules.minimumVersion = configuration.minimumVersion.engine
+        rules.maximumVersion = configuration.maximumVersion?.engine
+        rules.cipherList = configuration.cipherList
+        rules.cipherSuites = configuration.tls13CipherSuites
+        return rules
+    }
+
+    private func check() throws(TrellisError) {
+        if let maximum = configuration.maximumVersion, maximum < configuration.minimumVersion {
+            let minimum = configuration.minimumVersion.rawValue
+            throw TrellisError(.invalidRequest(.tls("TLS \(minimum) at least, and \(maximum.rawValue) at most")))
+        }
+        for list in [configuration.cipherList, configuration.tls13CipherSuites] where list?.utf8.contains(0) == true {
+            throw TrellisError(.invalidRequest(.tls("a list of ciphers contains a NUL byte")))
+        }
+    }
+
+    private func keyLog() throws(TrellisError) -> KeyLogFile? {
+        guard let path = configuration.keyLogFile else { return nil }
+        if let known = state.withLock({ $0.keyLog }) { return known }
+        do throws(FileReader.Failure) {
+            let file = try KeyLogFile(path: path)
+            state.withLock { $0.keyLog = file }
+            return file
+        } catch {
+            throw TrellisError(.securityFailed(.keyLogFile(path: path, why: error.why)))
+        }
+    }
+
+    // MARK: Identity
+
+    private func identity(_ contents: TrustContents) async throws(TrellisError) -> [UInt8]? {
+        guard let identity = configuration.clientIdentity else { return nil }
+        do throws(ClientCertificate.Failure) {
+            return try await pem(identity, contents, passphrase: nil)
+        } catch {
+            guard error == .encrypted, identity.passphrase != nil else { throw Self.failure(error, identity) }
+        }
+        let passphrase: String
+        do {
+            passphrase = try await identity.passphrase?() ?? ""
+        } catch {
+            let name = (identity.key ?? identity.certificate).name
+            throw TrellisError(.securityFailed(.clientIdentity(.noPassphrase(name))), underlying: error)
+        }
+        do throws(ClientCertificate.Failure) {
+            return try await pem(identity, contents, passphrase: passphrase)
+        } catch {
+            throw Self.failure(error, identity)
+        }
+    }
+
+    private func pem(
+        _ identity: ClientIdentity, _ contents: TrustContents, passphrase: String?
+    ) async throws(ClientCertificate.Failure) -> [UInt8] {
+        try await BlockingThreadPool.trying { () throws(ClientCertificate.Failure) in
+            try contents.identity(identity, passphrase: passphrase)
+        }
+    }
+
+    private static func failure(_ failure: ClientCertificate.Failure, _ identity: ClientIdentity) -> TrellisError {
+        let key = (identity.key ?? identity.certificate).name
+        let reason: TrellisError.ClientIdentityFailure =
+            switch failure {
+            case .noCertificate: .noCertificate(identity.certificate.name)
+            case .noKey: .noKey(key)
+            case .encrypted: .noPassphrase(key)
+            case .wrongPassphrase: .wrongPassphrase(key)
+            case .mismatch: .mismatch
+            case .unsupported: .unusable("its key is encrypted with an algorithm that OpenSSL does not have")
+            case .noLibrary: .unusable("libcurl does not use OpenSSL")
+            }
+        return TrellisError(.securityFailed(.clientIdentity(reason)))
+    }
+}
+
+extension TLSVersion {
+    /// The version for the engine.
+    fileprivate var engine: TransferTrust.Version { self == .v1_2 ? .v1_2 : .v1_3 }
+}

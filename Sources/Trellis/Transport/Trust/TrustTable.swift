@@ -1,0 +1,78 @@
+import CurlEngine
+
+/// The rules of TLS of a session, by host.
+final class TrustTable: Sendable {
+    private struct Pair: Hashable {
+        let server: ObjectIdentifier
+        let proxy: ObjectIdentifier
+    }
+
+    private let standard: TrustEntry
+    /// The entries of patterns, the most specific ones first.
+    private let hosts: [(pattern: HostPattern, entry: TrustEntry)]
+    /// The rules for all hosts, if nothing has to be read for them.
+    let constant: TransferTrust?
+    /// The rules of servers and proxies with different configurations.
+    private let pairs = Locked<[Pair: (trust: TransferTrust, number: Int)]>([:])
+
+    init(_ configuration: TLSConfiguration, forHosts hosts: [HostPattern: TLSConfiguration]) {
+        standard = TrustEntry(configuration, isForProxies: false)
+        self.hosts = hosts.sorted { $0.key.isMoreSpecific(than: $1.key) }.map { pattern, configuration in
+            (pattern, TrustEntry(configuration, isForProxies: true))
+        }
+        constant = hosts.isEmpty ? standard.constant : nil
+    }
+
+    /// Indicates whether files must be read, or checked for changes, before a request, which needs a call with a task.
+    ///
+    /// - Parameter peers: Returns the host of the request and that of its HTTPS proxy; `nil` if they are not known yet.
+    func mustLoad(_ clock: any EngineClock, _ peers: () -> (host: String, proxyHost: String?)?) -> Bool {
+        guard constant == nil else { return false }
+        let now = clock.now()
+        guard !hosts.isEmpty else { return standard.isDue(now: now) }
+        guard let peers = peers() else { return true }
+        return entry(for: peers.host).isDue(now: now)
+            || peers.proxyHost.map { entry(for: $0).isDue(now: now) } ?? false
+    }
+
+    /// Reads the files for a request, if they must be read, and returns the changes that must be told.
+    ///
+    /// - Throws: ``TrellisError`` if files cannot be read and have never been; `CancellationError` in a cancelled task.
+    func load(host: String, proxyHost: String?, now: EngineInstant) async throws -> [TrustEntry.Change] {
+        guard constant == nil else { return [] }
+        let server = entry(for: host), proxy = proxyHost.map(entry(for:))
+        let first = try await server.refresh(now: now)
+        let second = proxy === server ? nil : try await proxy?.refresh(now: now)
+        return [first, second].compactMap { $0 }
+    }
+
+    /// Returns the rules for a request.
+    ///
+    /// - Parameters:
+    ///   - host: The host of the URL.
+    ///   - proxyHost: The host of the HTTPS proxy; `nil` if there is none.
+    func trust(for host: String, proxyHost: String?) -> TransferTrust {
+        if let constant { return constant }
+        let server = entry(for: host)
+        guard !hosts.isEmpty, let proxyHost else { return server.trust }
+        let proxy = entry(for: proxyHost)
+        guard proxy !== server else { return server.trust }
+        let (ofServer, ofProxy) = (server.current, proxy.current)
+        let pair = Pair(server: ObjectIdentifier(server), proxy: ObjectIdentifier(proxy))
+        let number = ofServer.generation + ofProxy.generation
+        return pairs.withLock { pairs in
+            if let known = pairs[pair], known.number == number { return known.trust }
+            let trust = TransferTrust(server: ofServer.trust.server, proxy: ofProxy.trust.proxy, number: number)
+            pairs[pair] = (trust, number)
+            return trust
+        }
+    }
+
+    /// Returns the configuration for a host.
+    func configuration(for host: String) -> TLSConfiguration { entry(for: host).configuration }
+
+    private func entry(for host: String) -> TrustEntry {
+        for (pattern, entry) in hosts where pattern.matches(host) { return entry }
+        return standard
+    }
+}

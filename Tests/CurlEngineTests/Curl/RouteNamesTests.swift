@@ -1,0 +1,99 @@
+import Testing
+
+@testable import CurlEngine
+
+/// The names under which libcurl has the addresses of a route.
+struct RouteNamesTests {
+    private static func route(_ change: (inout TransferRoute.Parts) -> Void) -> TransferRoute {
+        var parts = TransferRoute.Parts()
+        change(&parts)
+        return TransferRoute(parts)
+    }
+
+    private func entries(_ route: TransferRoute, _ url: String) throws -> [String] {
+        RouteNames(route).entries(for: try WireURL(parsing: url)).map { entry in
+            entry.line.replacing("-\(route.number).trellis.invalid", with: "")
+        }
+    }
+
+    @Test func lookedUpNamesHaveNone() throws {
+        let route = Self.route { $0.connectTo = "b:81" }
+        #expect(RouteNames(route).connectTo == "::b:81" && !route.hasOwnAddresses)
+        #expect(try entries(route, "http://a/") == [])
+        #expect(RouteNames(.direct).connectTo == nil)
+    }
+
+    @Test func theServerHasANameForEachPort() throws {
+        let route = Self.route { $0.addresses = .fixed(["192.0.2.1", "::1"]) }
+        #expect(RouteNames(route).connectTo == "::server-\(route.number).trellis.invalid:")
+        #expect(try entries(route, "http://a/") == ["server:80:192.0.2.1,[::1]"])
+        #expect(try entries(route, "https://a/") == ["server:443:192.0.2.1,[::1]"])
+        #expect(route.lookedUpName(for: try WireURL(parsing: "http://a/")) == nil)
+    }
+
+    @Test func theOtherHostKeepsItsPort() throws {
+        let route = Self.route { ($0.addresses, $0.connectTo) = (.fixed(["::1"]), "[::2]:81") }
+        #expect(RouteNames(route).connectTo == "::server-\(route.number).trellis.invalid:81")
+        #expect(try entries(route, "http://a/") == ["server:81:[::1]"])
+    }
+
+    @Test func foundAddressesChange() throws {
+        let route = Self.route { $0.addresses = .found(name: "a") }
+        for address in ["192.0.2.1", "192.0.2.2"] {
+            route.setAddresses([address])
+            #expect(try entries(route, "http://a/") == ["server:80:\(address)"])
+        }
+    }
+
+    @Test func theProxyHasAName() throws {
+        let proxy = EngineConfiguration.ProxyServer(host: "p", port: 3128, credentials: nil)
+        let route = Self.route { ($0.proxy, $0.proxyAddresses) = (proxy, .fixed(["::1"])) }
+        #expect(try entries(route, "http://a/") == ["proxy:3128:[::1]"])
+        #expect(route.lookedUpName(for: try WireURL(parsing: "http://a/")) == nil)
+    }
+
+    @Test func aSocketNeedsNone() throws {
+        let route = Self.route {
+            ($0.addresses, $0.socket) = (.fixed(["::1"]), TransferRoute.Socket(name: "x", isAbstract: true))
+        }
+        #expect(try entries(route, "http://a/") == [])
+    }
+
+    @Test func messagesHaveTheHosts() throws {
+        let proxy = EngineConfiguration.ProxyServer(host: "p", port: 3128, credentials: nil)
+        let route = Self.route {
+            ($0.addresses, $0.proxy, $0.proxyAddresses) = (.fixed(["::1"]), proxy, .fixed(["::1"]))
+        }
+        let names = RouteNames(route)
+        let message = "\(names.server ?? "") and \(names.proxy ?? ""), \(names.server ?? "")1"
+        #expect(names.restoringHosts(in: message, for: try WireURL(parsing: "http://a/")) == "a and p, a1")
+        #expect(names.restoringHosts(in: "none", for: try WireURL(parsing: "http://a/")) == "none")
+    }
+
+    // MARK: libcurl's cache
+
+    private func entry(_ key: String, _ addresses: String...) -> RouteNames.Entry {
+        RouteNames.Entry(key: key, addresses: addresses)
+    }
+
+    private func lines(_ loaded: inout LoadedAddresses, _ entries: RouteNames.Entry...) -> String? {
+        loaded.lines(for: entries).map { String(decoding: $0.bytes.map { $0 == 0 ? 0x20 : $0 }, as: UTF8.self) }
+    }
+
+    @Test func onlyChangesAreLoaded() {
+        var loaded = LoadedAddresses()
+        #expect(lines(&loaded) == nil)
+        #expect(lines(&loaded, entry("a:80", "1.1.1.1"), entry("b:80", "::1")) == "a:80:1.1.1.1 b:80:[::1] ")
+        #expect(lines(&loaded, entry("a:80", "1.1.1.1")) == nil)
+        #expect(lines(&loaded, entry("a:80", "1.1.1.2"), entry("b:80", "::1")) == "a:80:1.1.1.2 ")
+        #expect(lines(&loaded, entry("a:80", "1.1.1.1")) == "a:80:1.1.1.1 ")
+    }
+
+    @Test func theOldestAreRemoved() {
+        var loaded = LoadedAddresses()
+        for number in 0..<LoadedAddresses.limit { _ = lines(&loaded, entry("\(number):1", "::1")) }
+        #expect(lines(&loaded, entry("0:1", "::2")) == "0:1:[::2] ")
+        #expect(lines(&loaded, entry("new:1", "::1")) == "new:1:[::1] -0:1 ")
+        #expect(lines(&loaded, entry("0:1", "::2")) == "0:1:[::2] -1:1 ")
+    }
+}

@@ -1,0 +1,26 @@
+import Testing
+
+@testable import CurlEngine
+
+/// The rules of TLS of transfers.
+struct TransferTrustTests {
+    @Test func poolsOfOneHostAreDistinguished() {
+        let rules = TransferTrust.system.server
+        #expect(TransferTrust.system.pool("https://a:443") == "https://a:443")
+        #expect(TransferTrust(server: rules, proxy: rules, number: 0).pool("x") == "x")
+        let one = TransferTrust(server: rules, proxy: rules, number: 1).pool("x")
+        let two = TransferTrust(server: rules, proxy: rules, number: 2).pool("x")
+        #expect(one != two && one != "x" && !one.contains(" "))
+    }
+
+    @Test func theMarkIsALineThatIsNoPEM() {
+        let text = TransferTrust.marked(Array("-----BEGIN".utf8), 7)
+        #expect(String(decoding: text, as: UTF8.self) == "# 7\n-----BEGIN")
+        #expect(text != TransferTrust.marked(Array("-----BEGIN".utf8), 8))
+    }
+
+    @Test func theExampleOfTheSystemIsOneCertificate() {
+        guard !TransferTrust.systemExample.isEmpty else { return }
+        #expect(ClientCertificate.certificateCount(TransferTrust.systemExample) == 1)
+    }
+}

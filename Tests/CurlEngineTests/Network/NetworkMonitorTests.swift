@@ -1,0 +1,53 @@
+import Testing
+
+@testable import CurlEngine
+
+/// The thread of a monitor exists while there are observers.
+@Suite(.timeLimit(.minutes(1)))
+struct NetworkMonitorTests {
+    /// The test checks the complete process, and therefore has its own.
+    @Test func theThreadEndsWithItsLastObserver() async {
+        await #expect(processExitsWith: .success) {
+            let monitor = NetworkMonitor()
+            func untilThreads(count: Int) {
+                while ProcessFacts.threads(named: "trellis-network").count != count { pause(milliseconds: 1) }
+            }
+            var descriptors: Int?
+            for _ in 0..<20 {
+                let called = AsyncStream<NetworkState?>.makeStream()
+                let first = monitor.observe { called.continuation.yield($0) }
+                let second = monitor.observe { called.continuation.yield($0) }
+                var states = called.stream.makeAsyncIterator()
+                // Every observer is called, and a state that nothing changes in between is the same for both.
+                let (one, other) = (await states.next(), await states.next())
+                expectInProcess(one != nil && other != nil, "not called")
+                untilThreads(count: 1)
+                first.end()
+                expectInProcess(ProcessFacts.threads(named: "trellis-network").count == 1, "ended early")
+                second.end()
+                untilThreads(count: 0)
+                descriptors = descriptors ?? ProcessFacts.descriptors.count
+            }
+            expectInProcess(ProcessFacts.descriptors.count == descriptors, "descriptors are left")
+        }
+    }
+
+    @Test func withoutASocketTheStateIsUnknown() async {
+        let monitor = NetworkMonitor { _ in nil }
+        #expect(await monitor.current == nil)
+        let called = AsyncStream<Bool>.makeStream()
+        let observation = monitor.observe { called.continuation.yield($0 == nil) }
+        var calls = called.stream.makeAsyncIterator()
+        #expect(await calls.next() == true)
+        observation.end()
+    }
+
+    /// The state of the machine can be read without any rights.
+    @Test func theStateOfThisMachine() async throws {
+        let socket = try #require(RouteSocket(.nothing))
+        let addresses = try #require(socket.readAddresses())
+        #expect(try #require(socket.readState()).ownAddresses == addresses)
+        let loopback = try #require(IPAddress("127.0.0.1"))
+        #expect(addresses.contains(loopback))
+    }
+}

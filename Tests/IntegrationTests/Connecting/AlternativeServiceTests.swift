@@ -1,0 +1,110 @@
+import CurlEngine
+import Foundation
+import HTTPTypes
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Alternative services are used where the running libcurl has HTTP/3 (RFC 7838).
+///
+/// Serialized, because all tests share one peer and each waits until it has no connection.
+@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+struct AlternativeServiceTests {
+    /// The services that were selected, and those that failed.
+    private final class Services: EventMonitor {
+        private let list = Locked<[String]>([])
+        var all: [String] { list.withLock { $0 } }
+
+        func handle(_ event: RequestEvent) async {
+            switch event.kind {
+            case .alternativeSelected: list.withLock { $0.append("selected") }
+            case .alternativeFailed(_, let error):
+                list.withLock { $0.append((error as? TrellisError)?.kind.rawValue ?? "\(error)") }
+            default: break
+            }
+        }
+    }
+
+    private let peer: Peer
+    private let store = AlternativeServiceStore()
+    private let services = Services()
+    private let session: Session
+
+    init() async throws {
+        peer = try await HSTSTests.started.value
+        var configuration = SessionConfiguration()
+        configuration.alternativeServices = store
+        configuration.eventMonitors = [services]
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        session = Session(configuration: configuration)
+    }
+
+    private func request(_ port: String, _ path: String = "/x", body: String? = nil) throws -> Request {
+        let url = try peer.url(port, path, host: "localhost")
+        return body.map { Request(url, method: .post, body: .string($0)) } ?? Request(url)
+    }
+
+    /// Ends the session, and returns the events about services.
+    private func end() async throws -> [String] {
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+        return services.all
+    }
+
+    private static var hasHTTP3: ConditionTrait {
+        .enabled(if: RunningLibcurl.hasHTTP3, "not for a libcurl without HTTP/3")
+    }
+
+    @Test(hasHTTP3) func aServiceOnAnotherPort() async throws {
+        let used = "127.0.0.1:\(try #require(peer.announcement.ports["h3"]))"
+        #expect(try await session.string(request("alternative")) == "origin  ")
+        for number in 1...3 {
+            let (data, response) = try await session.data(request("alternative", body: "abc"))
+            #expect(String(decoding: data, as: UTF8.self) == "h3 \(used) abc")
+            #expect(response.version == .http3)
+            #expect(response.url == (try request("alternative").url))
+            #expect(response.metrics.reusedConnection == (number > 1))
+        }
+        #expect(try await end() == ["selected", "selected", "selected"])
+    }
+
+    @Test(hasHTTP3) func aServiceOnTheSamePort() async throws {
+        let port = try #require(peer.announcement.ports["same"])
+        #expect(try await session.string(request("same")) == "origin  ")
+        let stream = try await session.stream(request("same"))
+        #expect(stream.response.version == .http3)
+        #expect(String(decoding: try await stream.chunks.collect(upTo: 100), as: UTF8.self) == "h3 localhost:\(port) ")
+        #expect(try await end() == ["selected"])
+    }
+
+    /// A service that cannot be reached, or whose certificate is not the origin's, gets nothing; the origin gets the request.
+    @Test(
+        hasHTTP3,
+        arguments: [("dead", ["connect", "http3"]), ("foreign", ["untrusted"]), ("silent", ["timeout_connect"])])
+    func aServiceThatFails(_ port: String, _ kinds: [String]) async throws {
+        for number in 1...3 {
+            var request = try request(port, body: "\(number)")
+            if port == "silent" { request.timeouts = Timeouts(connect: .milliseconds(800)) }
+            let (data, response) = try await session.data(request)
+            #expect(String(decoding: data, as: UTF8.self) == "origin  \(number)")
+            #expect(response.version == .http1_1)
+        }
+        let events = try await end()
+        #expect(events.count == 2 && events.first == "selected" && kinds.contains(events.last ?? ""), "\(events)")
+    }
+
+    @Test(hasHTTP3) func aServiceThatDoesNotServeTheOrigin() async throws {
+        _ = try await session.data(request("alternative"))
+        for _ in 1...2 {
+            #expect(try await session.string(request("alternative", "/misdirected", body: "abc")) == "origin  abc")
+        }
+        #expect(try await end() == ["selected", "unacceptable_status"])
+    }
+
+    @Test(.enabled(if: !RunningLibcurl.hasHTTP3, "not for a libcurl with HTTP/3"))
+    func withoutHTTP3ServicesAreKeptButNotUsed() async throws {
+        for _ in 1...2 { #expect(try await session.string(request("alternative")) == "origin  ") }
+        #expect(await store.services(for: try request("alternative").url).map(\.protocolID) == ["h2", "h3"])
+        #expect(try await end() == [])
+    }
+}

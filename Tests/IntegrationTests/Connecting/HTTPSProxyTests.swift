@@ -1,0 +1,118 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Requests pass through an HTTP proxy over TLS, whose certificate is verified like that of a server.
+@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+struct HTTPSProxyTests {
+    private static let started = Peer.started("https_proxy.py")
+
+    private let peer: Peer
+
+    init() async throws { peer = try await Self.started.value }
+
+    private func session(_ proxy: String, host: String = "127.0.0.1", isTrusting: Bool = true) throws -> Session {
+        var configuration = SessionConfiguration()
+        if isTrusting {
+            configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        }
+        configuration.proxy = .always(
+            try Proxy(try peer.url(proxy, "", host: host), username: "ada", password: "s3cret"))
+        return Session(configuration: configuration)
+    }
+
+    /// Returns the requests that the proxies have got.
+    private func seen() async throws -> [[String?]] { try await peer.answer(to: "seen") }
+
+    private static let basic = "Basic " + Data("ada:s3cret".utf8).base64EncodedString()
+
+    @Test(arguments: ["127.0.0.1", "localhost"])
+    func itForwardsAndTunnels(_ host: String) async throws {
+        let session = try session("proxy", host: host)
+        for _ in 1...2 {
+            #expect(try await session.string("http://far.invalid/a") == "proxy http://far.invalid/a")
+            // The proxy's credentials do not reach the server.
+            #expect(try await session.string(peer.url("server")) == "server -")
+        }
+        let target = try peer.url("server", "").replacingOccurrences(of: "https://", with: "")
+        let plain = ["GET", "http://far.invalid/a", Self.basic]
+        let requests = try await seen()
+        #expect(
+            Set(requests) == [plain, ["CONNECT", target, Self.basic]] && requests.filter { $0 == plain }.count == 2)
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    /// The verification is that of the proxy's own name, and nothing is sent to it before.
+    @Test(arguments: ["wrong-host", "unknown-ca", "expired"])
+    func aProxyThatIsNotTrustedGetsNothing(_ proxy: String) async throws {
+        let session = try session(proxy)
+        for url in ["http://far.invalid/a", try peer.url("server")] {
+            let error = await expectFailure([.untrusted]) { try await session.data(url) }
+            #expect(error?.mayHaveSentBytes == false && error?.isRetryable == false, "\(error as Any)")
+            #expect(error?.untrusted?.isOfProxy == true && error?.description.contains("proxy's certificate") == true)
+        }
+        #expect(try await seen().isEmpty)
+        await session.shutdown()
+    }
+
+    @Test func anOldVersionOfTLSIsRefused() async throws {
+        let session = try session("tls1.1")
+        let error = await expectFailure([.tls, .proxy]) { try await session.data("http://far.invalid/a") }
+        #expect(error?.mayHaveSentBytes == false)
+        #expect(try await seen().isEmpty)
+        await session.shutdown()
+    }
+
+    @Test func anAuthorityThatWasNotNamedIsNotTrusted() async throws {
+        let session = try session("proxy", isTrusting: false)
+        await expectFailure([.untrusted]) { try await session.data("http://far.invalid/a") }
+        #expect(try await seen().isEmpty)
+        await session.shutdown()
+    }
+
+    /// The server in the tunnel is verified with its own name, and not with that of the proxy.
+    @Test func theServerInTheTunnelIsVerifiedToo() async throws {
+        let session = try session("proxy")
+        let error = await expectFailure([.untrusted]) { try await session.data(peer.url("wrong-server")) }
+        #expect(error?.mayHaveSentBytes == false && error?.untrusted?.isOfProxy == false)
+        #expect(error?.untrusted?.rule == .wrongHost("127.0.0.1", names: ["other.example"]), "\(error as Any)")
+        #expect(try await seen().map { $0[0] } == ["CONNECT"])
+        await session.shutdown()
+    }
+
+    /// The proxy and the server have the rules of their own hosts.
+    @Test func rulesByHost() async throws {
+        var configuration = SessionConfiguration()
+        configuration.proxy = .always(try Proxy(try peer.url("proxy", "", host: "localhost")))
+        let trusting = TLSConfiguration(authorities: .only([.file(peer.announcement.ca)]))
+        configuration.tls.fileCheckInterval = .zero
+        configuration.tlsForHosts = [try HostPattern("localhost"): trusting]
+        let session = Session(configuration: configuration)
+        for _ in 1...2 {
+            #expect(try await session.string("http://far.invalid/a") == "proxy http://far.invalid/a")
+            let error = await expectFailure([.untrusted]) { try await session.data(peer.url("server")) }
+            #expect(error?.untrusted?.isOfProxy == false)
+            #expect(try await session.string(peer.url("server", host: "localhost")) == "server -")
+        }
+        _ = try await seen()
+        await session.shutdown()
+    }
+
+    /// A proxy gets a client certificate only if the rules of its host have one.
+    @Test func clientCertificates() async throws {
+        let file = URL(filePath: peer.announcement.ca).deletingLastPathComponent().appending(path: "client.pem")
+        var tls = TLSConfiguration(authorities: .only([.file(peer.announcement.ca)]))
+        tls.clientIdentity = ClientIdentity(certificate: .file(file))
+        for (pattern, expected) in [(nil, "-"), ("127.0.0.1", "ada@example.com")] {
+            var configuration = SessionConfiguration()
+            configuration.proxy = .always(try Proxy(try peer.url("wants", "")))
+            configuration.tls = tls
+            if let pattern { configuration.tlsForHosts = [try HostPattern(pattern): tls] }
+            let session = Session(configuration: configuration)
+            #expect(try await session.string("http://far.invalid/a") == expected)
+            await session.shutdown()
+        }
+    }
+}

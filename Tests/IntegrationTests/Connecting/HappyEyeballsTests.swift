@@ -1,0 +1,58 @@
+import Testing
+import Trellis
+import TrellisTesting
+
+/// A host has an IPv6 address to which nothing gets through, and an IPv4 address that works (RFC 8305).
+@Suite(.timeLimit(.minutes(1)), .enabled(if: NetworkNamespace.isExpected, "needs root, for a network namespace"))
+struct HappyEyeballsTests {
+    /// A device that loses every packet for its neighbour, so that no connection is made, and none is refused.
+    private static let commands = [
+        "ip link set lo up", "ip link add near type veth peer name far", "ip link set near up", "ip link set far up",
+        "ip -6 addr add 2001:db8::1/64 dev near nodad",
+        "ip -6 neigh add 2001:db8::2 lladdr 02:00:00:00:00:02 dev near",
+    ]
+
+    /// Returns the peer's address and the text of the response, or the kind of the error.
+    private static func outcome(
+        addresses: String, _ family: AddressFamily, connect: Duration
+    ) async throws -> String {
+        try await NetworkNamespace.run(commands) {
+            let server = try LoopbackServer.http { _ in .text("alive") }
+            var configuration = SessionConfiguration()
+            configuration.route.addresses = try StaticAddresses("both.invalid:*:\(addresses)")
+            configuration.route.addressFamily = family
+            let session = Session(configuration: configuration)
+            let request = Request("http://both.invalid:\(server.port)/").withTimeouts(Timeouts(connect: connect))
+            return Task.immediate {
+                let text: String
+                do {
+                    let (data, response) = try await session.data(request)
+                    text = "\(response.metrics.peerAddress ?? "-") \(String(decoding: data, as: UTF8.self))"
+                } catch let error as TrellisError {
+                    text = error.kind.rawValue
+                }
+                await session.shutdown()
+                server.stop()
+                return text
+            }
+        }
+    }
+
+    @Test(arguments: ["2001:db8::2,127.0.0.1", "127.0.0.1,2001:db8::2"])
+    func aDeadIPv6DoesNotStopARequest(_ addresses: String) async throws {
+        let outcome = try await Self.outcome(addresses: addresses, .any, connect: .seconds(30))
+        #expect(outcome.hasPrefix("127.0.0.1") && outcome.hasSuffix(" alive"))
+    }
+
+    /// Without IPv4, the address is dead indeed.
+    @Test func theIPv6AddressIsDead() async throws {
+        let outcome = try await Self.outcome(
+            addresses: "2001:db8::2,127.0.0.1", .ipv6, connect: .milliseconds(500))
+        #expect(outcome == TrellisError.Kind.connectTimeout.rawValue)
+    }
+
+    @Test func withoutIPv6ItIsNotTried() async throws {
+        let outcome = try await Self.outcome(addresses: "2001:db8::2,127.0.0.1", .ipv4, connect: .seconds(30))
+        #expect(outcome.hasSuffix(" alive"))
+    }
+}

@@ -1,0 +1,115 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// A SOCKS proxy in front of an HTTP proxy, and SOCKS proxies at Unix domain sockets, that break the rules or are gone.
+@Suite(.timeLimit(.minutes(1)))
+struct ProxyChainTests {
+    private func session(_ proxy: Proxy) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.proxy = .always(proxy)
+        configuration.timeouts.connect = .milliseconds(200)
+        return Session(configuration: configuration)
+    }
+
+    private static let urls = ["http://far.invalid/", "https://far.invalid/"]
+
+    /// The failure is that of the first proxy, which sees neither the credentials of the second one nor the request.
+    @Test(arguments: SOCKSPeer.Point.allCases, urls)
+    func aHostileFirstProxy(_ point: SOCKSPeer.Point, _ url: String) async throws {
+        for deviation in SOCKSTests.deviations + [.silence] {
+            let peer = try SOCKSPeer.start(
+                login: point == .login ? ("front", "f") : nil, deviation: (point, deviation))
+            let front = try Proxy("socks5h://\(point == .login ? "front:f@" : "")127.0.0.1:\(peer.port)")
+            let session = session(try Proxy("http://back:s3cret@inner.invalid:3128").reached(through: front))
+            let error = await expectFailure([.proxy, .connectTimeout]) { try await session.data(url) }
+            #expect(error?.mayHaveSentBytes == false && peer.requests.isEmpty)
+            if error?.kind == .proxy { #expect(error?.description.contains("127.0.0.1:\(peer.port)") == true) }
+            await session.shutdown()
+            try await peer.waitUntilAllClosed()
+        }
+    }
+
+    @Test(arguments: [1, 2, 5, 8, 255] as [UInt8], urls)
+    func aFirstProxyThatRefuses(_ code: UInt8, _ url: String) async throws {
+        let peer = try SOCKSPeer.start(reply: code)
+        let front = try Proxy("socks5h://127.0.0.1:\(peer.port)")
+        let session = session(try Proxy("http://back:s3cret@inner.invalid:3128").reached(through: front))
+        let error = await expectFailure([.proxy]) { try await session.data(url) }
+        #expect(error?.description.contains("s3cret") == false && peer.requests.isEmpty)
+        await session.shutdown()
+    }
+
+    /// The credentials of the HTTP proxy are not offered to the SOCKS proxy.
+    @Test(arguments: ["socks5h", "socks4a"])
+    func theSecondProxysCredentialsAreItsOwn(_ scheme: String) async throws {
+        let connects = SOCKSPeer.Recorder()
+        let peer = try SOCKSPeer.start(connects: connects)
+        let front = try Proxy("\(scheme)://127.0.0.1:\(peer.port)")
+        let session = session(try Proxy("http://back:s3cret@inner.invalid:3128").reached(through: front))
+        _ = try await session.data("http://far.invalid/")
+        #expect(connects.all.map(\.username) == [nil] && connects.all.map(\.host) == ["inner.invalid"])
+        #expect(peer.requests.map { $0["Proxy-Authorization"] } == ["Basic YmFjazpzM2NyZXQ="])
+        await session.shutdown()
+    }
+
+    /// An HTTP proxy without credentials gets none of the SOCKS proxy in front of it.
+    @Test func theFirstProxysCredentialsAreItsOwn() async throws {
+        let peer = try SOCKSPeer.start(login: ("front", "s3cret"))
+        let front = try Proxy("socks5h://front:s3cret@127.0.0.1:\(peer.port)")
+        let session = session(try Proxy("http://inner.invalid:3128").reached(through: front))
+        _ = try await session.data("http://far.invalid/")
+        #expect(peer.requests.map { $0["Proxy-Authorization"] } == [nil])
+        await session.shutdown()
+    }
+
+    // MARK: Unix domain sockets
+
+    private func path(_ name: String) throws -> String { try temporaryFolder("proxy-sockets") + "/\(name)" }
+
+    @Test func aLoginAtASocket() async throws {
+        let path = try path("login"), connects = SOCKSPeer.Recorder()
+        let peer = try SOCKSPeer.start(on: .unix(path: path), login: ("ada", "s3cret"), connects: connects)
+        let session = session(try Proxy("socks5h://ada:s3cret@localhost\(path)"))
+        for url in ["http://far.invalid/", "http://other.invalid:81/"] { _ = try await session.data(url) }
+        #expect(connects.all.map(\.host) == ["far.invalid", "other.invalid"])
+        #expect(connects.all.allSatisfy { $0.password == "s3cret" })
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test(arguments: SOCKSPeer.Point.allCases)
+    func aHostileProxyAtASocket(_ point: SOCKSPeer.Point) async throws {
+        for (index, deviation) in (SOCKSTests.deviations + [.silence]).enumerated() {
+            let path = try path("\(point.rawValue)\(index)")
+            let peer = try SOCKSPeer.start(
+                on: .unix(path: path), login: point == .login ? ("ada", "b") : nil, deviation: (point, deviation))
+            let session = session(try Proxy("socks5h://\(point == .login ? "ada:b@" : "")localhost\(path)"))
+            let error = await expectFailure([.proxy, .connectTimeout]) { try await session.data("http://far.invalid/") }
+            #expect(error?.mayHaveSentBytes == false && peer.requests.isEmpty)
+            await session.shutdown()
+            try await peer.waitUntilAllClosed()
+        }
+    }
+
+    /// The file is missing, is no socket, or has no server any more.
+    @Test(arguments: ["missing", "file", "dead"])
+    func noProxyAtASocket(_ name: String) async throws {
+        let path = try path(name)
+        if name == "file" { try Data().write(to: URL(filePath: path)) }
+        if name == "dead" { try LoopbackServer(on: .unix(path: path)) { _ in }.stop() }
+        let session = session(try Proxy("socks5h://localhost\(path)"))
+        let error = await expectFailure([.proxy]) { try await session.data("http://far.invalid/") }
+        #expect(error?.description.contains("no connection to the proxy \(path)") == true, "\(error as Any)")
+        await session.shutdown()
+    }
+
+    @Test(arguments: [
+        "socks5h://localhost/\(String(repeating: "a", count: 107))", "socks5h://localhost/a%00b",
+        "socks5h://localhost/%zz",
+    ])
+    func aSocketThatCannotBe(_ url: String) {
+        #expect(throws: TrellisError.self) { try Proxy(url) }
+    }
+}

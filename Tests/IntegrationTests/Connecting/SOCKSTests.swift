@@ -1,0 +1,178 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Requests pass through a SOCKS proxy.
+@Suite(.timeLimit(.minutes(1)))
+struct SOCKSTests {
+    private func session(_ proxy: Proxy, _ change: (inout SessionConfiguration) -> Void = { _ in }) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.proxy = .always(proxy)
+        change(&configuration)
+        return Session(configuration: configuration)
+    }
+
+    /// The kind, the URL, and the text of the server: the version, the host that the proxy got, and the user.
+    static let ways: [(Proxy.Kind, String, String)] = [
+        (.socks4, "http://127.0.0.1:81/a", "SOCKS 4 to 127.0.0.1:81 as -"),
+        (.socks4, "http://localhost:81/a", "SOCKS 4 to 127.0.0.1:81 as -"),
+        (.socks4a, "http://far.invalid/a", "SOCKS 4 to far.invalid:80 as -"),
+        (.socks5, "http://127.0.0.1:81/a", "SOCKS 5 to 127.0.0.1:81 as -"),
+        (.socks5h, "http://far.invalid/a", "SOCKS 5 to far.invalid:80 as -"),
+        (.socks5h, "http://127.0.0.1:81/a", "SOCKS 5 to 127.0.0.1:81 as -"),
+    ]
+
+    @Test(arguments: ways)
+    func theProxyConnectsToTheServer(_ kind: Proxy.Kind, _ url: String, _ text: String) async throws {
+        let connects = SOCKSPeer.Recorder()
+        let peer = try SOCKSPeer.start(connects: connects)
+        let session = session(try Proxy("\(kind.rawValue)://127.0.0.1:\(peer.port)"))
+        for _ in 1...2 { #expect(try await session.string(url) == text) }
+        #expect(connects.all.count == 1 && peer.requests.allSatisfy { $0.target == "/a" })
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test(arguments: [("ada", "s:e/c%ret"), (String(repeating: "a", count: 255), String(repeating: "b", count: 255))])
+    func theProxyGetsTheCredentials(_ username: String, _ password: String) async throws {
+        let connects = SOCKSPeer.Recorder()
+        let peer = try SOCKSPeer.start(login: (username, password), connects: connects)
+        let proxy = try Proxy("socks5h://127.0.0.1:\(peer.port)", username: username, password: password)
+        let session = session(proxy)
+        #expect(try await session.string("http://far.invalid/a").hasSuffix(username))
+        #expect(connects.all.map(\.password) == [password])
+        let head = String(decoding: try #require(peer.requests.first).headBytes, as: UTF8.self)
+        #expect(!head.contains("uthori") && !head.contains(password))
+        await session.shutdown()
+    }
+
+    @Test func theUserOfSOCKS4HasNoPassword() async throws {
+        let peer = try SOCKSPeer.start()
+        let session = session(try Proxy("socks4a://ada@127.0.0.1:\(peer.port)"))
+        #expect(try await session.string("http://far.invalid/a") == "SOCKS 4 to far.invalid:80 as ada")
+        await session.shutdown()
+    }
+
+    @Test func aSocketCanBeTheProxy() async throws {
+        let path = try temporaryFolder("socks") + "/a socket"
+        let peer = try SOCKSPeer.start(on: .unix(path: path))
+        let session = session(try Proxy("socks5h://localhost\(path.replacingOccurrences(of: " ", with: "%20"))"))
+        #expect(try await session.string("http://far.invalid/a") == "SOCKS 5 to far.invalid:80 as -")
+        await session.shutdown()
+        peer.stop()
+    }
+
+    /// A SOCKS proxy in front of an HTTP proxy connects to that proxy, which gets the request.
+    @Test(arguments: [false, true])
+    func aChainOfTwo(_ isTunnel: Bool) async throws {
+        let connects = SOCKSPeer.Recorder()
+        let peer = try SOCKSPeer.start(login: ("front", "f:@/%"), connects: connects) { connection in
+            while let head = try connection.readHead() {
+                _ = try connection.readBody(of: head, storing: false)
+                if head.method == "CONNECT" { try connection.write("HTTP/1.1 403 No\r\nContent-Length: 0\r\n\r\n") }
+                try connection.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            }
+        }
+        let front = try Proxy("socks5h://127.0.0.1:\(peer.port)", username: "front", password: "f:@/%")
+        let proxy = try Proxy("http://back:b@inner.invalid:3128").reached(through: front)
+        #expect("\(proxy)".contains("inner.invalid") && !"\(proxy)".contains("f:@"))
+        let session = session(proxy)
+        if isTunnel {
+            let error = await expectFailure([.proxy]) { try await session.data("https://far.invalid/a") }
+            #expect(error?.description.contains("the proxy inner.invalid:3128 makes no tunnel") == true)
+        } else {
+            #expect(try await session.string("http://far.invalid/a") == "ok")
+        }
+        let basic = "Basic " + Data("back:b".utf8).base64EncodedString()
+        let target = isTunnel ? "far.invalid:443" : "http://far.invalid/a"
+        #expect(peer.requests.map(\.target) == [target] && peer.requests[0]["Proxy-Authorization"] == basic)
+        let expected = SOCKSPeer.Connect(
+            version: 5, host: "inner.invalid", port: 3128, username: "front", password: "f:@/%")
+        #expect(connects.all == [expected])
+        await session.shutdown()
+    }
+
+    // MARK: Failures
+
+    @Test(arguments: 1...10, [Proxy.Kind.socks5h, .socks5])
+    func everyReplyIsAFailureOfTheProxy(_ code: UInt8, _ kind: Proxy.Kind) async throws {
+        let peer = try SOCKSPeer.start(reply: code)
+        let session = session(try Proxy("\(kind.rawValue)://127.0.0.1:\(peer.port)"))
+        let error = await expectFailure([.proxy]) { try await session.data("http://127.0.0.1:9/") }
+        #expect(error?.description.contains("makes no connection to the server") == true, "\(error as Any)")
+        // Not allowed by the rules, and an unsupported command or type of address, are the same at the next attempt.
+        #expect(error?.isRetryable == ![2, 7, 8].contains(code), "\(code)")
+        #expect(error?.mayHaveSentBytes == false)
+        await session.shutdown()
+    }
+
+    @Test(arguments: [91, 92, 93, 94] as [UInt8])
+    func everyReplyOfSOCKS4IsAFailure(_ code: UInt8) async throws {
+        let peer = try SOCKSPeer.start(reply: code)
+        let session = session(try Proxy("socks4a://ada@127.0.0.1:\(peer.port)"))
+        let error = await expectFailure([.proxy]) { try await session.data("http://far.invalid/") }
+        #expect(error?.mayHaveSentBytes == false)
+        await session.shutdown()
+    }
+
+    @Test(arguments: [nil, ("ada", "wrong"), ("ada", "")] as [(String, String)?])
+    func refusedCredentials(_ pair: (String, String)?) async throws {
+        let peer = try SOCKSPeer.start(login: ("ada", "s3cret"))
+        let proxy = try Proxy("socks5h://127.0.0.1:\(peer.port)", username: pair?.0, password: pair?.1)
+        let session = session(proxy)
+        let error = await expectFailure([.proxy]) { try await session.data("http://far.invalid/") }
+        let words = pair == nil ? "asks for credentials" : "does not accept the credentials"
+        #expect(error?.description.contains(words) == true && error?.isRetryable == false, "\(error as Any)")
+        #expect(error?.description.contains("wrong") == false)
+        await session.shutdown()
+    }
+
+    static let deviations: [SOCKSPeer.Deviation] = [
+        .end, .garbage, .bytes([5]), .bytes([5, 0, 0]), .bytes([5, 0, 0, 3, 255]), .bytes([4, 0]),
+        .bytes([5, 1, 0, 9]),
+        .bytes([UInt8](repeating: 255, count: 70_000)),
+    ]
+
+    @Test(arguments: SOCKSPeer.Point.allCases, deviations.indices)
+    func aProxyThatDeviatesIsAFailure(_ point: SOCKSPeer.Point, _ index: Int) async throws {
+        let peer = try SOCKSPeer.start(
+            login: point == .login ? ("a", "b") : nil, deviation: (point, Self.deviations[index]))
+        let pair = point == .login ? "a:b@" : ""
+        let session = session(try Proxy("socks5h://\(pair)127.0.0.1:\(peer.port)"))
+        let error = await expectFailure([.proxy]) { try await session.data("http://far.invalid/") }
+        #expect(error?.mayHaveSentBytes == false, "\(error as Any)")
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test(arguments: SOCKSPeer.Point.allCases, [Proxy.Kind.socks5h, .socks4a])
+    func silenceEndsAtTheTimeToConnect(_ point: SOCKSPeer.Point, _ kind: Proxy.Kind) async throws {
+        let point = kind == .socks4a ? .reply : point
+        let peer = try SOCKSPeer.start(login: point == .login ? ("a", "b") : nil, deviation: (point, .silence))
+        let session = session(try Proxy("\(kind.rawValue)://a:b@127.0.0.1:\(peer.port)")) {
+            $0.timeouts.connect = .milliseconds(100)
+        }
+        await expectFailure([.connectTimeout]) { try await session.data("http://far.invalid/") }
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test func aNameThatCannotBeLookedUpHereIsTheServers() async throws {
+        let peer = try SOCKSPeer.start()
+        let session = session(try Proxy("socks5://127.0.0.1:\(peer.port)"))
+        let error = await expectFailure([.dns]) { try await session.data("http://far.invalid/") }
+        #expect(error?.mayHaveSentBytes == false)
+        await session.shutdown()
+    }
+
+    @Test(arguments: Proxy.Kind.allCases.dropFirst())
+    func aProxyThatIsGone(_ kind: Proxy.Kind) async throws {
+        let gone = try LoopbackServer { _ in }
+        gone.stop()
+        let session = session(try Proxy("\(kind.rawValue)://127.0.0.1:\(gone.port)"))
+        let error = await expectFailure([.proxy]) { try await session.data("http://127.0.0.1:9/") }
+        #expect(error?.description.contains("no connection to the proxy 127.0.0.1:\(gone.port)") == true)
+        await session.shutdown()
+    }
+}

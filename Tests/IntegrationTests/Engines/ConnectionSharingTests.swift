@@ -1,0 +1,59 @@
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The connections of a session with several engines whose requests wait for them.
+@Suite(.timeLimit(.minutes(2)))
+struct ConnectionSharingTests {
+    @Test(arguments: [2, 4])
+    func originsKeepTheirConnectionsAtTheTotalLimit(_ engines: Int) async throws {
+        let servers = try (0..<2).map { _ in try LoopbackServer.http { _ in .text("hello") } }
+        let session = SeveralEnginesTests.session(.fixed(engines), total: 8)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for task in 0..<60 {
+                group.addTask {
+                    for number in 0..<20 { _ = try await session.data(servers[(task + number) % 2].url()) }
+                }
+            }
+            try await group.waitForAll()
+        }
+        // Without this rule, every second request would close a connection and open another.
+        #expect(servers.reduce(0) { $0 + $1.acceptedCount } < 240)
+        await session.shutdown()
+    }
+
+    @Test func sessionsWithoutConnectionsHaveOne() async throws {
+        let server = try LoopbackServer.http { _ in .text("hello") }
+        let session = SeveralEnginesTests.session(.one, perOrigin: 0, total: -1)
+        for _ in 0..<2 { #expect(try await session.string(server.url()) == "hello") }
+        #expect(server.acceptedCount == 1)
+        await session.shutdown()
+    }
+
+    /// All connections are on the second engine when requests of both engines wait.
+    @Test func enginesShareTheConnectionsOfAnOriginForTheirTasks() async throws {
+        let gate = LoopbackServer.Gate()
+        let server = try SeveralEnginesTests.server { $0 == "/first" ? gate : nil }
+        let session = SeveralEnginesTests.session(.fixed(2), perOrigin: 4)
+        let first = (0..<4).map { _ in
+            SeveralEnginesTests.onEngine(1, of: session) { _ = try await session.data(server.url("/first")) }
+        }
+        try await server.waitUntilRequested(count: 4)
+        let tasks = (0..<40).map { number in
+            SeveralEnginesTests.onEngine(number % 2, of: session) {
+                for _ in 0..<20 { _ = try await session.data(server.url()) }
+            }
+        }
+        await SeveralEnginesTests.waitUntilLive(session, count: 44)
+        #expect(session.engineStatistics.map(\.requestCount) == [0, 4])
+        gate.open()
+        for task in first + tasks { try await task.value }
+        let requests = session.engineStatistics.map(\.requestCount)
+        #expect(requests.reduce(0, +) == 804)
+        #expect(requests.allSatisfy { $0 > 200 }, "\(requests)")
+        // Two connections were closed on the second engine, and opened on the first.
+        #expect(server.acceptedCount == 6)
+        await session.shutdown()
+    }
+}

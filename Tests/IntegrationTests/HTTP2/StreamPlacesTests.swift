@@ -1,0 +1,150 @@
+import CurlEngine
+import Foundation
+import Testing
+import Trellis
+
+/// The limits on connections hold for shared connections, whatever happens to these.
+///
+/// Serialized, because the tests share peers.
+@Suite(.timeLimit(.minutes(1)), .serialized, .requiresPeers)
+struct StreamPlacesTests {
+    private static let limits = Peer.started("http2_limits.py")
+    private static let scenarios = Peer.started("http2.py")
+
+    private struct Nothing: Decodable {}
+
+    private func session(_ peer: Peer, _ limits: ConnectionLimits, engines: EngineCount = .fixed(1)) -> Session {
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        configuration.limits = limits
+        configuration.engines = engines
+        configuration.timeouts = Timeouts(total: .seconds(10))
+        return Session(configuration: configuration)
+    }
+
+    private func tell(_ peer: Peer, _ command: String) async throws {
+        _ = try await peer.answer(Nothing.self, to: command)
+    }
+
+    private func counts(_ peer: Peer) async throws -> StreamLimitTests.Counts { try await peer.answer(to: "counts") }
+
+    @Test(arguments: [1, 4])
+    func aRefusedStreamGivesUpItsPlace(_ perOrigin: Int) async throws {
+        let peer = try await Self.scenarios.value
+        let session = session(peer, ConnectionLimits(perOrigin: perOrigin))
+        for _ in 0..<perOrigin + 1 {
+            let url = try peer.url("tls", "/refused-once/\(UUID())")
+            #expect(try await session.data(url).1.status == .ok)
+        }
+        #expect(try await session.data(peer.url("tls", "/ok/10")).1.status == .ok)
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test func connectionsThatEndGiveUpTheirPlaces() async throws {
+        let peer = try await Self.scenarios.value
+        let session = session(peer, ConnectionLimits(perOrigin: 4))
+        for _ in 0..<6 {
+            _ = try await session.data(peer.url("tls", "/ok/10"))
+            let url = try peer.url("tls", "/close-once/\(UUID())")
+            #expect(try await session.data(url).1.status == .ok)
+        }
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    @Test func theLimitOfAnOriginHoldsOnAnEngineThatDoesNotKnowTheOrigin() async throws {
+        guard LibcurlFeatures.current.canMultiplex else { return }
+        let peer = try await Self.limits.value
+        try await tell(peer, "limit 100")
+        try await tell(peer, "hold")
+        let session = session(peer, ConnectionLimits(perOrigin: 4), engines: .fixed(2))
+        let url = try peer.url("tls", "/hold")
+        let first = Task(executorPreference: session.executors[0]) { try await session.data(url) }
+        while try await counts(peer).requests != 1 {}
+        let others = (0..<50).map { _ in
+            Task(executorPreference: session.executors[1]) { try await session.data(url) }
+        }
+        while try await counts(peer).requests != 51 {}
+        #expect(try await counts(peer).peakOpen <= 4)
+        try await tell(peer, "release")
+        for task in others + [first] { #expect(try await task.value.1.status == .ok) }
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    /// An engine whose connections are always busy does not keep another engine waiting.
+    @Test func anEngineGetsItsTurnWhileAnotherOneIsAlwaysBusy() async throws {
+        guard LibcurlFeatures.current.canMultiplex else { return }
+        let peer = try await Self.limits.value
+        try await tell(peer, "limit 2")
+        try await tell(peer, "hold")
+        let session = session(peer, ConnectionLimits(perOrigin: 2), engines: .fixed(2))
+        let url = try peer.url("tls", "/hold")
+        _ = try await session.data(peer.url("tls", "/ok"))
+        func onBusyEngine() -> Task<(Data, Response), any Error> {
+            Task(executorPreference: session.executors[0]) { try await session.data(url) }
+        }
+        var busy = (0..<8).map { _ in onBusyEngine() }
+        while try await counts(peer).requests != 4 {}
+        let hasEnded = Locked(false)
+        let other = Task(executorPreference: session.executors[1]) {
+            _ = try await session.data(url)
+            hasEnded.withLock { $0 = true }
+        }
+        var released = 0
+        while !hasEnded.withLock({ $0 }), released < 40 {
+            busy.append(onBusyEngine())
+            try await tell(peer, "release one")
+            released += 1
+            while try await counts(peer).requests < 1, !hasEnded.withLock({ $0 }) {}
+        }
+        #expect(released < 40)
+        try await tell(peer, "release")
+        for task in busy { #expect(try await task.value.1.status == .ok) }
+        try await other.value
+        await session.shutdown()
+        try await peer.waitUntilAllClosed()
+    }
+
+    // MARK: Closed connections
+
+    /// A delegate that reports the end of its transfer.
+    private final class End: TransferDelegate {
+        private let whenEnded: @Sendable (EngineFailure.Kind?) -> Void
+        init(_ whenEnded: @escaping @Sendable (EngineFailure.Kind?) -> Void) { self.whenEnded = whenEnded }
+        func transferIsConnected() {}
+        func transferDidReceiveInformational(_ head: WireHead) {}
+        func transferDidReceiveHead(_ head: WireHead) {}
+        func transferDidReceiveBody(_ bytes: RawSpan) {}
+        func transferNeedsBody() {}
+        func transferDidEnd(_ end: TransferEnd) { whenEnded(end.failure?.kind) }
+    }
+
+    /// A connection that the engine has closed itself carries no request, so that a request that must not be sent twice does not fail.
+    @Test func aRequestRightAfterItsConnectionWasClosedIsSent() async throws {
+        let peer = try await Self.scenarios.value
+        let executor = EngineExecutor()
+        let engine = CurlEngine(executor: executor, configuration: EngineConfiguration())
+        var rules = TransferTrust.Rules()
+        rules.authorities = .unverified
+        let url = try WireURL(parsing: peer.url("tls", "/ok/10"))
+        let options = TransferOptions(
+            url: url, trust: TransferTrust(server: rules, proxy: rules, number: 0), method: "POST",
+            body: .bytes(Array("text".utf8)), version: .http2OverTLS)
+        for _ in 0..<3 {
+            for closes in [false, true] {
+                let failure = await withCheckedContinuation { continuation in
+                    executor.submit {
+                        if closes { engine.closeIdleConnections(to: nil) }
+                        let transfer = engine.makeTransfer(options)
+                        engine.start(transfer, delegate: End { continuation.resume(returning: $0) })
+                    }
+                }
+                #expect(failure == nil)
+            }
+        }
+        await executor.shutDown()
+        try await peer.waitUntilAllClosed()
+    }
+}

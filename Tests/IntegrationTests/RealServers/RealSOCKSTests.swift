@@ -1,0 +1,85 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Requests pass through dante, which asks for no credentials, and microsocks, which does, to real servers.
+@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+struct RealSOCKSTests {
+    private static let started = Peer.started("real_servers.py")
+
+    private let peer: Peer
+
+    init() async throws { peer = try await Self.started.value }
+
+    private func place(_ name: String) throws -> String {
+        "127.0.0.1:\(try #require(peer.announcement.ports[name]))"
+    }
+
+    private func session(_ kind: Proxy.Kind, _ name: String, _ login: String = "") throws -> Session {
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        configuration.proxy = .always(try Proxy("\(kind.rawValue)://\(login)\(place(name))"))
+        return Session(configuration: configuration)
+    }
+
+    private func files(_ session: Session, _ pair: RealServerTests.Pair) async throws {
+        for path in ["/small", "/large", "/small"] {
+            var request = Request(try peer.url(pair.server, path))
+            request.httpVersion = pair.policy
+            let (data, response) = try await session.data(request)
+            #expect(data.count == (path == "/small" ? 11 : 8 << 20) && response.version == pair.version)
+        }
+        await session.shutdown()
+    }
+
+    /// dante refuses the names of servers with version 4.
+    @Test(.requires("danted"), arguments: RealProxyTests.pairs, [Proxy.Kind.socks4, .socks5, .socks5h])
+    func dante(_ pair: RealServerTests.Pair, _ kind: Proxy.Kind) async throws {
+        try await files(session(kind, "danted"), pair)
+    }
+
+    @Test(.requires("microsocks"), arguments: RealProxyTests.pairs, [Proxy.Kind.socks5, .socks5h])
+    func microsocks(_ pair: RealServerTests.Pair, _ kind: Proxy.Kind) async throws {
+        try await files(session(kind, "microsocks", "ada:s3cret@"), pair)
+    }
+
+    /// The rules of dante forbid the port.
+    @Test(.requires("danted"), arguments: [Proxy.Kind.socks4, .socks5, .socks5h])
+    func aPortThatIsForbidden(_ kind: Proxy.Kind) async throws {
+        let session = try session(kind, "danted")
+        let error = await expectFailure([.proxy]) { try await session.data("https://127.0.0.1:9/") }
+        #expect(error?.description.contains("makes no connection to the server") == true)
+        await session.shutdown()
+    }
+
+    /// No server listens on the port.
+    @Test(.requires("microsocks"))
+    func aServerThatIsGone() async throws {
+        let session = try session(.socks5h, "microsocks", "ada:s3cret@")
+        let error = await expectFailure([.proxy]) { try await session.data("https://127.0.0.1:9/") }
+        #expect(error?.isRetryable == true && error?.mayHaveSentBytes == false)
+        await session.shutdown()
+    }
+
+    @Test(.requires("microsocks"), arguments: ["", "ada:wrong@", "bob:s3cret@"])
+    func wrongCredentials(_ login: String) async throws {
+        let session = try session(.socks5h, "microsocks", login)
+        let error = await expectFailure([.proxy]) { try await session.data(peer.url("caddy", "/small")) }
+        let expected = TrellisError.ProxyFailure.socksUnauthorized(
+            proxy: try place("microsocks"), hasCredentials: !login.isEmpty)
+        #expect(error?.reason == .proxyFailed(expected))
+        await session.shutdown()
+    }
+
+    /// tinyproxy is reached through microsocks, each with its own credentials.
+    @Test(.requires("microsocks"), .requires("tinyproxy"), arguments: RealProxyTests.pairs)
+    func aChain(_ pair: RealServerTests.Pair) async throws {
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        let front = try Proxy("socks5h://ada:s3cret@\(place("microsocks"))")
+        let proxy = try Proxy("http://ada:s3cret@\(place("tinyproxy"))")
+        configuration.proxy = .always(try proxy.reached(through: front))
+        try await files(Session(configuration: configuration), pair)
+    }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import Testing
+import Trellis
+import TrellisTesting
+
+/// Requests pass through squid, with Basic and with Digest authentication, to real servers.
+@Suite(.timeLimit(.minutes(1)), .requiresPeers, .requires("squid"))
+struct SquidTests {
+    private static let started = Peer.started("real_servers.py")
+    private static let schemes = Proxy.Authentication.allCases
+
+    private let peer: Peer
+
+    init() async throws { peer = try await Self.started.value }
+
+    private var place: String { get throws { "127.0.0.1:\(try #require(peer.announcement.ports["squid"]))" } }
+
+    private func session(_ authentication: Proxy.Authentication, password: String? = "s3cret") throws -> Session {
+        var configuration = SessionConfiguration()
+        configuration.tls = TLSConfiguration(additionalCertificateAuthorityFile: peer.announcement.ca)
+        configuration.proxy = .always(
+            try Proxy(
+                "http://\(try place)", username: password.map { _ in "ada" }, password: password,
+                authentication: authentication))
+        return Session(configuration: configuration)
+    }
+
+    private func request(_ path: String, _ pair: RealServerTests.Pair) throws -> Request {
+        var request = Request(try peer.url(pair.server, path))
+        request.httpVersion = pair.policy
+        return request
+    }
+
+    @Test(arguments: RealProxyTests.pairs, schemes)
+    func filesThroughATunnel(_ pair: RealServerTests.Pair, _ authentication: Proxy.Authentication) async throws {
+        let session = try session(authentication)
+        for _ in 1...3 {
+            let (small, response) = try await session.data(request("/small", pair))
+            #expect(String(decoding: small, as: UTF8.self) == "hello world" && response.version == pair.version)
+            #expect(response.metrics.peerAddress == (try place))
+        }
+        let (large, _) = try await session.data(request("/large", pair))
+        #expect(large == Data((0..<8 << 20).map { UInt8($0 % 251) }))
+        if pair.server == "caddy" {
+            let field = try await session.string(request("/proxy-authorization", pair))
+            #expect(field == "[]")
+        }
+        await session.shutdown()
+    }
+
+    /// Without TLS, squid reads a request with Basic authentication; with Digest, it makes a tunnel.
+    @Test(arguments: schemes)
+    func withoutTLS(_ authentication: Proxy.Authentication) async throws {
+        let server = try LoopbackServer.http { .text("got \($0.bodyLength)") }
+        let session = try session(authentication)
+        for _ in 1...2 {
+            let request = Request(server.url("/a?b"), method: .post, body: .string("abc"))
+            #expect(try await session.string(request) == "got 3")
+        }
+        #expect(server.requests.allSatisfy { $0.target == "/a?b" && $0["Proxy-Authorization"] == nil })
+        #expect(server.requests.allSatisfy { ($0["Via"] != nil) == (authentication == .basic) })
+        await session.shutdown()
+    }
+
+    @Test(arguments: schemes, ["wrong", nil] as [String?])
+    func noTunnelWithoutThePassword(_ authentication: Proxy.Authentication, _ password: String?) async throws {
+        let session = try session(authentication, password: password)
+        let error = await expectFailure([.proxy]) { try await session.data(peer.url("caddy", "/small")) }
+        let expected = TrellisError.ProxyFailure.unauthorized(
+            proxy: try place, status: 407, hasCredentials: password != nil)
+        #expect(error?.reason == .proxyFailed(expected))
+        await session.shutdown()
+    }
+
+    @Test(arguments: schemes)
+    func aTunnelThatIsForbidden(_ authentication: Proxy.Authentication) async throws {
+        let session = try session(authentication)
+        let error = await expectFailure([.proxy]) { try await session.data("https://127.0.0.1:9/") }
+        #expect(error?.reason == .proxyFailed(.refused(proxy: try place, status: 403)))
+        await session.shutdown()
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import Testing
+import Trellis
+
+/// Clients authenticate with a certificate.
+@Suite(.timeLimit(.minutes(1)), .requiresPeers)
+struct ClientIdentityTests {
+    /// The number of calls of a closure.
+    private actor Counter {
+        private(set) var count = 0
+        func increment() { count += 1 }
+    }
+
+    private static func tls(
+        _ certificate: String, _ key: String? = nil, passphrase: (@Sendable () async throws -> String)? = nil
+    ) async throws -> TLSConfiguration {
+        var tls = try await TrustPeer.tls()
+        var keySource: CertificateSource?
+        if let key { keySource = .file(try await TrustPeer.file(key)) }
+        tls.clientIdentity = ClientIdentity(
+            certificate: .file(try await TrustPeer.file(certificate)), key: keySource, passphrase: passphrase)
+        return tls
+    }
+
+    @Test(arguments: [
+        ("client.pem", "client.key"), ("combined.pem", nil), ("client.p12", nil), ("client.p12", "client.key"),
+        ("client.pem", "combined.pem"),
+    ])
+    func formsOfIdentities(_ certificate: String, _ key: String?) async throws {
+        let tls = try await Self.tls(certificate, key)
+        for port in ["mtls", "mtls1.2", "wants"] {
+            #expect(try await TrustPeer.answer(from: port, tls).hasPrefix("ada "), "\(port)")
+        }
+        #expect(try await TrustPeer.answer(from: "valid", tls).hasPrefix("- "))
+    }
+
+    @Test func bytesInPlaceOfFiles() async throws {
+        var tls = try await TrustPeer.tls()
+        let store = try Data(contentsOf: URL(filePath: try await TrustPeer.file("client.p12")))
+        let pem = try String(contentsOfFile: try await TrustPeer.file("combined.pem"), encoding: .utf8)
+        for source: CertificateSource in [.bytes(store), .pem(pem)] {
+            tls.clientIdentity = ClientIdentity(certificate: source)
+            #expect(try await TrustPeer.answer(from: "mtls", tls).hasPrefix("ada "))
+        }
+    }
+
+    @Test(arguments: [("client.pem", "encrypted.key"), ("encrypted.p12", nil)])
+    func thePassphraseIsAskedOnceIfItIsNeeded(_ certificate: String, _ key: String?) async throws {
+        let counter = Counter()
+        let session = TrustPeer.session(
+            try await Self.tls(certificate, key) {
+                await counter.increment()
+                return TrustPeer.passphrase
+            })
+        let url = try await TrustPeer.started.value.url("mtls")
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 1...4 { group.addTask { try await session.string(url) } }
+            for try await text in group { #expect(text.hasPrefix("ada ")) }
+        }
+        #expect(await counter.count == 1)
+        await session.shutdown()
+        let plain = try await Self.tls("combined.pem") {
+            await counter.increment()
+            return "none"
+        }
+        #expect(try await TrustPeer.answer(from: "mtls", plain).hasPrefix("ada "))
+        #expect(await counter.count == 1)
+    }
+
+    struct NoPassphrase: Error, Equatable {}
+
+    @Test(arguments: [("client.pem", "encrypted.key"), ("encrypted.p12", nil)])
+    func passphrasesThatAreWrongOrMissing(_ certificate: String, _ key: String?) async throws {
+        let path = try await TrustPeer.file(key ?? certificate)
+        for wrong in ["wrong", "", "pa:ss wörd\0", "PA:SS WÖRD"] {
+            let tls = try await Self.tls(certificate, key) { wrong }
+            let error = try await TrustPeer.failure(.tls, from: "mtls", tls)
+            #expect(error.identityFailure == .wrongPassphrase(path), "\(error)")
+        }
+        let missing = try await TrustPeer.failure(.tls, from: "mtls", Self.tls(certificate, key))
+        #expect(missing.identityFailure == .noPassphrase(path))
+        let failing = try await Self.tls(certificate, key) { throw NoPassphrase() }
+        let error = try await TrustPeer.failure(.tls, from: "mtls", failing)
+        #expect(error.identityFailure == .noPassphrase(path) && error.underlying is NoPassphrase)
+        #expect(!error.mayHaveSentBytes)
+    }
+
+    @Test func filesThatCannotBeUsed() async throws {
+        func failure(_ certificate: String, _ key: String?, _ kind: TrellisError.Kind) async throws
+            -> TrellisError.ClientIdentityFailure?
+        {
+            let error = try await TrustPeer.failure(kind, from: "mtls", Self.tls(certificate, key))
+            #expect(!error.mayHaveSentBytes)
+            return error.identityFailure
+        }
+        let (missing, other) = (try await TrustPeer.file("missing"), try await TrustPeer.file("empty.crl"))
+        let client = try await TrustPeer.file("client.pem")
+        #expect(try await failure("missing", nil, .file) == .file(path: missing, why: "No such file or directory"))
+        #expect(
+            try await failure("client.pem", "missing", .file)
+                == .file(path: missing, why: "No such file or directory"))
+        #expect(try await failure("empty.crl", "client.key", .file) == .noCertificate(other))
+        #expect(try await failure("client.pem", nil, .file) == .noKey(client))
+        #expect(try await failure("client.pem", "empty.crl", .file) == .noKey(other))
+        #expect(try await failure("client.pem", "renewed.key", .tls) == .mismatch)
+        #expect(try await failure("client.p12", "renewed.key", .tls) == .mismatch)
+    }
+
+    // MARK: Servers
+
+    @Test(arguments: ["mtls", "mtls1.2"])
+    func aServerThatRequiresACertificate(_ port: String) async throws {
+        let error = try await TrustPeer.failure(.tls, from: port, TrustPeer.tls())
+        #expect(error.identityFailure == .required, "\(error)")
+        #expect(try await TrustPeer.answer(from: "wants", TrustPeer.tls()).hasPrefix("- "))
+    }
+
+    @Test func aServerThatDoesNotAcceptTheCertificate() async throws {
+        for (port, certificate) in [("mtls-other", "client.pem"), ("mtls", "expired-client.pem")] {
+            let error = try await TrustPeer.failure(.tls, from: port, Self.tls(certificate, "client.key"))
+            guard case .refused(let why) = error.identityFailure else {
+                Issue.record("\(error)")
+                return
+            }
+            #expect(why.contains("alert"), "\(why)")
+        }
+    }
+
+    /// The certificate is shown only to a server that is trusted.
+    @Test func anUntrustedServerGetsNoCertificate() async throws {
+        var tls = try await Self.tls("combined.pem")
+        tls.authorities = .system
+        let error = try await TrustPeer.failure(.untrusted, from: "mtls", tls)
+        #expect(error.untrusted?.rule == .unknownIssuer)
+        tls = .insecureWithoutAnyVerification()
+        tls.clientIdentity = ClientIdentity(certificate: .file(try await TrustPeer.file("combined.pem")))
+        #expect(try await TrustPeer.answer(from: "mtls", tls).hasPrefix("ada "))
+    }
+}

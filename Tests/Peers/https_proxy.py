@@ -1,0 +1,118 @@
+"""HTTPS proxies and an HTTPS server, each on a port of its own. Prints {"ca": PATH, "ports": {NAME: PORT}}.
+
+    proxy          an HTTP proxy over TLS, for 127.0.0.1, localhost and ::1, signed by `ca`
+    wrong-host     as proxy, with a certificate for another name
+    unknown-ca     as proxy, signed by an unknown authority
+    expired        as proxy, but expired two days ago
+    tls1.1         as proxy, but speaks TLS 1.1 at best
+    wants          as proxy, but asks for a client certificate of `ca`, and responds itself with its common name
+    server         an HTTPS server for 127.0.0.1, localhost and ::1, signed by `ca`
+    wrong-server   as server, with a certificate for another name
+
+A proxy makes tunnels, and responds itself to requests for http URLs. Its response and the command "seen" tell the requests that the
+proxies have got: a list of [METHOD, TARGET, PROXY-AUTHORIZATION], emptied by the command. The servers respond with `server` and the value
+of Proxy-Authorization, which must not reach them. The file client.pem beside `ca` has a client certificate and its key.
+"""
+
+import asyncio
+import json
+import ssl
+import warnings
+
+import peer
+from certificates import Authority
+
+SEEN = []
+
+
+def fields(head):
+    lines = head.decode("latin-1").split("\r\n")
+    return lines[0].split(" "), {k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines[1:] if line)}
+
+
+async def relay(reader, writer):
+    try:
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
+    except OSError:
+        pass
+    writer.close()
+
+
+async def proxy(reader, writer):
+    while True:
+        (method, target, _), values = fields(await reader.readuntil(b"\r\n\r\n"))
+        SEEN.append([method, target, values.get("proxy-authorization")])
+        if method != "CONNECT":
+            body = f"proxy {target}".encode()
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            await writer.drain()
+            continue
+        host, _, port = target.rpartition(":")
+        far_reader, far_writer = await asyncio.open_connection(host.strip("[]"), int(port))
+        writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
+        await asyncio.gather(relay(reader, far_writer), relay(far_reader, writer))
+        return
+
+
+async def name_client(reader, writer):
+    await reader.readuntil(b"\r\n\r\n")
+    certificate = writer.get_extra_info("peercert")
+    names = [value for kind, value in certificate["subjectAltName"]] if certificate else ["-"]
+    body = names[0].encode()
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    await writer.drain()
+
+
+def asking_context(authority):
+    context = authority.context()
+    context.load_verify_locations(authority.path)
+    context.verify_mode = ssl.CERT_OPTIONAL
+    return context
+
+
+async def serve(reader, writer):
+    while True:
+        _, values = fields(await reader.readuntil(b"\r\n\r\n"))
+        body = f"server {values.get('proxy-authorization', '-')}".encode()
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        await writer.drain()
+
+
+def old_context(authority):
+    context = authority.context()
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        context.minimum_version = ssl.TLSVersion.TLSv1
+        context.maximum_version = ssl.TLSVersion.TLSv1_1
+    return context
+
+
+def seen():
+    requests = list(SEEN)
+    SEEN.clear()
+    return requests
+
+
+async def main():
+    authority = Authority()
+    authority.write_client("client.pem", "ada@example.com")
+    connections = peer.Connections()
+    servers = {
+        "proxy": (proxy, authority.context()),
+        "wrong-host": (proxy, authority.context("other.example")),
+        "unknown-ca": (proxy, authority.context_of_unknown_authority()),
+        "expired": (proxy, authority.context(expired=True)),
+        "tls1.1": (proxy, old_context(authority)),
+        "wants": (name_client, asking_context(authority)),
+        "server": (serve, authority.context()),
+        "wrong-server": (serve, authority.context("other.example")),
+    }
+    ports = {name: await connections.listen(*server) for name, server in servers.items()}
+    await peer.serve_until_stdin_ends({"ca": authority.path, "ports": ports}, connections, {b"seen": seen})
+
+
+if __name__ == "__main__":
+    peer.run(main)

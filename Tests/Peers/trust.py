@@ -1,0 +1,349 @@
+"""HTTPS servers whose certificates break one rule each, and servers that ask for a client certificate, each on a port of its own.
+Prints {"ca": PATH, "folder": PATH, "ports": {NAME: PORT}}.
+
+    valid            127.0.0.1 and localhost, signed by an intermediate of `ca`
+    second           as valid, signed by second.pem
+    expired          expired at 2020-01-02 03:04:05
+    not-yet          valid from 2090-01-02 03:04:05
+    expired-issuer   signed by an intermediate that expired at 2020-01-02 03:04:05
+    wrong-host       for other.example, *.other.example and 192.0.2.1
+    self-signed      its own issuer
+    no-intermediate  as valid, but the intermediate is not sent
+    unknown-root     signed by an unknown root, which is sent
+    client-usage     for clients only
+    no-san           common name localhost, no subject alternative name
+    constrained      signed by an intermediate that may issue only for allowed.example
+    not-an-issuer    signed by the certificate of a server
+    weak-key         an RSA key of 1024 bits
+    revoked          as valid, and in the list revoking.crl
+    tls1.0, tls1.1, tls1.2, tls1.3    as valid, with this version of TLS only
+    mtls, mtls1.2    ask for a client certificate of clients.pem
+    wants            as mtls, but does not require it
+    mtls-other       as mtls, but for certificates of second.pem
+    stapled          as valid, with a stapled OCSP response; responds with a page of `openssl s_server`
+    stapled-revoked  as stapled, but the response is that the certificate was revoked
+
+The folder contains:
+
+    ca.pem, second.pem, clients.pem           roots
+    client.pem, client.key                    a client certificate with its intermediate, and its key
+    combined.pem                              both
+    encrypted.key                             the key, encrypted with the passphrase `pa:ss wörd`
+    client.p12, encrypted.p12, old.p12        both in PKCS#12: without encryption, with the same passphrase, with another
+    renewed.pem, renewed.key                  another certificate with another key
+    expired-client.pem                        a certificate of client.key that has expired
+    empty.crl, revoking.crl, expired.crl      revocation lists of all authorities of `valid`
+
+A server responds with the common name of the client's certificate and the number of its connection: `ada 1`.
+"""
+
+import asyncio
+import ctypes
+import datetime
+import ipaddress
+import os
+import signal
+import socket
+import ssl
+import threading
+import warnings
+
+import peer
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.serialization import pkcs12
+from cryptography.x509 import ocsp
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+NOW = datetime.datetime.now(datetime.timezone.utc)
+DAY = datetime.timedelta(days=1)
+PAST = datetime.datetime(2020, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
+FUTURE = datetime.datetime(2090, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc)
+PASSPHRASE = "pa:ss wörd".encode()
+USUAL = ("localhost", "127.0.0.1")
+
+
+def general_name(name):
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
+
+
+class Node:
+    """A certificate with its key and its chain up to the root, which is not part of the chain."""
+
+    def __init__(
+        self, name, issuer=None, names=None, authority=False, valid=(NOW - DAY, NOW + 30 * DAY), usage=None, key=None,
+        permitted=None
+    ):
+        self.key = key or ec.generate_private_key(ec.SECP256R1())
+        self.name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self.issuer = issuer
+        signer = issuer or self
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(self.name)
+            .issuer_name(signer.name)
+            .public_key(self.key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(valid[0])
+            .not_valid_after(valid[1])
+            .add_extension(x509.BasicConstraints(ca=authority, path_length=None), critical=True)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(self.key.public_key()), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.key.public_key()), critical=False
+            )
+        )
+        if authority:
+            usages = dict.fromkeys(
+                "content_commitment key_encipherment data_encipherment key_agreement encipher_only decipher_only".split(),
+                False,
+            )
+            builder = builder.add_extension(
+                x509.KeyUsage(digital_signature=True, key_cert_sign=True, crl_sign=True, **usages), critical=True
+            )
+        else:
+            builder = builder.add_extension(
+                x509.ExtendedKeyUsage([usage or ExtendedKeyUsageOID.SERVER_AUTH]), critical=False
+            )
+        if names:
+            builder = builder.add_extension(
+                x509.SubjectAlternativeName([general_name(each) for each in names]), critical=False
+            )
+        if permitted:
+            builder = builder.add_extension(
+                x509.NameConstraints([x509.DNSName(permitted)], None), critical=True
+            )
+        self.certificate = builder.sign(signer.key, hashes.SHA256())
+
+    def pem(self):
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+    def chain(self, with_root=False):
+        """Returns the certificate and those of its issuers, as PEM."""
+        if self.issuer is None:
+            return self.pem() if with_root else b""
+        return self.pem() + self.issuer.chain(with_root)
+
+    def key_pem(self, passphrase=None):
+        encryption = (
+            serialization.BestAvailableEncryption(passphrase) if passphrase else serialization.NoEncryption()
+        )
+        return self.key.private_bytes(
+            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption
+        )
+
+    def revocation_list(self, revoked=(), until=NOW + DAY):
+        builder = (
+            x509.CertificateRevocationListBuilder().issuer_name(self.name).last_update(PAST).next_update(until)
+        )
+        for each in revoked:
+            builder = builder.add_revoked_certificate(
+                x509.RevokedCertificateBuilder()
+                .serial_number(each.certificate.serial_number)
+                .revocation_date(PAST)
+                .build()
+            )
+        return builder.sign(self.key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+FOLDER = peer.temporary_folder()
+
+
+def write(name, data):
+    path = os.path.join(FOLDER, name)
+    with open(path, "wb") as file:
+        file.write(data)
+    return path
+
+
+def context(node, chain=None, versions=None, clients=None, is_required=True):
+    """Returns the context of a server with a certificate."""
+    result = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    # Weak keys and old versions need the lowest level.
+    result.set_ciphers("ALL:@SECLEVEL=0")
+    result.load_cert_chain(write("server.pem", node.key_pem() + (chain or node.chain() or node.pem())))
+    result.set_alpn_protocols(["http/1.1"])
+    if versions:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            result.minimum_version = result.maximum_version = versions
+    if clients:
+        result.load_verify_locations(clients)
+        result.verify_mode = ssl.CERT_REQUIRED if is_required else ssl.CERT_OPTIONAL
+    return result
+
+
+CONNECTIONS = [0]
+
+
+def serve(raw, context):
+    """Serves one connection on a thread of its own. Unlike asyncio, OpenSSL sends the alert of a failed handshake here."""
+    connection = context.wrap_socket(raw, server_side=True, do_handshake_on_connect=False)
+    try:
+        connection.do_handshake()
+        CONNECTIONS[0] += 1
+        number = CONNECTIONS[0]
+        certificate = connection.getpeercert()
+        name = dict(pair for part in certificate["subject"] for pair in part)["commonName"] if certificate else "-"
+        body = f"{name} {number}".encode()
+        data = b""
+        while more := connection.recv(65536):
+            data += more
+            if data.endswith(b"\r\n\r\n"):
+                data = b""
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+    except OSError:
+        pass
+    # Bytes of the client that are not read would reset the connection, and the client would lose the alert.
+    with socket.socket(fileno=connection.detach()) as rest:
+        try:
+            rest.shutdown(socket.SHUT_WR)
+            while rest.recv(65536):
+                pass
+        except OSError:
+            pass
+
+
+def listen(context):
+    """Serves connections on threads; returns the port."""
+    listener = socket.create_server(("127.0.0.1", 0), backlog=128)
+
+    def accept():
+        while True:
+            raw, _ = listener.accept()
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            threading.Thread(target=serve, args=(raw, context), daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+    return listener.getsockname()[1]
+
+
+def write_client_files(intermediate):
+    client = Node("ada", intermediate, usage=ExtendedKeyUsageOID.CLIENT_AUTH)
+    renewed = Node("berta", intermediate, usage=ExtendedKeyUsageOID.CLIENT_AUTH)
+    expired = Node(
+        "carla", intermediate, usage=ExtendedKeyUsageOID.CLIENT_AUTH, valid=(PAST - DAY, PAST), key=client.key
+    )
+    write("client.pem", client.chain())
+    write("client.key", client.key_pem())
+    write("combined.pem", client.key_pem() + client.chain())
+    write("encrypted.key", client.key_pem(PASSPHRASE))
+    write("renewed.pem", renewed.chain())
+    write("renewed.key", renewed.key_pem())
+    write("expired-client.pem", expired.chain())
+    for name, encryption in {
+        "client.p12": serialization.NoEncryption(),
+        "encrypted.p12": serialization.BestAvailableEncryption(PASSPHRASE),
+    }.items():
+        store = pkcs12.serialize_key_and_certificates(
+            b"ada", client.key, client.certificate, [intermediate.certificate], encryption
+        )
+        write(name, store)
+
+
+async def staple(node, is_revoked):
+    """Starts a server with a stapled OCSP response; returns its port."""
+    response = (
+        ocsp.OCSPResponseBuilder()
+        .add_response(
+            cert=node.certificate,
+            issuer=node.issuer.certificate,
+            algorithm=hashes.SHA1(),
+            cert_status=ocsp.OCSPCertStatus.REVOKED if is_revoked else ocsp.OCSPCertStatus.GOOD,
+            this_update=NOW - DAY,
+            next_update=NOW + DAY,
+            revocation_time=PAST if is_revoked else None,
+            revocation_reason=x509.ReasonFlags.key_compromise if is_revoked else None,
+        )
+        .responder_id(ocsp.OCSPResponderEncoding.HASH, node.issuer.certificate)
+        .sign(node.issuer.key, hashes.SHA256())
+    )
+    name = "revoked" if is_revoked else "good"
+    files = {
+        "-status_file": write(f"{name}.ocsp", response.public_bytes(serialization.Encoding.DER)),
+        "-cert": write(f"{name}.pem", node.pem()),
+        "-key": write(f"{name}.key", node.key_pem()),
+        "-cert_chain": write(f"{name}-chain.pem", node.issuer.pem()),
+    }
+    server = await asyncio.create_subprocess_exec(
+        *["openssl", "s_server", "-accept", "127.0.0.1:0", "-www", "-naccept", "1000"],
+        *[part for pair in files.items() for part in pair],
+        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        preexec_fn=lambda: ctypes.CDLL(None).prctl(1, signal.SIGKILL),  # PR_SET_PDEATHSIG
+    )
+    while line := (await server.stdout.readline()).decode():
+        if line.startswith("ACCEPT"):
+            SERVERS.append(server)
+            return int(line.rsplit(":", 1)[1])
+    raise RuntimeError("openssl s_server has ended")
+
+
+SERVERS = []
+
+
+def make_contexts():
+    root = Node("Test Root", authority=True)
+    intermediate = Node("Test Intermediate", root, authority=True)
+    second = Node("Second Root", authority=True)
+    clients = Node("Clients Root", authority=True)
+    paths = {
+        name: write(name, node.pem())
+        for name, node in {"ca.pem": root, "second.pem": second, "clients.pem": clients}.items()
+    }
+    write_client_files(Node("Clients Intermediate", clients, authority=True))
+    valid = Node("valid", intermediate, USUAL)
+    revoked = Node("revoked", intermediate, USUAL)
+    write("empty.crl", intermediate.revocation_list() + root.revocation_list())
+    write("revoking.crl", intermediate.revocation_list([revoked]) + root.revocation_list())
+    write("expired.crl", intermediate.revocation_list(until=PAST + DAY) + root.revocation_list(until=PAST + DAY))
+    past = (PAST - 30 * DAY, PAST)
+    old_issuer = Node("Old Intermediate", root, authority=True, valid=past)
+    limited = Node("Limited Intermediate", root, authority=True, permitted="allowed.example")
+    unknown = Node("Unknown Root", authority=True)
+    foreign = Node("foreign", unknown, USUAL)
+    alone = Node("alone", names=USUAL)
+    contexts = {
+        "valid": context(valid),
+        "second": context(Node("second", second, USUAL)),
+        "expired": context(Node("expired", intermediate, USUAL, valid=past)),
+        "not-yet": context(Node("not-yet", intermediate, USUAL, valid=(FUTURE, FUTURE + DAY))),
+        "expired-issuer": context(Node("of-expired", old_issuer, USUAL)),
+        "wrong-host": context(Node("wrong", intermediate, ("other.example", "*.other.example", "192.0.2.1"))),
+        "self-signed": context(alone, alone.pem()),
+        "no-intermediate": context(valid, valid.pem()),
+        "unknown-root": context(foreign, foreign.chain(with_root=True)),
+        "client-usage": context(Node("client", intermediate, USUAL, usage=ExtendedKeyUsageOID.CLIENT_AUTH)),
+        "no-san": context(Node("localhost", intermediate)),
+        "constrained": context(Node("outside", limited, USUAL)),
+        "not-an-issuer": context(Node("issued", valid, USUAL)),
+        "weak-key": context(Node("weak", intermediate, USUAL, key=rsa.generate_private_key(65537, 1024))),
+        "revoked": context(revoked),
+        "mtls": context(valid, clients=paths["clients.pem"]),
+        "mtls1.2": context(valid, clients=paths["clients.pem"], versions=ssl.TLSVersion.TLSv1_2),
+        "wants": context(valid, clients=paths["clients.pem"], is_required=False),
+        "mtls-other": context(valid, clients=paths["second.pem"]),
+    }
+    for name, version in {
+        "tls1.0": ssl.TLSVersion.TLSv1,
+        "tls1.1": ssl.TLSVersion.TLSv1_1,
+        "tls1.2": ssl.TLSVersion.TLSv1_2,
+        "tls1.3": ssl.TLSVersion.TLSv1_3,
+    }.items():
+        contexts[name] = context(valid, versions=version)
+    return paths["ca.pem"], contexts, valid
+
+
+async def main():
+    connections = peer.Connections()
+    path, contexts, valid = make_contexts()
+    ports = {name: listen(each) for name, each in contexts.items()}
+    ports["stapled"] = await staple(valid, is_revoked=False)
+    ports["stapled-revoked"] = await staple(valid, is_revoked=True)
+    await peer.serve_until_stdin_ends({"ca": path, "folder": FOLDER, "ports": ports}, connections)
+
+
+if __name__ == "__main__":
+    peer.run(main)

@@ -1,0 +1,155 @@
+import CurlEngine
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The text of a script while it is fresh, and its results.
+@Suite(.timeLimit(.minutes(1)))
+struct ProxyScriptStateTests {
+    /// An access that counts, and does not evaluate.
+    private final class Access: ProxyScriptAccess {
+        struct State {
+            var seconds = 1
+            var loads = 0
+            var results = 0
+            var error: TrellisError?
+            var lifetime: Duration? = .seconds(600)
+        }
+
+        let state = Locked(State())
+        /// Opens when loading may go on; `nil` if it need not wait.
+        let gate: LoopbackServer.Gate?
+
+        init(gate: LoopbackServer.Gate? = nil) { self.gate = gate }
+
+        var now: EngineInstant {
+            EngineInstant(nanoseconds: 0).advanced(by: .seconds(state.withLock { $0.seconds }))
+        }
+
+        func load(_ script: PACScript) async throws -> LoadedProxyScript {
+            let (number, error, lifetime) = state.withLock { state in
+                state.loads += 1
+                return (state.loads, state.error, state.lifetime)
+            }
+            try await gate?.opened()
+            if let error { throw error }
+            return LoadedProxyScript(text: "script \(number)", lifetime: lifetime)
+        }
+
+        func withinLimit(_ result: @escaping @Sendable () async throws -> String) async throws -> String {
+            state.withLock { state in
+                state.results += 1
+                return "PROXY p\(state.results):1"
+            }
+        }
+
+        func pass(_ seconds: Int) { state.withLock { $0.seconds += seconds } }
+        var counts: [Int] { state.withLock { [$0.loads, $0.results] } }
+    }
+
+    private let state = ProxyScriptState(.text("unused"))
+
+    private func ask(_ access: Access, _ url: String = "http://a.example/") async throws -> String {
+        let wire = try RequestPreparation(SessionConfiguration()).parse(url)
+        return try await state.decision(for: wire, URLOrigin(wire), [], access).description
+    }
+
+    @Test func aResultIsUsedForAMinute() async throws {
+        let access = Access()
+        #expect(try await ask(access) == "proxy http://p1:1: from the PAC script")
+        access.pass(59)
+        #expect(try await ask(access, "http://a.example/other") == "proxy http://p1:1: from the PAC script")
+        #expect(try await ask(access, "https://a.example/") == "proxy http://p2:1: from the PAC script")
+        access.pass(1)
+        #expect(try await ask(access) == "proxy http://p3:1: from the PAC script")
+        #expect(access.counts == [1, 3])
+    }
+
+    @Test func theScriptIsLoadedAgainAfterItsLifetime() async throws {
+        let access = Access()
+        _ = try await ask(access)
+        access.pass(599)
+        _ = try await ask(access)
+        #expect(access.counts == [1, 2])
+        access.pass(1)
+        // The results of the old script are not those of the new one.
+        _ = try await ask(access)
+        #expect(access.counts == [2, 3])
+    }
+
+    @Test func theOldScriptIsUsedIfTheNewOneCannotBeLoaded() async throws {
+        let access = Access()
+        _ = try await ask(access)
+        access.state.withLock { $0.error = TrellisError(.proxyFailed(.script("gone", mayBeTransient: true))) }
+        access.pass(600)
+        _ = try await ask(access)
+        access.pass(59)
+        _ = try await ask(access)
+        #expect(access.counts[0] == 2)
+        access.pass(1)
+        _ = try await ask(access)
+        #expect(access.counts[0] == 3)
+    }
+
+    @Test func aFailureIsNotKept() async throws {
+        let access = Access()
+        let error = TrellisError(.proxyFailed(.script("gone", mayBeTransient: true)))
+        access.state.withLock { $0.error = error }
+        await #expect(throws: TrellisError.self) { try await ask(access) }
+        access.state.withLock { $0.error = nil }
+        #expect(try await ask(access) == "proxy http://p1:1: from the PAC script")
+        #expect(access.counts == [2, 1])
+    }
+
+    @Test func aScriptInMemoryIsFreshForever() async throws {
+        let access = Access()
+        access.state.withLock { $0.lifetime = nil }
+        _ = try await ask(access)
+        access.pass(1_000_000)
+        _ = try await ask(access)
+        #expect(access.counts == [1, 2])
+    }
+
+    @Test func thisMachineIsReachedDirectly() async throws {
+        let access = Access()
+        for host in ["localhost", "127.0.0.1", "127.9.9.9", "[::1]"] {
+            #expect(
+                try await ask(access, "http://\(host):81/").hasSuffix("is this machine, so the PAC script is not asked")
+            )
+        }
+        #expect(access.counts == [0, 0])
+    }
+
+    /// Tasks at the same time wait for one loading. One that is cancelled leaves alone.
+    @Test func oneLoadingForAll() async throws {
+        let gate = LoopbackServer.Gate()
+        let access = Access(gate: gate)
+        let tasks = (0..<20).map { index in
+            Task.immediate { try await ask(access, "http://h\(index).example/") }
+        }
+        tasks[0].cancel()
+        await #expect(throws: CancellationError.self) { try await tasks[0].value }
+        gate.open()
+        for task in tasks.dropFirst() { #expect(try await task.value.hasSuffix("from the PAC script")) }
+        #expect(access.counts == [1, 19])
+    }
+
+    @Test func theLastTaskEndsTheLoading() async throws {
+        let access = Access(gate: LoopbackServer.Gate())
+        for _ in 1...2 {
+            let tasks = (0..<2).map { _ in Task.immediate { try await ask(access) } }
+            for task in tasks { task.cancel() }
+            for task in tasks { await #expect(throws: CancellationError.self) { try await task.value } }
+        }
+        // A new loading begins, although the gate is closed for good.
+        #expect(access.counts[0] <= 2)
+    }
+
+    @Test func resultsDoNotGrowWithoutEnd() async throws {
+        let access = Access()
+        for index in 0..<1100 { _ = try await ask(access, "http://h\(index).example/") }
+        _ = try await ask(access, "http://h1099.example/")
+        #expect(access.counts == [1, 1100])
+    }
+}

@@ -1,0 +1,100 @@
+import CurlEngine
+import FoundationEssentials
+import Testing
+import TrellisTesting
+
+@testable import Trellis
+
+/// The decisions about the chains of a host, and the memory of what evaluators have accepted.
+struct ServerTrustTableTests {
+    private struct Slow: ServerTrustEvaluating {
+        var failure: TrellisError?
+        func evaluate(_ trust: ServerTrust, forHost host: String) async throws { if let failure { throw failure } }
+    }
+
+    private static func chain(_ count: Int = 2) throws -> CertificateChain {
+        let encodings = try TestCertificates.chain().prefix(count).map { [UInt8]($0.derRepresentation) }
+        return CertificateChain(validated: encodings, sent: encodings)
+    }
+
+    /// The decision in a word.
+    private static func word(_ decision: HostTrust.Decision) -> String {
+        switch decision {
+        case .accepted(_, let reports): "accepted \(reports.count)"
+        case .refused(_, let error): error.kind.rawValue
+        case .pending: "pending"
+        }
+    }
+
+    private func evaluate(_ host: HostTrust, _ chain: CertificateChain, _ clock: TestClock) async throws {
+        guard case .pending(let pending) = host.decide(chain, now: clock.engineSide.now()) else {
+            Issue.record("the evaluator is not asked")
+            return
+        }
+        try await pending.evaluate(clock: clock.engineSide)
+    }
+
+    @Test func anAcceptedChainIsAcceptedForTenMinutes() async throws {
+        let host = HostTrust("www.example.com", Slow()), clock = TestClock(), chain = try Self.chain()
+        func word() -> String { Self.word(host.decide(chain, now: clock.engineSide.now())) }
+        #expect(word() == "pending")
+        try await evaluate(host, chain, clock)
+        #expect(word() == "accepted 0")
+        clock.advance(by: .seconds(599))
+        #expect(word() == "accepted 0")
+        clock.advance(by: .seconds(1))
+        #expect(word() == "pending")
+        try await evaluate(host, chain, clock)
+        #expect(word() == "accepted 0")
+    }
+
+    /// The acceptance is that of a chain, and not that of the server's certificate.
+    @Test func anotherChainOfTheSameCertificateIsEvaluatedAnew() async throws {
+        let host = HostTrust("www.example.com", Slow()), clock = TestClock()
+        try await evaluate(host, Self.chain(), clock)
+        #expect(Self.word(host.decide(try Self.chain(1), now: clock.engineSide.now())) == "pending")
+        let sent = CertificateChain(validated: [], sent: try Self.chain().sent)
+        #expect(Self.word(host.decide(sent, now: clock.engineSide.now())) == "pending")
+    }
+
+    @Test func aRefusalIsNotRemembered() async throws {
+        let clock = TestClock(), chain = try Self.chain()
+        for (failure, kind) in [
+            (TrellisError(.serverTrust(.revocationNotChecked(host: "x"))), TrellisError.Kind.trustRefused),
+            (TrellisError(.connectionFailed(.unreachable("x"))), .trustRefused),
+            (
+                TrellisError(
+                    .securityFailed(.pinMismatch(PinMismatch(.publicKeys, host: "x", chain: [], configured: [])))),
+                .pinMismatch
+            ),
+        ] {
+            let host = HostTrust("www.example.com", Slow(failure: failure))
+            let error = await #expect(throws: TrellisError.self) { try await evaluate(host, chain, clock) }
+            #expect(error?.kind == kind)
+            #expect(Self.word(host.decide(chain, now: clock.engineSide.now())) == "pending")
+        }
+    }
+
+    @Test func thereIsAlwaysADecisionAboutMissingOrUnreadableCertificates() throws {
+        let now = TestClock().engineSide.now()
+        for evaluator in [DisabledTrustEvaluator(), Slow()] as [any ServerTrustEvaluating] {
+            let host = HostTrust("www.example.com", evaluator)
+            #expect(Self.word(host.decide(nil, now: now)) == "trust_refused")
+            #expect(Self.word(host.decide(CertificateChain(validated: [], sent: []), now: now)) == "trust_refused")
+            let unreadable = CertificateChain(validated: [[1, 2, 3]], sent: [])
+            #expect(Self.word(host.decide(unreadable, now: now)) == "trust_refused")
+        }
+    }
+
+    @Test func theEvaluationsOfOneHostAreShared() throws {
+        let table = ServerTrustTable(
+            try ServerTrustManager(evaluators: ["example.com": Slow(), "::1": DefaultTrustEvaluator()]))
+        #expect(table.mayWait)
+        let first = try table.evaluation(for: WireURL(parsing: "https://example.com/a"))
+        let second = try table.evaluation(for: WireURL(parsing: "https://EXAMPLE.com:8443/b"))
+        #expect(first != nil && first === second && first?.mayWait == true)
+        #expect(try table.evaluation(for: WireURL(parsing: "https://[::1]/"))?.mayWait == false)
+        #expect(try table.evaluation(for: WireURL(parsing: "http://other.example/")) == nil)
+        #expect(throws: TrellisError.self) { _ = try table.evaluation(for: WireURL(parsing: "https://other.example/")) }
+    }
+}
